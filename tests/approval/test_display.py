@@ -102,7 +102,7 @@ def presented(type, content, **metadata) -> ApprovalPresentation:
         ('a\nb', 'a<U+000A>b'),
     ],
 )
-def test_what_draws_nothing_or_more_than_itself_is_escaped(text: str, escaped: str) -> None:
+def test_invisible_and_steering_characters_are_escaped(text: str, escaped: str) -> None:
     assert escape_line(text) == escaped
 
 
@@ -666,7 +666,7 @@ def test_the_last_of_many_arguments_are_shown() -> None:
     assert ('cut', '[201 more items]') in lines
 
 
-def test_a_mapping_that_is_nested_too_deeply_is_said_to_be() -> None:
+def test_mapping_nested_too_deeply_is_marked() -> None:
     value: dict = {}
     for _ in range(30):
         value = {'k': value}

@@ -224,7 +224,7 @@ print(sorted(name for name in BLOCKED if name in sys.modules))
 """
 
 
-def test_e24_e47_the_core_runs_without_any_framework_ui_or_database():
+def test_core_runs_without_any_framework_ui_or_database():
     done = subprocess.run(
         [sys.executable, '-W', 'error', '-c', WITHOUT_THEM], capture_output=True, text=True, timeout=60
     )

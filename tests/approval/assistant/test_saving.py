@@ -105,7 +105,7 @@ def test_a_link_is_refused(tmp_path):
         SavedConversation(tmp_path, 'other').load()
 
 
-def test_a_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
+def test_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
     saved = SavedConversation(tmp_path, 'work')
     saved.save(MESSAGES)
     monkeypatch.setattr(saving, 'LARGEST', 10)

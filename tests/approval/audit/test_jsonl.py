@@ -77,7 +77,7 @@ def test_the_head_includes_what_others_wrote(sink, path):
     assert sink.head.lines == 1
 
 
-def test_a_key_that_is_too_short_is_refused(path):
+def test_short_key_is_refused(path):
     with pytest.raises(ValueError, match='at least 16 bytes'):
         JsonlAuditSink(path, key=b'short')
 

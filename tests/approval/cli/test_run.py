@@ -99,7 +99,7 @@ def test_strict_denies_and_names_the_mode(folder, capsys, options):
     assert 'paid' not in shown
 
 
-def test_what_comes_through_a_pipe_is_the_prompt(folder, capsys, monkeypatch):
+def test_piped_text_is_the_prompt(folder, capsys, monkeypatch):
     monkeypatch.setattr(sys, 'stdin', Typed('Are you\nthere?\n'))
 
     status = main(['run', '--agent', 'cashier:talker'])

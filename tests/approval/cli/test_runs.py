@@ -30,7 +30,7 @@ def test_runs_commands_create_no_inbox(tool_approval, work):
     assert not (work.parent / 'state').exists()
 
 
-def test_an_inbox_without_runs_says_so(tool_approval, store):
+def test_inbox_without_runs_is_reported(tool_approval, store):
     assert tool_approval('runs', 'list').out == 'there are no runs\n'
     assert tool_approval('runs', 'list', '--status', 'done').out == 'there are no such runs\n'
     assert tool_approval('runs', 'list', '--json').out == ''

@@ -107,7 +107,7 @@ def test_only_a_yes_trusts(tool_approval, typed, trusted):
     assert is_trusted(tool_approval) is trusted
 
 
-def test_a_yes_that_is_piped_in_is_none(tool_approval):
+def test_piped_yes_is_not_accepted(tool_approval):
     finished = tool_approval('trust', typed='y\n')
 
     assert finished.status == 2

@@ -1,4 +1,4 @@
-"""The behaviour that `pydantic-ai-blocking-approval` promises, in the order of its documentation."""
+"""Promises of `pydantic-ai-blocking-approval`, kept by the compatible toolset."""
 
 import asyncio
 
@@ -36,7 +36,7 @@ def marked(function):
     return function
 
 
-def test_c1_tool_configs_maps_a_tool_to_its_approval():
+def test_tool_configs_maps_a_tool_to_its_approval():
     asked = Asked()
     toolset = wrapped(
         Files().toolset(), asked, tool_configs={'write': {'approval': 'required'}, 'read': {'approval': 'none'}}
@@ -49,12 +49,12 @@ def test_c1_tool_configs_maps_a_tool_to_its_approval():
 
 
 @pytest.mark.parametrize('entry', [{'approval': 'requried'}, {'aproval': 'none'}, 'none', {'approval': 1}])
-def test_c1_a_mistake_in_tool_configs_is_an_error(entry):
+def test_invalid_entry_in_tool_configs_is_an_error(entry):
     with pytest.raises(ApprovalConfigError, match='read'):
         wrapped(Files().toolset(), Asked(), tool_configs={'read': entry})
 
 
-def test_c2_a_tool_whose_approval_is_required_is_asked_about_even_where_the_toolset_pre_approves():
+def test_required_approval_asks_even_if_the_toolset_pre_approves():
     files, asked = Files(), Asked(NO)
     toolset = wrapped(Judging(files, False), asked, tool_configs={'write': {'approval': 'required'}})
 
@@ -65,7 +65,7 @@ def test_c2_a_tool_whose_approval_is_required_is_asked_about_even_where_the_tool
     assert files.ran == []
 
 
-def test_c3_a_tool_whose_approval_is_none_is_not_asked_about():
+def test_approval_none_runs_the_tool_without_asking():
     asked = Asked(NO)
     toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'none'}})
 
@@ -76,7 +76,7 @@ def test_c3_a_tool_whose_approval_is_none_is_not_asked_about():
 
 
 @pytest.mark.parametrize('tool_configs', [{}, {'write': {}}, {'write': None}, {'write': {'approval': None}}])
-def test_c4_a_tool_without_a_setting_falls_to_its_decorator_and_then_to_the_default(tool_configs):
+def test_tool_without_a_setting_follows_its_decorator_then_the_default(tool_configs):
     files, asked = Files(), Asked()
 
     @marked
@@ -93,7 +93,7 @@ def test_c4_a_tool_without_a_setting_falls_to_its_decorator_and_then_to_the_defa
     assert told == ['wrote a', 'sent']
 
 
-def test_c5_a_function_that_is_marked_is_asked_about():
+def test_marked_function_asks():
     asked = Asked(NO)
 
     @marked
@@ -106,7 +106,7 @@ def test_c5_a_function_that_is_marked_is_asked_about():
     assert asked.names == ['send']
 
 
-def test_c5_a_function_under_the_decorator_of_tool_approval_is_asked_about_in_its_words():
+def test_function_decorated_with_requires_approval_asks_with_its_description():
     asked = Asked()
 
     @requires_approval(description=lambda args: f'Mail {args["to"]}', exclude_keys=['body'])
@@ -119,7 +119,7 @@ def test_c5_a_function_under_the_decorator_of_tool_approval_is_asked_about_in_it
     assert told == ['sent to Ada']
 
 
-def test_c6_a_tool_about_which_nothing_is_said_runs_where_the_default_is_none():
+def test_unconfigured_tool_runs_without_asking_if_the_default_is_none():
     asked = Asked(NO)
 
     told = run(wrapped(Files().toolset(), asked, default='none'), WRITE)
@@ -128,7 +128,7 @@ def test_c6_a_tool_about_which_nothing_is_said_runs_where_the_default_is_none():
     assert told == ['wrote a']
 
 
-def test_c7_the_description_of_a_configured_or_marked_tool_names_it():
+def test_default_description_of_a_configured_or_marked_tool_names_the_tool():
     files, asked = Files(), Asked()
 
     @marked
@@ -142,7 +142,7 @@ def test_c7_the_description_of_a_configured_or_marked_tool_names_it():
     assert asked.descriptions == ['Tool call: write', 'Tool call: send']
 
 
-def test_c7_a_configured_description_is_shown():
+def test_configured_description_is_shown():
     asked = Asked()
     entry = {'approval': 'required', 'description': 'Change the disk'}
 
@@ -155,7 +155,7 @@ def test_c7_a_configured_description_is_shown():
     ('said', 'descriptions'),
     [(False, []), (True, ["write(path='a')"]), ({'description': 'Write to a'}, ['Write to a'])],
 )
-def test_c8_the_toolset_answers_with_a_bool_or_a_description(said, descriptions):
+def test_needs_approval_of_a_toolset_may_return_a_bool_or_a_description(said, descriptions):
     asked = Asked()
 
     told = run(wrapped(Judging(Files(), said), asked), WRITE)
@@ -165,7 +165,7 @@ def test_c8_the_toolset_answers_with_a_bool_or_a_description(said, descriptions)
 
 
 @pytest.mark.parametrize('said', [True, {'description': 'Write to a'}, ApprovalResult.needs_approval()])
-def test_c9_none_in_tool_configs_overrules_the_toolset(said):
+def test_approval_none_overrides_the_toolset(said):
     asked = Asked(NO)
     toolset = wrapped(Judging(Files(), said), asked, tool_configs={'write': {'approval': 'none'}})
 
@@ -175,7 +175,7 @@ def test_c9_none_in_tool_configs_overrules_the_toolset(said):
     assert told == ['wrote a']
 
 
-def test_c9_none_in_tool_configs_does_not_overrule_a_block():
+def test_approval_none_does_not_override_a_block():
     files, asked = Files(), Asked()
     inner = Judging(files, ApprovalResult.blocked('frozen'))
 
@@ -185,7 +185,7 @@ def test_c9_none_in_tool_configs_does_not_overrule_a_block():
     assert files.ran == []
 
 
-def test_c10_pre_approved_warns_and_runs_its_tools_without_asking():
+def test_pre_approved_warns_and_runs_its_tools_without_asking():
     asked = Asked()
 
     with pytest.warns(DeprecationWarning, match='tool_configs') as warned:
@@ -197,7 +197,7 @@ def test_c10_pre_approved_warns_and_runs_its_tools_without_asking():
 
 
 @pytest.mark.parametrize('entry', [{'approval': 'required'}, {}])
-def test_c10_an_entry_in_tool_configs_wins_over_pre_approved(entry):
+def test_entry_in_tool_configs_overrides_pre_approved(entry):
     asked = Asked()
     tool_configs = {'read': entry}
 
@@ -209,7 +209,7 @@ def test_c10_an_entry_in_tool_configs_wins_over_pre_approved(entry):
     assert tool_configs == {'read': entry}
 
 
-def test_c11_once_per_session_asks_once_for_the_same_arguments():
+def test_once_per_session_asks_once_for_the_same_arguments():
     asked = Asked()
     toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'once_per_session'}})
 
@@ -218,7 +218,7 @@ def test_c11_once_per_session_asks_once_for_the_same_arguments():
     assert [request.tool_args for request in asked.requests] == [{'path': 'a'}, {'path': 'b'}]
 
 
-def test_c11_once_per_session_asks_again_after_a_denial():
+def test_once_per_session_asks_again_after_a_denial():
     asked = Asked(NO, YES)
     toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'once_per_session'}})
 
@@ -230,7 +230,7 @@ def test_c11_once_per_session_asks_again_after_a_denial():
 
 
 @pytest.mark.parametrize('approval', ['deny', 'blocked'])
-def test_c11_deny_raises_without_asking(approval):
+def test_deny_raises_without_asking(approval):
     files, asked = Files(), Asked()
     toolset = wrapped(files.toolset(), asked, tool_configs={'write': {'approval': approval}})
 
@@ -242,7 +242,7 @@ def test_c11_deny_raises_without_asking(approval):
 
 
 @pytest.mark.parametrize('approval', ['required', 'none', 'blocked'])
-def test_c12_approval_means_the_same_here_and_in_the_policy(approval):
+def test_approval_words_mean_the_same_in_tool_configs_and_in_the_policy(approval):
     tools = {'write': {'approval': approval}}
     asked = Asked(NO)
 
@@ -257,7 +257,7 @@ def test_c12_approval_means_the_same_here_and_in_the_policy(approval):
     assert here == ApprovalPolicy(tools).rule_for('write').approval
 
 
-def test_c13_the_custom_tools_of_a_yaml_file_are_tool_configs():
+def test_custom_tools_of_a_yaml_file_work_as_tool_configs():
     document = yaml.safe_load(
         """
         custom_tools:
@@ -288,14 +288,14 @@ def test_c13_the_custom_tools_of_a_yaml_file_are_tool_configs():
     assert asked.names == ['calculate_stats']
 
 
-def test_c14_pre_approved_stays_until_the_next_major_version():
+def test_pre_approved_still_works_and_its_warning_names_the_next_major_version():
     with pytest.warns(DeprecationWarning, match='next major version'):
         toolset = ApprovalToolset(Files().toolset(), Asked(NO), pre_approved=['read'])
 
     assert run(toolset, READ) == ['contents of a']
 
 
-def test_d1_the_wrapper_takes_inner_callback_memory_and_config_by_position_or_by_name():
+def test_wrapper_takes_its_arguments_by_position_or_by_name():
     config = {'read': {'pre_approved': True}}
     askeds = [Asked(SESSION) for _ in range(4)]
     toolsets = [
@@ -311,7 +311,7 @@ def test_d1_the_wrapper_takes_inner_callback_memory_and_config_by_position_or_by
     assert [asked.names for asked in askeds] == [['write']] * 4
 
 
-def test_d1_a_mapping_in_third_place_is_the_config_of_a_wrapper_that_remembers_nothing():
+def test_mapping_as_third_argument_is_the_config_and_nothing_is_remembered():
     asked = Asked(SESSION)
     toolset = ApprovalToolset(Files().toolset(), asked, {'read': {'pre_approved': True}})
 
@@ -320,7 +320,7 @@ def test_d1_a_mapping_in_third_place_is_the_config_of_a_wrapper_that_remembers_n
     assert asked.names == ['write', 'write']
 
 
-def test_d2_a_toolset_with_logic_of_its_own_decides_and_the_config_does_not():
+def test_needs_approval_of_the_toolset_decides_instead_of_the_config():
     asked = Asked()
     toolset = wrapped(
         Judging(Files(), ApprovalResult.needs_approval()), asked, config={'write': {'pre_approved': True}}
@@ -331,7 +331,7 @@ def test_d2_a_toolset_with_logic_of_its_own_decides_and_the_config_does_not():
     assert asked.names == ['write']
 
 
-def test_d3_a_tool_that_the_config_pre_approves_is_not_asked_about():
+def test_tool_pre_approved_by_the_config_runs_without_asking():
     asked = Asked(NO)
 
     told = run(wrapped(Files().toolset(), asked, config={'read': {'pre_approved': True}}), READ)
@@ -341,7 +341,7 @@ def test_d3_a_tool_that_the_config_pre_approves_is_not_asked_about():
 
 
 @pytest.mark.parametrize('config', [None, {}, {'write': {}}, {'write': {'pre_approved': False}}])
-def test_d4_a_tool_that_is_not_pre_approved_is_asked_about(config):
+def test_tool_that_is_not_pre_approved_asks(config):
     asked = Asked(NO)
 
     with pytest.raises(PermissionError):
@@ -350,7 +350,7 @@ def test_d4_a_tool_that_is_not_pre_approved_is_asked_about(config):
     assert asked.names == ['write']
 
 
-def test_d5_a_result_is_one_of_three_and_frozen():
+def test_result_is_blocked_pre_approved_or_needs_approval_and_frozen():
     blocked, pre_approved = ApprovalResult.blocked('frozen'), ApprovalResult.pre_approved()
     needs_approval = ApprovalResult.needs_approval()
 
@@ -366,12 +366,12 @@ def test_d5_a_result_is_one_of_three_and_frozen():
 
 
 @pytest.mark.parametrize('arguments', [('blocked',), ('pre_approved', 'why'), ('needs_approval', 'why'), ('approved',)])
-def test_d5_a_result_that_makes_no_sense_is_an_error(arguments):
+def test_contradictory_result_is_an_error(arguments):
     with pytest.raises(ValueError, match=r'reason|status'):
         ApprovalResult(*arguments)
 
 
-def test_d6_a_blocked_call_raises_its_reason_and_neither_callback_nor_tool_are_called():
+def test_blocked_call_raises_its_reason_and_calls_neither_callback_nor_tool():
     files, asked = Files(), Asked()
 
     with pytest.raises(PermissionError, match='outside') as raised:
@@ -383,7 +383,7 @@ def test_d6_a_blocked_call_raises_its_reason_and_neither_callback_nor_tool_are_c
     assert files.ran == []
 
 
-def test_d7_a_denied_call_raises_and_the_tool_is_not_called():
+def test_denied_call_raises_and_does_not_run_the_tool():
     files = Files()
 
     with pytest.raises(PermissionError, match='not today') as raised:
@@ -394,7 +394,7 @@ def test_d7_a_denied_call_raises_and_the_tool_is_not_called():
     assert files.ran == []
 
 
-def test_d8_needs_approval_gets_name_arguments_and_the_context_with_its_deps():
+def test_needs_approval_gets_the_name_the_arguments_and_the_context_with_its_deps():
     inner = Judging(Files(), ApprovalResult.pre_approved())
 
     run(wrapped(inner, Asked()), WRITE, deps='Ada')
@@ -405,7 +405,7 @@ def test_d8_needs_approval_gets_name_arguments_and_the_context_with_its_deps():
     assert ctx.deps == 'Ada'
 
 
-def test_d9_the_toolset_words_the_question_else_it_is_the_whole_call():
+def test_toolset_describes_the_request_and_the_whole_call_is_the_default():
     class Worded(Judging):
         def get_approval_description(self, name, tool_args, ctx):
             return f'{ctx.deps} would {name} {tool_args["path"]}'
@@ -420,7 +420,7 @@ def test_d9_the_toolset_words_the_question_else_it_is_the_whole_call():
     assert plain.descriptions == [f"write(path='{long}')"]
 
 
-def test_d10_a_request_has_tool_name_arguments_and_description():
+def test_request_has_tool_name_arguments_and_description():
     asked = Asked()
 
     run(wrapped(Files().toolset(), asked), WRITE)
@@ -430,18 +430,18 @@ def test_d10_a_request_has_tool_name_arguments_and_description():
     ]
 
 
-def test_d11_a_decision_has_approved_note_and_remember():
+def test_decision_has_approved_note_and_remember():
     assert ApprovalDecision(approved=True).model_dump() == {'approved': True, 'note': None, 'remember': 'none'}
     assert ApprovalDecision(approved=False, note='no', remember='session').note == 'no'
 
 
 @pytest.mark.parametrize('fields', [{'approved': 'yes'}, {'approved': 1}, {'approved': True, 'remember': 'always'}])
-def test_d11_a_decision_that_says_something_else_is_an_error(fields):
+def test_decision_with_invalid_fields_is_an_error(fields):
     with pytest.raises(ValidationError):
         ApprovalDecision(**fields)
 
 
-def test_d12_memory_finds_what_was_approved_for_the_same_tool_and_arguments():
+def test_memory_finds_an_approval_for_the_same_tool_and_arguments():
     memory = ApprovalMemory()
 
     memory.store('write', {'path': 'a', 'mode': 1}, SESSION)
@@ -456,7 +456,7 @@ def test_d12_memory_finds_what_was_approved_for_the_same_tool_and_arguments():
 
 
 @pytest.mark.parametrize('decision', [YES, NO, ApprovalDecision(approved=False, remember='session')])
-def test_d12_memory_keeps_only_approvals_that_are_to_be_remembered(decision):
+def test_memory_keeps_only_approvals_for_the_session(decision):
     memory = ApprovalMemory()
 
     memory.store('write', {}, decision)
@@ -465,7 +465,7 @@ def test_d12_memory_keeps_only_approvals_that_are_to_be_remembered(decision):
 
 
 @pytest.mark.parametrize('value', [object(), float('nan'), '\ud800'])
-def test_d12_memory_does_not_remember_arguments_without_a_json_form(value):
+def test_memory_does_not_keep_arguments_without_a_json_form(value):
     memory = ApprovalMemory()
 
     memory.store('write', {'value': value}, SESSION)
@@ -474,7 +474,7 @@ def test_d12_memory_does_not_remember_arguments_without_a_json_form(value):
     assert len(memory) == 0
 
 
-def test_d13_what_was_approved_for_the_session_is_not_asked_again_and_other_arguments_are():
+def test_call_approved_for_the_session_is_not_asked_again_but_other_arguments_are():
     asked = Asked(SESSION)
     toolset = wrapped(Files().toolset(), asked)
 
@@ -484,7 +484,7 @@ def test_d13_what_was_approved_for_the_session_is_not_asked_again_and_other_argu
     assert [request.tool_args['path'] for request in asked.requests] == ['a', 'b']
 
 
-def test_d13_a_memory_that_is_given_empty_is_the_one_that_is_used():
+def test_empty_memory_passed_in_is_used():
     memory, first, second = ApprovalMemory(), Asked(SESSION), Asked(NO)
 
     run(wrapped(Files().toolset(), first, memory), WRITE)
@@ -494,7 +494,7 @@ def test_d13_a_memory_that_is_given_empty_is_the_one_that_is_used():
     assert second.requests == []
 
 
-def test_d14_a_controller_gives_its_callback_and_its_memory():
+def test_controller_provides_a_callback_and_a_memory():
     asked = Asked(SESSION)
     controller = ApprovalController(mode='interactive', approval_callback=asked)
     toolset = ApprovalToolset(
@@ -508,12 +508,12 @@ def test_d14_a_controller_gives_its_callback_and_its_memory():
     assert controller.is_session_approved(asked.requests[0])
 
 
-def test_d14_an_unknown_mode_is_an_error():
+def test_unknown_mode_of_a_controller_is_an_error():
     with pytest.raises(ValueError, match='approve_all'):
         ApprovalController('yolo')
 
 
-def test_d15_an_interactive_controller_without_a_callback_is_an_error_when_it_is_to_ask():
+def test_interactive_controller_without_a_callback_fails_when_asked():
     controller = ApprovalController()
 
     with pytest.raises(RuntimeError, match='approval_callback'):
@@ -523,7 +523,7 @@ def test_d15_an_interactive_controller_without_a_callback_is_an_error_when_it_is
 
 
 @pytest.mark.parametrize('mode', ['approve_all', 'auto_approve'])
-def test_d16_approve_all_approves_without_a_question(mode):
+def test_approve_all_approves_without_asking(mode):
     asked = Asked(NO)
     controller = ApprovalController(mode, asked)
 
@@ -533,7 +533,7 @@ def test_d16_approve_all_approves_without_a_question(mode):
     assert asked.requests == []
 
 
-def test_d16_strict_denies_without_a_question():
+def test_strict_denies_without_asking():
     files, asked = Files(), Asked(YES)
     controller = ApprovalController('strict', asked)
 
@@ -544,7 +544,7 @@ def test_d16_strict_denies_without_a_question():
     assert asked.requests == []
 
 
-def test_d17_strict_lets_pre_approved_tools_run():
+def test_strict_runs_pre_approved_tools():
     controller = ApprovalController('strict')
     toolset = ApprovalToolset(
         Files().toolset(), controller.approval_callback, controller.memory, {'read': {'pre_approved': True}}
@@ -553,7 +553,7 @@ def test_d17_strict_lets_pre_approved_tools_run():
     assert run(toolset, READ) == ['contents of a']
 
 
-def test_d18_a_plain_callback_blocks_the_event_loop_within_one_run():
+def test_synchronous_callback_blocks_the_event_loop():
     files = Files()
 
     async def main():
@@ -574,7 +574,7 @@ def test_d18_a_plain_callback_blocks_the_event_loop_within_one_run():
     assert len({message.run_id for message in messages}) == 1
 
 
-def test_d18_an_async_callback_lets_the_rest_of_the_program_go_on():
+def test_async_callback_does_not_block_the_event_loop():
     async def main():
         asked, decided = asyncio.Event(), asyncio.Event()
 
@@ -592,7 +592,7 @@ def test_d18_an_async_callback_lets_the_rest_of_the_program_go_on():
     assert asyncio.run(main()) == 'done'
 
 
-def test_d19_the_result_of_an_approved_call_reaches_the_model_which_plans_the_next_one():
+def test_model_sees_the_result_of_an_approved_call_before_it_plans_the_next():
     commands: list[str] = []
 
     def shell(command: str) -> str:
@@ -627,7 +627,7 @@ def test_d19_the_result_of_an_approved_call_reaches_the_model_which_plans_the_ne
     assert len(prompts) == 1
 
 
-def test_d19_a_denial_of_the_second_call_leaves_the_first_one_done():
+def test_denying_the_second_call_leaves_the_first_one_done():
     files = Files()
 
     with pytest.raises(ApprovalDenied):
@@ -636,7 +636,7 @@ def test_d19_a_denial_of_the_second_call_leaves_the_first_one_done():
     assert files.ran == ['read a']
 
 
-def test_d20_s_at_the_prompt_remembers_for_the_session(monkeypatch):
+def test_answer_s_at_the_prompt_remembers_for_the_session(monkeypatch):
     prompts: list[str] = []
     typed = iter('sn')
 
@@ -659,7 +659,7 @@ def test_d20_s_at_the_prompt_remembers_for_the_session(monkeypatch):
     assert prompts == ["write(path='a') [y/n/s] ", "read(path='a') [y/n/s] "]
 
 
-def test_e30_scope_is_another_spelling_of_remember():
+def test_scope_is_another_spelling_of_remember():
     once = ApprovalDecision(approved=True, scope=ApprovalScope.ONCE)
     session = ApprovalDecision(approved=True, scope=ApprovalScope.SESSION)
 
@@ -669,12 +669,12 @@ def test_e30_scope_is_another_spelling_of_remember():
 
 
 @pytest.mark.parametrize('fields', [{'scope': 'session', 'remember': 'none'}, {'scope': 'forever'}])
-def test_e30_a_scope_that_makes_no_sense_is_an_error(fields):
+def test_invalid_scope_is_an_error(fields):
     with pytest.raises(ValidationError):
         ApprovalDecision(approved=True, **fields)
 
 
-def test_e31_a_controller_decides_by_mode_then_memory_then_callback():
+def test_controller_decides_by_mode_then_memory_then_callback():
     asked = Asked(YES, SESSION)
     controller = ApprovalController(approval_callback=asked)
 
@@ -686,7 +686,7 @@ def test_e31_a_controller_decides_by_mode_then_memory_then_callback():
     assert not controller.request_approval_sync(REQUEST).approved
 
 
-def test_e31_session_approvals_are_added_found_and_cleared():
+def test_session_approvals_are_added_found_and_cleared():
     controller = ApprovalController('strict')
     reordered = {'b': [2.5, True], 'a': {'y': None, 'x': 1}}
     request = REQUEST.model_copy(update={'tool_args': {'a': {'x': 1, 'y': None}, 'b': [2.5, True]}})
@@ -700,7 +700,7 @@ def test_e31_session_approvals_are_added_found_and_cleared():
     assert not controller.is_session_approved(request)
 
 
-def test_e31_a_controller_cannot_wait_for_an_async_callback():
+def test_controller_refuses_an_async_callback():
     async def later(request: ApprovalRequest) -> ApprovalDecision:
         raise AssertionError('it was awaited')
 

@@ -73,7 +73,7 @@ def test_two_values_have_one_form_exactly_when_they_are_the_same(one, other):
     st.tuples(st.sampled_from(['a', 'b', 'A']), st.sampled_from(['exact', 'directory']), near_payloads),
     st.tuples(st.sampled_from(['a', 'b', 'A']), st.sampled_from(['exact', 'directory']), near_payloads),
 )
-def test_e28_fingerprints_are_equal_exactly_when_tool_option_and_payload_are(one, other):
+def test_fingerprints_are_equal_exactly_when_tool_option_and_payload_are(one, other):
     is_equal = one[:2] == other[:2] and is_same(one[2], other[2])
 
     assert (fingerprint(*one, key=KEY) == fingerprint(*other, key=KEY)) == is_equal
@@ -81,7 +81,7 @@ def test_e28_fingerprints_are_equal_exactly_when_tool_option_and_payload_are(one
 
 @settings(deadline=None)
 @given(values)
-def test_a7_the_order_of_keys_never_matters(value):
+def test_order_of_keys_never_matters(value):
     assert canonical_json(shuffled(value)) == canonical_json(value)
 
 
@@ -102,7 +102,7 @@ def test_decoding_canonical_text_and_writing_it_again_changes_nothing(payload):
 
 @settings(deadline=None)
 @given(payloads, st.sampled_from(['directory', 'program', 'exact ', 'Exact', 'exact","']))
-def test_e48_a_wide_option_never_meets_an_exact_payload(payload, kind):
+def test_wide_option_never_matches_an_exact_payload(payload, kind):
     exact = {fingerprint(tool, 'exact', payload, key=KEY) for tool in ('write', f'write","{kind}', kind)}
 
     assert fingerprint('write', kind, payload, key=KEY) not in exact
@@ -132,7 +132,7 @@ def test_numbers_booleans_and_texts_that_look_alike_all_differ():
     assert len(forms) == len(alike)
 
 
-def test_e29_a_finer_payload_tells_calls_apart_that_a_coarse_one_does_not():
+def test_finer_payload_distinguishes_calls_that_a_coarse_one_does_not():
     coarse = [fingerprint('write', 'exact', {'path': 'a'}, key=KEY) for _ in ('old', 'new')]
     fine = [fingerprint('write', 'exact', {'path': 'a', 'content': content}, key=KEY) for content in ('old', 'new')]
 
@@ -240,11 +240,11 @@ def test_a_refusal_never_quotes_the_value(value):
         ('{}', {}),
     ],
 )
-def test_a11_arguments_become_a_mapping_whichever_way_the_host_delivers_them(arguments, decoded):
+def test_arguments_become_a_mapping_in_every_form_of_the_host(arguments, decoded):
     assert decode_arguments(arguments) == decoded
 
 
-def test_a11_decoding_a_mapping_copies_it():
+def test_decoding_a_mapping_copies_the_mapping():
     given_by_host = {'path': 'a'}
 
     decoded = decode_arguments(given_by_host)
@@ -275,14 +275,14 @@ def test_a11_decoding_a_mapping_copies_it():
         ('{"a": ' + '[' * 100_000, 'too deeply'),
     ],
 )
-def test_a11_arguments_that_cannot_be_read_are_refused(arguments, problem):
+def test_unreadable_arguments_are_refused(arguments, problem):
     with pytest.raises(NotCanonicalError, match=problem):
         decode_arguments(arguments)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30) | st.text('{}[]",:\\ue+-0123456789tfn ', max_size=30))
-def test_a11_whatever_text_a_model_sends_is_decoded_or_refused(arguments):
+def test_any_text_of_a_model_is_decoded_or_refused(arguments):
     try:
         decoded = decode_arguments(arguments)
     except NotCanonicalError:

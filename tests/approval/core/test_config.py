@@ -27,7 +27,7 @@ def test_a_section_with_nothing_in_it_says_nothing(document):
 
 
 @pytest.mark.parametrize('approval', ['required', 'none', 'blocked', None])
-def test_c1_c13_a_tool_has_one_of_three_values_or_none(approval):
+def test_approval_of_a_tool_has_one_of_three_values_or_none(approval):
     config = read_config({'tools': {'write': {'approval': approval, 'description': 'Write'}, 'read': None, 'list': {}}})
 
     assert config.tools == {
@@ -97,7 +97,7 @@ def test_a_configuration_cannot_be_changed():
         ({'auto_grant': {'vm': ['net', None]}}, 'auto_grant.vm.1', 'not a string; quote it'),
     ],
 )
-def test_c11_a_mistake_is_an_error_that_names_the_key_and_what_would_be_right(document, key, problem):
+def test_invalid_config_is_an_error_that_names_the_key_and_the_valid_values(document, key, problem):
     mistake = mistake_in(document)
 
     assert (mistake.key, mistake.problem) == (key, problem)

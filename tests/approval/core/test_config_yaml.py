@@ -55,7 +55,7 @@ def mistake_in(text):
     return mistake.value
 
 
-def test_c13_a_file_is_read():
+def test_yaml_file_is_read():
     assert parse_config(FILE) == CONFIG
 
 

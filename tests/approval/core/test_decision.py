@@ -21,18 +21,18 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         ('auto_deny', 'strict'),
     ],
 )
-def test_a1_modes_have_two_spellings(name, mode):
+def test_modes_have_two_spellings(name, mode):
     assert read_mode(name) == mode
     assert ApprovalController(mode=name).mode == mode
 
 
 @pytest.mark.parametrize('name', ['', 'Interactive', 'yes', 'auto', None])
-def test_a1_any_other_mode_is_an_error_that_names_the_right_ones(name):
+def test_unknown_mode_is_an_error_that_names_the_valid_ones(name):
     with pytest.raises(ValueError, match=r'unknown mode .*; use one of interactive, approve_all, strict'):
         read_mode(name)
 
 
-def test_a3_a_decision_is_approved_or_denied_and_nothing_more_unless_said():
+def test_decision_has_only_its_approval_by_default():
     decision = ApprovalDecision(approved=True)
 
     assert decision.model_dump() == {
@@ -46,7 +46,7 @@ def test_a3_a_decision_is_approved_or_denied_and_nothing_more_unless_said():
     }
 
 
-def test_a3_a_full_decision_survives_being_written_and_read():
+def test_full_decision_round_trips_through_json():
     decision = ApprovalDecision(
         approved=True,
         note='but carefully',
@@ -75,7 +75,7 @@ def test_a_decision_with_an_unknown_value_or_field_is_refused(fields):
 
 
 @pytest.mark.parametrize('remember', ['none', 'session', 'always'])
-def test_e30_an_approval_holds_once_for_the_session_or_always(remember):
+def test_approval_lasts_once_for_the_session_or_always(remember):
     assert ApprovalDecision(approved=True, remember=remember).remember == remember
 
 

@@ -27,7 +27,7 @@ def mail(to: str, subject: str, body: str) -> str:
     return f'sent to {to}'
 
 
-def test_e9_the_function_is_the_same_and_callable():
+def test_decorator_returns_the_same_callable_function():
     decorated = requires_approval()(mail)
 
     assert decorated is mail
@@ -36,7 +36,7 @@ def test_e9_the_function_is_the_same_and_callable():
     assert list(inspect.signature(decorated).parameters) == ['to', 'subject', 'body']
 
 
-def test_e9_without_anything_said_all_arguments_count_and_are_shown():
+def test_all_arguments_are_in_payload_and_description_by_default():
     request = requested(requires_approval()(lambda **args: None))
 
     assert request.payload == ARGS
@@ -44,14 +44,14 @@ def test_e9_without_anything_said_all_arguments_count_and_are_shown():
     assert request.description == "mail(to='ada', subject='hello', body='hunter2')"
 
 
-def test_e9_the_description_may_be_a_text():
+def test_description_may_be_a_text():
     request = requested(requires_approval(description='Send a mail')(lambda **args: None))
 
     assert request.description == 'Send a mail'
     assert request.payload == ARGS
 
 
-def test_e9_the_description_may_be_made_from_the_arguments():
+def test_description_may_be_made_from_the_arguments():
     decorate = requires_approval(description=lambda args: f'Mail to {args["to"]}', exclude_keys={'body'})
 
     request = requested(decorate(lambda **args: None))
@@ -61,7 +61,7 @@ def test_e9_the_description_may_be_made_from_the_arguments():
 
 
 @pytest.mark.parametrize('exclude_keys', [{'body'}, ['body'], ('body',), 'body', iter(['body'])])
-def test_e7_the_automatic_description_shows_no_excluded_value(exclude_keys):
+def test_automatic_description_shows_no_excluded_value(exclude_keys):
     function = requires_approval(exclude_keys=exclude_keys)(lambda **args: None)
 
     requests = [requested(function), requested(function)]
@@ -72,7 +72,7 @@ def test_e7_the_automatic_description_shows_no_excluded_value(exclude_keys):
         assert request.args == ARGS
 
 
-def test_e7_what_is_excluded_does_not_change_with_the_collection_afterwards():
+def test_later_change_of_the_collection_does_not_change_the_excluded_keys():
     exclude_keys = {'body'}
     function = requires_approval(exclude_keys=exclude_keys)(lambda **args: None)
 
@@ -81,7 +81,7 @@ def test_e7_what_is_excluded_does_not_change_with_the_collection_afterwards():
     assert 'hunter2' not in requested(function).description
 
 
-def test_e9_a_payload_of_its_own_wins_over_excluded_keys():
+def test_own_payload_overrides_excluded_keys():
     decorate = requires_approval(payload=lambda args: {'domain': args['to'], 'body': 'kept'}, exclude_keys={'body'})
 
     request = requested(decorate(lambda **args: None))
@@ -97,7 +97,7 @@ def test_e9_a_payload_of_its_own_wins_over_excluded_keys():
         ({'subject'}, "mail(to='ada', body='hunter2')"),
     ],
 )
-def test_e7_with_a_payload_of_its_own_the_description_shows_only_what_is_in_it_and_not_excluded(exclude_keys, shown):
+def test_description_of_an_own_payload_leaves_out_excluded_keys(exclude_keys, shown):
     decorate = requires_approval(
         payload=lambda args: {'to': args['to'], 'body': args['body']}, exclude_keys=exclude_keys
     )
@@ -105,7 +105,7 @@ def test_e7_with_a_payload_of_its_own_the_description_shows_only_what_is_in_it_a
     assert requested(decorate(lambda **args: None)).description == shown
 
 
-def test_e9_a_payload_of_its_own_and_a_description():
+def test_own_payload_may_be_combined_with_a_description():
     decorate = requires_approval(payload=lambda args: {}, description=lambda args: 'Send')
 
     request = requested(decorate(lambda **args: None))
@@ -128,7 +128,7 @@ def test_a_description_or_payload_function_cannot_change_the_arguments():
     assert request.payload['to'] == 'eve'
 
 
-def test_e44_the_request_has_the_name_the_model_uses():
+def test_request_has_the_name_the_model_uses():
     request = requested(requires_approval()(mail), name='send_mail')
 
     assert request.tool_name == 'send_mail'
@@ -144,7 +144,7 @@ def test_e44_the_request_has_the_name_the_model_uses():
         ('query', {'operation': 'DELETE', 'table': 't', 'rows': [1]}, {'rows'}, {'operation': 'DELETE', 'table': 't'}),
     ],
 )
-def test_e43_bulky_values_stay_out_of_payload_and_description(tool, args, excluded, payload):
+def test_bulky_values_stay_out_of_payload_and_description(tool, args, excluded, payload):
     request = requested(requires_approval(exclude_keys=excluded)(lambda **args: None), args, tool)
 
     assert request.payload == payload
@@ -182,7 +182,7 @@ def plain_mail(to, body):
     [plain_mail, async_mail, Mailbox().mail, Mailbox.static_mail, Mailbox().class_mail],
     ids=lambda f: f.__name__,
 )
-def test_e9_functions_of_every_kind_are_asked_about_and_run(function):
+def test_functions_of_every_kind_ask_and_run(function):
     ui = RecordingUI()
     controller = ApprovalController(ui=ui)
 
@@ -193,7 +193,7 @@ def test_e9_functions_of_every_kind_are_asked_about_and_run(function):
 
 
 @pytest.mark.parametrize('function', [plain_mail, async_mail, Mailbox().mail], ids=lambda f: f.__name__)
-def test_e9_functions_of_every_kind_do_not_run_when_denied(function):
+def test_functions_of_every_kind_do_not_run_when_denied(function):
     controller = ApprovalController(mode='strict')
 
     with pytest.raises(ApprovalDenied, match='Strict mode: approval required'):
@@ -215,7 +215,7 @@ def test_one_decorator_may_mark_several_functions():
     assert [requested(function).description for function in marked] == ['Careful', 'Careful']
 
 
-def test_e49_a_bare_function_stays_usable_without_any_approval():
+def test_decorated_function_is_usable_without_any_approval():
     @requires_approval()
     def double(number):
         return number * 2

@@ -58,11 +58,11 @@ def bare(path):
     ('approval', 'verdict'),
     [('required', ASKS), ('none', PRE_APPROVED), ('blocked', BLOCKED_BY_POLICY), (None, ASKS)],
 )
-def test_c1_a_tool_is_configured_by_its_name(approval, verdict):
+def test_tool_is_configured_by_its_name(approval, verdict):
     assert judged(configured(approval)) == verdict
 
 
-def test_c2_c3_required_asks_and_none_does_not():
+def test_required_asks_and_none_does_not():
     ui = RecordingUI()
     policy = {'careful': {'approval': 'required'}, 'trusted': {'approval': 'none'}}
     controller = ApprovalController(policy=policy, ui=ui)
@@ -74,7 +74,7 @@ def test_c2_c3_required_asks_and_none_does_not():
 
 
 @pytest.mark.parametrize('rule', [None, {}, {'approval': None}])
-def test_c4_a_tool_without_an_entry_is_judged_by_its_decorator_and_then_by_the_default(rule):
+def test_tool_without_an_entry_follows_its_decorator_then_the_default(rule):
     policy = ApprovalPolicy({'write': rule})
 
     assert judged(policy, marked).description == 'Marked'
@@ -84,18 +84,18 @@ def test_c4_a_tool_without_an_entry_is_judged_by_its_decorator_and_then_by_the_d
     assert judged(ApprovalPolicy({'write': rule}, default='none'), marked).description == 'Marked'
 
 
-def test_c5_a_marked_function_asks():
+def test_marked_function_asks():
     function = SimpleNamespace(_requires_approval=True)
 
     assert judged(ApprovalPolicy(default='none'), function) == ASKS
 
 
-def test_c6_d4_about_what_nothing_is_said_somebody_is_asked():
+def test_unconfigured_tool_asks():
     assert judged(ApprovalPolicy()) == ASKS
     assert judged(ApprovalPolicy({'other': {'approval': 'none'}}), bare) == ASKS
 
 
-def test_c6_not_to_ask_by_default_is_a_choice():
+def test_default_may_be_set_to_not_ask():
     assert judged(ApprovalPolicy(default='none')) == PRE_APPROVED
     assert judged(ApprovalPolicy(default='none'), default='required') == ASKS
 
@@ -104,7 +104,7 @@ def test_a_default_that_nobody_knows_asks():
     assert judged(ApprovalPolicy(), default='nobody knows') == ASKS
 
 
-def test_d3_a_tool_configured_as_none_is_pre_approved_and_nobody_is_asked():
+def test_tool_configured_as_none_is_pre_approved_without_asking():
     ui = RecordingUI()
     controller = ApprovalController(mode='strict', policy={'write': {'approval': 'none'}}, ui=ui)
 
@@ -114,7 +114,7 @@ def test_d3_a_tool_configured_as_none_is_pre_approved_and_nobody_is_asked():
     assert ui.requests == []
 
 
-def test_c7_a_rule_describes_what_is_asked():
+def test_rule_describes_the_request():
     ui = RecordingUI()
     controller = ApprovalController(policy=configured('required', 'Tool call: write'), ui=ui)
 
@@ -133,7 +133,7 @@ def test_c7_a_rule_describes_what_is_asked():
     ids=['blocks', 'fails'],
 )
 @pytest.mark.parametrize('position', [0, 1])
-def test_b28_blocked_by_anyone_beats_everything(approval, own, position):
+def test_block_from_any_source_beats_everything(approval, own, position):
     tool = saying(own) if isinstance(own, ApprovalResult) else own
     logic = [saying(PRE_APPROVED)]
     logic.insert(position, tool)
@@ -141,7 +141,7 @@ def test_b28_blocked_by_anyone_beats_everything(approval, own, position):
     assert judged(configured(approval), *logic).is_blocked
 
 
-def test_b28_a_tool_that_the_configuration_blocks_is_not_even_asked_itself():
+def test_tool_blocked_by_the_configuration_is_not_consulted():
     asked = []
 
     verdict = judged(configured('blocked'), SimpleNamespace(check_approval=asked.append))
@@ -156,7 +156,7 @@ OWN = ApprovalResult.needs_approval(
 
 
 @pytest.mark.parametrize('own', [True, {'description': 'own'}, OWN, ApprovalResult.pre_approved(), False])
-def test_c9_configured_as_none_overrides_what_the_tool_says(own):
+def test_configured_none_overrides_the_verdict_of_the_tool(own):
     assert judged(configured('none'), saying(own)) == PRE_APPROVED
 
 
@@ -185,7 +185,7 @@ def test_a_rule_describes_and_the_tool_says_the_rest(approval):
         (OWN, OWN),
     ],
 )
-def test_c8_without_configuration_the_tool_decides(own, verdict):
+def test_tool_decides_without_configuration(own, verdict):
     assert judged(ApprovalPolicy(), saying(own)) == verdict
 
 
@@ -222,7 +222,7 @@ def test_logic_that_says_nothing_leaves_it_to_the_next():
     assert judged(ApprovalPolicy(), bare, marked).description == 'Marked'
 
 
-def test_d8_the_tool_is_given_the_frameworks_context_and_the_configuration():
+def test_tool_gets_the_context_of_the_framework_and_the_configuration():
     told = []
     tool = SimpleNamespace(needs_approval=lambda name, args, ctx, config: told.append((ctx, config)) or True)
     deps = object()
@@ -232,7 +232,7 @@ def test_d8_the_tool_is_given_the_frameworks_context_and_the_configuration():
     assert told == [(deps, {'write': {'approval': 'required', 'description': 'Careful'}})]
 
 
-def test_e49_one_configuration_governs_functions_toolsets_and_marked_functions_alike():
+def test_one_configuration_governs_functions_toolsets_and_marked_functions():
     tools = [bare, marked, saying(True), saying(False), object()]
 
     verdicts = {approval: [judged(configured(approval), tool) for tool in tools] for approval in ('none', 'blocked')}
@@ -240,7 +240,7 @@ def test_e49_one_configuration_governs_functions_toolsets_and_marked_functions_a
     assert verdicts == {'none': [PRE_APPROVED] * 5, 'blocked': [BLOCKED_BY_POLICY] * 5}
 
 
-def test_c12_one_word_means_the_same_for_every_tool():
+def test_approval_word_means_the_same_for_every_tool():
     policy = ApprovalPolicy({'shell': {'approval': 'required'}, 'read_file': {'approval': 'none'}, 'custom': None})
 
     verdicts = [judged(policy, name=name).status for name in ('shell', 'read_file', 'custom')]
@@ -382,7 +382,7 @@ def raised(metadata, tools=None, **policy):
     return ApprovalPolicy(tools, **policy).judge_request(request)
 
 
-def test_b28_b29_a_tool_that_says_it_is_blocked_is_blocked_without_a_question():
+def test_tool_that_blocks_itself_is_blocked_without_asking():
     ui = RecordingUI()
     request = ApprovalRequest(
         tool_name='write', metadata={'approval_policy': 'blocked', 'approval_reason': 'read-only'}
@@ -395,20 +395,20 @@ def test_b28_b29_a_tool_that_says_it_is_blocked_is_blocked_without_a_question():
 
 
 @pytest.mark.parametrize('tools', [None, {'write': {'approval': 'none'}}, {'write': {'approval': 'required'}}])
-def test_b28_no_configuration_brings_back_what_the_tool_blocks(tools):
+def test_configuration_cannot_allow_a_call_that_the_tool_blocks(tools):
     assert raised({'approval_policy': 'blocked'}, tools) == ApprovalResult.blocked(
         "The tool 'write' blocked this call."
     )
 
 
 @pytest.mark.parametrize('reason', ['', None, 1, ['a']])
-def test_b29_a_reason_that_is_no_text_is_left_out(reason):
+def test_reason_that_is_not_a_text_is_left_out(reason):
     verdict = raised({'approval_policy': 'blocked', 'approval_reason': reason})
 
     assert verdict.reason == "The tool 'write' blocked this call."
 
 
-def test_b29_metadata_of_the_framework_blocks_too():
+def test_metadata_of_the_framework_may_block():
     verdict = judged(
         configured('none'), saying(False), metadata={'approval_policy': 'blocked', 'approval_reason': 'no'}
     )
@@ -417,7 +417,7 @@ def test_b29_metadata_of_the_framework_blocks_too():
 
 
 @pytest.mark.parametrize('approval_policy', ['needs_approval', 'pre_approved', 'none', None, True])
-def test_b29_metadata_never_approves(approval_policy):
+def test_metadata_never_approves(approval_policy):
     assert raised({'approval_policy': approval_policy, 'approval_description': 'x', 'worker': 'w'}) == ASKS
 
 
@@ -430,11 +430,11 @@ def test_b29_metadata_never_approves(approval_policy):
         (None, ApprovalResult.needs_approval(description='told')),
     ],
 )
-def test_c9_configuration_speaks_about_requests_that_were_raised(approval, verdict):
+def test_configuration_applies_to_requests_raised_by_a_tool(approval, verdict):
     assert raised({}, {'write': {'approval': approval, 'description': 'told'}}) == verdict
 
 
-def test_c6_the_default_does_not_take_back_what_a_tool_asks_for():
+def test_default_does_not_skip_a_request_of_the_tool():
     assert raised({}, default='none') == ASKS
 
 
@@ -464,18 +464,18 @@ GRANTS = {'container': ['fs.write', 'net.external'], 'vm': ['net.external']}
         ),
     ],
 )
-def test_b30_b31_an_isolation_profile_grants_exactly_the_capabilities_it_lists(metadata, is_granted):
+def test_isolation_profile_grants_exactly_the_capabilities_it_lists(metadata, is_granted):
     verdict = raised(metadata, auto_grant=GRANTS)
 
     assert verdict == (PRE_APPROVED if is_granted else ASKS)
 
 
-def test_b31_without_auto_grant_nothing_is_granted():
+def test_nothing_is_granted_without_auto_grant():
     assert raised({'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}) == ASKS
 
 
 @pytest.mark.parametrize(('approval', 'status'), [('required', 'needs_approval'), ('blocked', 'blocked')])
-def test_b31_explicit_configuration_beats_a_grant(approval, status):
+def test_explicit_configuration_beats_a_grant(approval, status):
     metadata = {'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}
 
     verdict = raised(metadata, {'write': {'approval': approval}}, auto_grant=GRANTS)
@@ -483,7 +483,7 @@ def test_b31_explicit_configuration_beats_a_grant(approval, status):
     assert verdict.status == status
 
 
-def test_b31_a_grant_never_beats_a_block_of_the_tool():
+def test_grant_never_beats_a_block_of_the_tool():
     metadata = {'approval_policy': 'blocked', 'isolation_profile': 'container', 'missing_capabilities': ['fs.write']}
 
     assert raised(metadata, auto_grant=GRANTS).is_blocked

@@ -9,7 +9,7 @@ from tool_approval import ApprovalPresentation, truncate_for_display
 
 
 @pytest.mark.parametrize('kind', ['text', 'diff', 'file_content', 'command', 'structured'])
-def test_e2_a_presentation_is_of_a_known_type_and_serialisable(kind):
+def test_presentation_has_a_known_type_and_is_serialisable(kind):
     presentation = ApprovalPresentation(type=kind, content='ls', language='sh', metadata={'cwd': 'notes'})
 
     read = ApprovalPresentation.model_validate_json(presentation.model_dump_json())
@@ -17,7 +17,7 @@ def test_e2_a_presentation_is_of_a_known_type_and_serialisable(kind):
     assert read == presentation
 
 
-def test_e2_another_type_or_field_is_refused():
+def test_presentation_with_an_unknown_type_or_field_is_refused():
     with pytest.raises(ValidationError):
         ApprovalPresentation(type='html', content='')
     with pytest.raises(ValidationError):
@@ -49,11 +49,11 @@ def test_a_presentation_cannot_be_changed():
         ('12345\n78901\n1\n2', '12345\n789\n... [2 more lines, 6 more characters]'),
     ],
 )
-def test_e39_long_content_is_cut_and_says_how_much_is_missing(content, shown):
+def test_long_content_is_cut_and_states_how_much_is_missing(content, shown):
     assert truncate_for_display(content, max_lines=3, max_chars=9) == shown
 
 
-def test_e39_fifty_lines_are_shown_unless_told_otherwise():
+def test_fifty_lines_are_shown_by_default():
     fifty = '\n'.join(map(str, range(50)))
 
     assert truncate_for_display(fifty) == fifty
@@ -87,7 +87,7 @@ def test_a_limit_below_one_is_an_error(limits):
         truncate_for_display('x', **limits)
 
 
-def test_e40_the_whole_text_is_kept_for_a_pager():
+def test_whole_text_is_kept_for_a_pager():
     content = '\n'.join('abcdef')
 
     presentation = ApprovalPresentation.of('diff', content, max_lines=2, language='diff', path='a.txt')
@@ -97,7 +97,7 @@ def test_e40_the_whole_text_is_kept_for_a_pager():
     assert presentation.language == 'diff'
 
 
-def test_e40_what_was_not_shortened_is_not_kept_twice():
+def test_text_that_was_not_shortened_is_not_kept_twice():
     presentation = ApprovalPresentation.of('text', 'short')
 
     assert presentation.content == 'short'
@@ -118,7 +118,7 @@ def test_e40_what_was_not_shortened_is_not_kept_twice():
         (b'', 'application/octet-stream'),
     ],
 )
-def test_e41_of_binary_content_only_kind_and_size_are_told(content, kind):
+def test_binary_content_is_shown_as_kind_and_size_only(content, kind):
     presentation = ApprovalPresentation.of('file_content', content)
 
     assert presentation.content == f'Binary content: {kind} ({len(content)} bytes)'

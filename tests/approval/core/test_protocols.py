@@ -36,14 +36,14 @@ class AnythingAsync(Anything):
 
 
 @pytest.mark.parametrize('ui', [Anything(), AnythingAsync()], ids=['sync', 'async'])
-def test_a4_any_object_with_choose_is_a_ui(ui):
+def test_any_object_with_choose_is_a_ui(ui):
     decision = asyncio.run(ApprovalController(ui=ui).request_approval(REQUEST))
 
     assert (decision.approved, decision.decided_by) == (True, 'ada')
     assert ui.asked == [('write', 'interactive')]
 
 
-def test_a5_a6_the_same_call_is_found_again_whatever_the_order_of_its_arguments():
+def test_memory_finds_the_same_call_in_any_order_of_its_arguments():
     memory = ApprovalMemory()
     memory.store(REQUEST, ApprovalDecision(approved=True, remember='session'))
 
@@ -54,7 +54,7 @@ def test_a5_a6_the_same_call_is_found_again_whatever_the_order_of_its_arguments(
     assert memory.lookup(other) is None
 
 
-def test_a6_what_is_not_to_be_remembered_is_not():
+def test_approval_for_one_call_is_not_remembered():
     memory = ApprovalMemory()
 
     memory.store(REQUEST, ApprovalDecision(approved=True, remember='none'))
@@ -63,7 +63,7 @@ def test_a6_what_is_not_to_be_remembered_is_not():
     assert len(memory) == 0
 
 
-def test_e5_a_tool_with_check_approval_is_approval_aware():
+def test_tool_with_check_approval_is_approval_aware():
     class Tool:
         def check_approval(self, ctx):
             return None

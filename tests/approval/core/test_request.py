@@ -25,7 +25,7 @@ def option(kind: str = 'directory', **payload: Any) -> RememberOption:
     return RememberOption(kind=kind, label='every file in notes/', payload=payload)
 
 
-def test_a2_e4_a_request_needs_only_the_name_of_its_tool():
+def test_request_needs_only_the_name_of_its_tool():
     request = ApprovalRequest(tool_name='now')
 
     assert request.model_dump() == {
@@ -48,7 +48,7 @@ def test_a2_e4_a_request_needs_only_the_name_of_its_tool():
     }
 
 
-def test_e4_a_full_request_survives_being_written_and_read():
+def test_full_request_round_trips_through_json():
     request = ApprovalRequest(
         tool_name='write',
         args={'path': 'a', 'content': ['b', 1, 1.5, None, {'c': True}]},
@@ -69,7 +69,7 @@ def test_e4_a_full_request_survives_being_written_and_read():
     assert ApprovalRequest.model_validate_json(request.model_dump_json()) == request
 
 
-def test_e3_a_context_carries_what_the_framework_knows_as_metadata_only():
+def test_context_carries_facts_of_the_framework_as_metadata_only():
     context = ApprovalContext(tool_name='now', args={}, metadata={'run_id': '1', 'caller': 'clerk'})
 
     assert context.metadata['caller'] == 'clerk'
@@ -108,7 +108,7 @@ def test_arguments_that_are_no_mapping_of_names_are_refused(args):
         ApprovalRequest(tool_name='write', args=args)
 
 
-def test_d9_the_automatic_description_is_the_call():
+def test_automatic_description_is_the_call():
     request = ApprovalRequest(tool_name='write', args={'path': 'a', 'force': True, 'lines': [1]})
 
     assert request.description == "write(path='a', force=True, lines=[1])"
@@ -148,7 +148,7 @@ def test_a_short_description_is_the_beginning_of_the_long_one(value):
 @pytest.mark.parametrize(
     'value', [nested(100_000), 10**5000, float('nan'), '\ud800', {1}], ids=['deep', 'huge', 'nan', 'surrogate', 'set']
 )
-def test_a11_arguments_that_nobody_can_judge_are_denied_without_a_crash(value):
+def test_arguments_that_cannot_be_judged_are_denied_without_a_crash(value):
     controller = ApprovalController(mode='approve_all')
 
     request = ApprovalRequest(tool_name='write', args={'value': value})
@@ -160,14 +160,14 @@ def test_a11_arguments_that_nobody_can_judge_are_denied_without_a_crash(value):
     assert "The arguments of 'write' are invalid" in decision.note
 
 
-def test_e6_a_simple_request_leaves_out_excluded_keys():
+def test_simple_request_leaves_out_excluded_keys():
     request = simple_approval_request('mail', {'to': 'ada', 'body': 'secret'}, exclude_keys={'body'})
 
     assert request.args == {'to': 'ada', 'body': 'secret'}
     assert request.payload == {'to': 'ada'}
 
 
-def test_e6_a_simple_request_takes_a_description():
+def test_simple_request_takes_a_description():
     request = simple_approval_request('mail', {'to': 'ada'}, description='Write to Ada')
 
     assert request.description == 'Write to Ada'
@@ -175,7 +175,7 @@ def test_e6_a_simple_request_takes_a_description():
 
 
 @pytest.mark.parametrize('exclude_keys', [{'body'}, ['body'], ('body',), 'body', {'body': 1}.keys()])
-def test_e7_the_automatic_description_shows_no_excluded_value(exclude_keys):
+def test_automatic_description_shows_no_excluded_value(exclude_keys):
     request = simple_approval_request('mail', {'to': 'ada', 'body': 'hunter2', 'b': 1}, exclude_keys=exclude_keys)
 
     assert request.description == "mail(to='ada', b=1)"
@@ -187,7 +187,7 @@ def test_e7_the_automatic_description_shows_no_excluded_value(exclude_keys):
     st.dictionaries(st.sampled_from('abcd'), st.text('xyz', min_size=4, max_size=6), max_size=4),
     st.sets(st.sampled_from('abcd')),
 )
-def test_e7_no_excluded_value_is_in_payload_or_description_whatever_is_excluded(args, excluded):
+def test_no_excluded_value_is_in_payload_or_description(args, excluded):
     args = {key: f'{key}-{value}' for key, value in args.items()}
 
     request = simple_approval_request('tool', args, exclude_keys=excluded)
@@ -197,7 +197,7 @@ def test_e7_no_excluded_value_is_in_payload_or_description_whatever_is_excluded(
         assert (key in request.payload) == (key not in excluded)
 
 
-def test_e44_a_request_has_the_name_that_the_model_calls_the_tool_by():
+def test_request_has_the_name_that_the_model_calls_the_tool_by():
     def inner() -> None: ...
 
     request = simple_approval_request('renamed_by_the_toolset', {})
@@ -207,12 +207,12 @@ def test_e44_a_request_has_the_name_that_the_model_calls_the_tool_by():
 
 
 @pytest.mark.parametrize('kind', ['exact', ''])
-def test_e48_a_wide_option_is_never_of_the_exact_kind(kind):
+def test_wide_option_is_never_of_the_exact_kind(kind):
     with pytest.raises(ValidationError, match='not a valid kind of a wider option'):
         option(kind)
 
 
-def test_e48_two_options_of_one_kind_are_refused():
+def test_two_options_of_one_kind_are_refused():
     narrow, wide = option(directory='notes/drafts'), option(directory='/')
 
     with pytest.raises(ValidationError, match='have the same kind'):

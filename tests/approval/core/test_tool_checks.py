@@ -50,7 +50,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize('tool', [object(), print, lambda path: path, SimpleNamespace(check_approval=None)])
-def test_e8_a_bare_tool_says_nothing(tool):
+def test_bare_tool_has_no_verdict(tool):
     assert said_by(tool) is None
 
 
@@ -86,14 +86,14 @@ ASKED = ApprovalResult.needs_approval(
         (ApprovalResult.blocked('never'), ApprovalResult.blocked('never')),
     ],
 )
-def test_e5_check_approval_lets_it_run_or_asks(said, verdict, form):
+def test_check_approval_lets_the_tool_run_or_asks(said, verdict, form):
     tool = sync_and_async(check_approval=lambda ctx: said)[form]
 
     assert said_by(tool) == verdict
 
 
 @pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
-def test_e5_check_approval_is_told_of_the_call(form):
+def test_check_approval_receives_the_call(form):
     told = []
 
     said_by(sync_and_async(check_approval=told.append)[form])
@@ -111,7 +111,7 @@ def test_e5_check_approval_is_told_of_the_call(form):
         (ApprovalBlocked('write', 'never'), "Blocked 'write': never"),
     ],
 )
-def test_e5_permission_error_blocks_with_its_reason(member, error, reason, form):
+def test_permission_error_in_check_approval_blocks_with_its_reason(member, error, reason, form):
     tool = sync_and_async(**{member: raising(error)})[form]
 
     assert said_by(tool) == ApprovalResult.blocked(reason)
@@ -128,7 +128,7 @@ def test_e5_permission_error_blocks_with_its_reason(member, error, reason, form)
         ({'description': 'Write'}, ApprovalResult.needs_approval(description='Write')),
     ],
 )
-def test_c8_d8_needs_approval_may_say_a_verdict_a_bool_or_a_description(said, verdict, form):
+def test_needs_approval_may_return_a_verdict_a_bool_or_a_description(said, verdict, form):
     tool = sync_and_async(needs_approval=lambda name, args: said)[form]
 
     assert said_by(tool) == verdict
@@ -177,7 +177,7 @@ ARGS = {'path': 'hunter2'}
         ),
     ],
 )
-def test_d8_needs_approval_is_passed_as_much_as_it_takes(make_logic, passed):
+def test_needs_approval_gets_as_many_arguments_as_it_accepts(make_logic, passed):
     said = []
 
     def say(*args):
@@ -210,7 +210,7 @@ def test_needs_approval_is_given_a_copy_of_the_arguments():
 
 
 @pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
-def test_d9_a_tool_may_describe_the_call(form):
+def test_tool_may_describe_the_call(form):
     tool = sync_and_async(
         needs_approval=lambda name, args, ctx: True,
         get_approval_description=lambda name, args, ctx: f'{ctx.deps.user} writes {args["path"]}',
@@ -224,7 +224,7 @@ def test_d9_a_tool_may_describe_the_call(form):
     [False, ApprovalResult.blocked('never'), {'description': 'its own'}, ASKED],
     ids=['no', 'block', 'dict', 'own'],
 )
-def test_d9_a_call_is_described_only_where_that_is_needed(said):
+def test_call_is_described_only_when_needed(said):
     described = []
 
     def get_approval_description(name, args):
@@ -241,13 +241,13 @@ def test_d9_a_call_is_described_only_where_that_is_needed(said):
 
 @pytest.mark.parametrize('mark', ['_requires_approval', 'needs_approval', 'check_approval'])
 @pytest.mark.parametrize('value', [True, 1, {'description': 'x'}])
-def test_c5_a_mark_that_is_no_function_asks(mark, value):
+def test_mark_that_is_not_a_function_asks(mark, value):
     assert said_by(SimpleNamespace(**{mark: value})) == ApprovalResult.needs_approval()
 
 
 @pytest.mark.parametrize('mark', ['_requires_approval', 'needs_approval', 'check_approval'])
 @pytest.mark.parametrize('value', [False, None])
-def test_c5_a_mark_that_is_false_says_nothing(mark, value):
+def test_false_mark_has_no_verdict(mark, value):
     assert said_by(SimpleNamespace(**{mark: value})) is None
 
 

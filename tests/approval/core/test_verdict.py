@@ -26,7 +26,7 @@ ENTRY = LineageEntry(agent_name='boss', run_id='outer', tool_name='delegate', to
         (ApprovalResult.needs_approval(), 'needs_approval'),
     ],
 )
-def test_d5_a_verdict_is_one_of_three_and_says_which(verdict, status):
+def test_verdict_is_one_of_three_kinds(verdict, status):
     said = {
         'blocked': verdict.is_blocked,
         'pre_approved': verdict.is_pre_approved,
@@ -37,7 +37,7 @@ def test_d5_a_verdict_is_one_of_three_and_says_which(verdict, status):
     assert verdict.status == status
 
 
-def test_d5_a_verdict_cannot_be_changed():
+def test_verdict_is_immutable():
     verdict = ApprovalResult.blocked('never')
 
     with pytest.raises(FrozenInstanceError):
@@ -125,6 +125,6 @@ def test_a_lineage_that_cannot_be_read_is_an_error_and_not_the_outermost_run():
         make_request(context, ApprovalResult.needs_approval())
 
 
-def test_e48_two_options_of_one_kind_are_refused():
+def test_two_options_of_one_kind_are_refused():
     with pytest.raises(ValueError, match='have the same kind'):
         ApprovalResult.needs_approval(remember_options=(OPTION, OPTION))

@@ -129,7 +129,7 @@ def test_a_folder_that_others_may_look_into_is_fine(tmp_path):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
 
 
-def test_a_folder_that_is_a_link_is_refused(tmp_path):
+def test_linked_folder_is_refused(tmp_path):
     (tmp_path / 'elsewhere').mkdir(mode=0o700)
     (tmp_path / 'link').symlink_to('elsewhere')
 

@@ -156,7 +156,7 @@ class PrunesAll(DictStore):
         return count
 
 
-def test_a_store_that_is_right_passes():
+def test_correct_store_passes():
     memory = Memory()
 
     def make() -> InboxStore:
@@ -189,7 +189,7 @@ def test_a_store_that_only_says_that_anything_may_have_changed_passes():
         (PrunesAll, 'an open request was pruned'),
     ],
 )
-def test_a_store_that_is_wrong_fails(wrong, what):
+def test_wrong_store_fails(wrong, what):
     memory = Memory()
 
     # Only one of them is found by waiting in vain; on a busy machine the others need their time.

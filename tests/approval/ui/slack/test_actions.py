@@ -222,7 +222,7 @@ def test_an_answer_to_something_else_is_refused(play, wrong, told):
     play(scenario)
 
 
-def test_an_expired_request_says_so(play):
+def test_expired_request_is_reported(play):
     async def scenario(scene):
         async with scene.following():
             entry = await scene.post()

@@ -9,7 +9,7 @@ from tool_approval.ui.terminal.editing import LONGEST_TEXT, as_text, is_yaml, re
 from tool_approval.ui.terminal.yaml_text import LONGEST
 
 
-def test_without_pyyaml_it_is_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arguments_are_json_without_pyyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, 'tool_approval.ui.terminal.yaml_text', None)
 
     text = as_text('t', {'path': 'a'})

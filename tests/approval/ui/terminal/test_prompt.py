@@ -344,7 +344,7 @@ def test_arguments_that_are_not_json_cannot_be_edited(value: object) -> None:
 
 
 @pytest.mark.parametrize('name', ['VISUAL', 'EDITOR'])
-def test_an_editor_with_a_quote_that_does_not_end_is_none(name: str) -> None:
+def test_editor_with_an_unclosed_quote_is_ignored(name: str) -> None:
     assert decide((Q, 'e'), ('path: ', '\x1b'), (Q, 'n'), **{name: "vi '"}).approved is False
 
 

@@ -240,7 +240,7 @@ def test_all_calls_of_a_response_can_be_one_question(groups_responses: bool) -> 
     assert [decision.approved for decision in decisions] == [True, True]
 
 
-def test_in_another_thread_it_asks_too() -> None:
+def test_terminal_ui_asks_from_another_thread() -> None:
     decisions: list[ApprovalDecision] = []
 
     def work() -> None:

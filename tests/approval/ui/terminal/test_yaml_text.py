@@ -69,7 +69,7 @@ def test_first_and_last_lines_carry_no_model_text_for_editors() -> None:
         ('a' * (LONGEST + 1), f'longer than {LONGEST} characters'),
     ],
 )
-def test_what_means_more_than_it_says_is_refused(text: str, problem: str) -> None:
+def test_yaml_with_more_than_plain_values_is_refused(text: str, problem: str) -> None:
     with pytest.raises(NotYaml) as raised:
         load(text)
 

@@ -93,7 +93,7 @@ def test_open_requests_are_listed_filtered_and_counted(desk):
 
 @pytest.mark.parametrize('limit', ['0', '201', '-1', 'x', '', '²', '1e2', '0001'])
 @pytest.mark.parametrize('path', ['requests', 'history'])
-def test_a_limit_that_is_none_is_refused(desk, limit, path):
+def test_invalid_limit_is_refused(desk, limit, path):
     assert error_of(desk.client.get(f'/api/v1/{path}?limit={limit}')) == (400, 'malformed')
 
 
@@ -139,7 +139,7 @@ def test_who_is_not_listed_cannot_decide(desk):
         {'approved': False, 'override_args': {'path': 'b'}},
     ],
 )
-def test_what_was_not_offered_is_refused(desk, body):
+def test_answer_that_was_not_offered_is_refused(desk, body):
     entry = desk.post()
 
     assert error_of(desk.decide(entry, **body)) == (422, 'invalid_answer')

@@ -279,7 +279,7 @@ def test_every_answer_has_the_headers(desk, path, user):
 
 
 @pytest.mark.parametrize('length', ['1025', '9' * 5000, '-1', 'x', '²'])
-def test_a_body_that_says_it_is_too_long_is_refused(inbox, length):
+def test_body_declared_too_long_is_refused(inbox, length):
     app = inbox_app(inbox, authenticate=lambda request: ADA, hosts=[HOST], limits=Limits(max_body_bytes=1024))
     client = TestClient(app, base_url=f'http://{HOST}')
 
@@ -289,7 +289,7 @@ def test_a_body_that_says_it_is_too_long_is_refused(inbox, length):
 
 
 @pytest.mark.parametrize('path', ['/answers', '/requests/x/edit', '/api/v1/requests/x/decision'])
-def test_a_body_that_does_not_say_how_long_it_is_is_cut_off(inbox, path):
+def test_body_without_a_length_is_cut_off(inbox, path):
     app = inbox_app(inbox, authenticate=lambda request: ADA, hosts=[HOST], limits=Limits(max_body_bytes=1024))
     client = TestClient(app, base_url=f'http://{HOST}')
     kind = 'application/json' if 'api' in path else FORM
@@ -349,7 +349,7 @@ DEEP = b'{"digest": "d", "approved": true, "override_args": ' + b'{"a":' * 5000 
         (b'{"digest": "d", "approved": true, "note": ' + b'"' + b'x' * 10_001 + b'"}', 422),
     ],
 )
-def test_a_decision_that_is_none_is_refused_without_quoting_it(desk, body, status):
+def test_invalid_decision_is_refused_without_quoting_it(desk, body, status):
     entry = desk.post()
     headers = {'content-type': 'application/json', 'x-csrf-token': desk.token()}
 

@@ -68,7 +68,7 @@ def test_runs_are_listed_by_status_in_pages(desk, store):
     assert page(desk, '/runs?after=%00') == page(desk, '/runs?after=none')
 
 
-def test_a_status_that_is_none_is_refused(desk):
+def test_invalid_status_is_refused(desk):
     page(desk, '/runs?status=gone', status=400)
     assert error_of(desk.client.get('/api/v1/runs?status=gone')) == (400, 'malformed')
 
