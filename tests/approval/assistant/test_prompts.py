@@ -236,6 +236,20 @@ def test_a_terminal_of_another_size_is_drawn_anew():
     assert f'> {"z" * 37}' in shown
 
 
+def test_an_idle_prompt_is_not_drawn_again():
+    sent = []
+
+    def above():
+        sent.append(person.sent)
+        if len(sent) == 4:
+            os.write(person.master, b'\x04')
+
+    with Person([]) as person:
+        assert Prompts(person.device).ask(above) is None
+
+    assert sent[2] == sent[3] != b''
+
+
 def test_a_program_that_was_stopped_and_continued_goes_on_reading_keys():
     def stop_and_continue(person):
         termios.tcsetattr(person.slave, termios.TCSANOW, person.before)  # as the shell leaves it

@@ -836,7 +836,7 @@ def change_requests(url, change):
     [
         ("content = '{'", 'The request could not be read again, so the call was denied.'),
         (
-            "content = replace(content, '10', '99')",
+            """content = replace(content, '"amount":10', '"amount":99')""",
             'The answer did not match the request, so the call was denied.',
         ),
     ],
