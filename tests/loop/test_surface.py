@@ -307,7 +307,7 @@ def test_a_subclass_with_its_own_signature_still_runs():
 
 
 @pytest.mark.layer_only
-def test_bubble_up_lets_the_calls_leave_whatever_the_agents_own_handler_is():
+def test_bubble_up_returns_the_calls_with_any_handler_of_the_agent():
     handler = Recorder()
 
     result = make(handler).run_sync('go', deferred_tool_handler=bubble_up, output_type=[str, DeferredToolRequests])

@@ -24,7 +24,7 @@ def test_an_agent_is_found_in_the_directory_first(folder):
 
 
 @pytest.mark.parametrize('place', ['', 'module', ':agent', 'module:', 'a b:agent', '../x:agent', 'a..b:c', 'a:b.c'])
-def test_what_names_no_agent_is_refused(folder, place):
+def test_name_without_an_agent_is_refused(folder, place):
     with pytest.raises(AssistantError, match='does not name an agent'):
         load_agent(place, directory=folder)
 

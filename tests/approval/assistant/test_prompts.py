@@ -149,7 +149,7 @@ def test_up_and_down_recall_what_was_said_or_cleared():
     assert said == ['one', 'one']
 
 
-def test_what_was_said_twice_is_recalled_once():
+def test_repeated_message_is_recalled_once():
     said, _ = messages(
         (EMPTY, 'one'),
         ('> one', '\r'),
@@ -261,12 +261,12 @@ def test_a_program_that_was_stopped_and_continued_goes_on_reading_keys():
     assert said == ['one two']
 
 
-def test_a_terminal_that_goes_away_ends_it():
+def test_closed_terminal_ends_the_prompt():
     with Person([(EMPTY, Person.hang_up)]) as person:
         assert Prompts(person.device).ask() is None
 
 
-def test_without_a_terminal_it_is_an_error():
+def test_reading_a_prompt_without_a_terminal_is_an_error():
     with pytest.raises(AssistantError, match='cannot read from the terminal: /dev/null is not a terminal'):
         Prompts('/dev/null').ask()
 

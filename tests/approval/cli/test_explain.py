@@ -319,7 +319,7 @@ def test_without_a_file_it_says_which_rules_it_judges_by(tool_approval, work):
     assert f'{work} has no settings file, so the preset `default` applies, as in `tool-approval run`' in finished.err
 
 
-def test_of_a_batch_it_says_so_once(tool_approval, work):
+def test_batch_reports_a_missing_settings_file_once(tool_approval, work):
     (work / 'approvals.yaml').unlink()
     line = '{"id": 1, "tool": "read_file", "args": {"path": "notes/a.txt"}}\n'
     (work / 'calls.jsonl').write_text(2 * line)

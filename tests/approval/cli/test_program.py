@@ -25,7 +25,7 @@ def place(tmp_path):
     return tmp_path
 
 
-def test_python_m_runs_it_and_help_lists_every_command(place):
+def test_python_m_runs_the_program_and_help_lists_every_command(place):
     finished = command('--help', cwd=place)
 
     assert finished.returncode == 0
@@ -224,7 +224,7 @@ def test_completion_knows_the_commands(tool_approval, shell):
     assert 'batch' in finished.out
 
 
-def test_completion_without_its_library_says_what_to_install(tool_approval, monkeypatch):
+def test_completion_without_its_library_names_the_package_to_install(tool_approval, monkeypatch):
     monkeypatch.setitem(sys.modules, 'shtab', None)
 
     finished = tool_approval('--print-completion', 'bash')

@@ -241,7 +241,7 @@ def test_serve_listens_on_loopback_only(serve):
     assert ask(url, url.path, host='evil.test')[0] == 421
 
 
-def test_an_open_page_does_not_keep_it_from_ending(serve):
+def test_open_page_does_not_keep_the_server_from_ending(serve):
     served = serve()
     _, url = served.link()
     cookie = ask(url, f'{url.path}?{url.query}')[1]['set-cookie'].partition(';')[0]
@@ -271,7 +271,7 @@ def stopped(monkeypatch):
     return seen
 
 
-def test_behind_a_proxy_it_answers_to_the_name_that_is_allowed(tool_approval, stopped):
+def test_server_behind_a_proxy_answers_to_the_allowed_name(tool_approval, stopped):
     arguments = ['--path', '/approvals', '--allow-host', 'approvals.example', '--behind-proxy', '--port', '0']
 
     finished = tool_approval('serve', *arguments)
@@ -280,7 +280,7 @@ def test_behind_a_proxy_it_answers_to_the_name_that_is_allowed(tool_approval, st
     assert stopped[0][1] == {'path': '/approvals', 'trusts_proxy': True}
 
 
-def test_on_all_addresses_it_warns(tool_approval, stopped):
+def test_serving_on_all_addresses_warns(tool_approval, stopped):
     finished = tool_approval('serve', '--host', '0.0.0.0', '--allow-host', 'pc.example', '--port', '0')
 
     assert 'http://pc.example/' in finished.out
@@ -305,7 +305,7 @@ def can_bind(host):
         return True
 
 
-def test_ctrl_c_ends_it_without_a_complaint(tool_approval, monkeypatch):
+def test_ctrl_c_ends_the_server_without_an_error(tool_approval, monkeypatch):
     from tool_approval.ui.web import serving
 
     def interrupted(*_, **__):

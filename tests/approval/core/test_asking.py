@@ -94,7 +94,7 @@ def test_a_plain_choose_blocks_its_own_thread_alone():
     assert asyncio.run(main()) == [YES]
 
 
-def test_with_nobody_to_ask_the_call_is_denied():
+def test_call_without_a_ui_is_denied():
     [decision] = asked(None)
 
     assert decision == ApprovalDecision(

@@ -103,7 +103,7 @@ def test_a_policy_may_be_given_as_a_mapping():
 
 
 @pytest.mark.parametrize('mode', MODES)
-def test_what_policy_pre_approves_is_approved_in_every_mode(mode):
+def test_call_pre_approved_by_policy_is_approved_in_every_mode(mode):
     ui = deny_all()
     controller = ApprovalController(mode, ui=ui, policy=ApprovalPolicy({'delete': {'approval': 'none'}}))
 
@@ -127,14 +127,14 @@ def test_a_block_beats_every_mode_and_a_remembered_approval(mode):
     assert ui.requests == []
 
 
-def test_strict_denies_what_is_remembered():
+def test_strict_denies_remembered_calls():
     memory = ApprovalMemory()
     memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
 
     assert not decide(ApprovalController('strict', memory=memory), request_for()).approved
 
 
-def test_what_was_approved_for_the_session_is_not_asked_about_again():
+def test_call_approved_for_the_session_is_not_asked_again():
     ui = ScriptedUI(['s', True])
     controller = ApprovalController(ui=ui, now=noon)
 
@@ -277,7 +277,7 @@ def test_what_is_decided_without_asking_is_no_part_of_a_group():
 
 
 @pytest.mark.parametrize('mode', ['approve_all', 'strict'])
-def test_a_presentation_is_not_made_where_nobody_is_asked(mode):
+def test_presentation_is_not_built_for_a_call_that_does_not_ask(mode):
     made = []
     controller = ApprovalController(mode, presenters={'delete': made.append})
 
@@ -286,7 +286,7 @@ def test_a_presentation_is_not_made_where_nobody_is_asked(mode):
     assert made == []
 
 
-def test_a_presentation_is_not_made_for_what_is_remembered():
+def test_presentation_is_not_built_for_a_remembered_call():
     made = []
 
     def present(request):
@@ -334,7 +334,7 @@ def test_a_presentation_that_a_tool_made_itself_is_kept():
     assert ui.requests[0].presentation == own
 
 
-def test_the_configured_description_is_what_is_shown():
+def test_configured_description_is_the_one_shown():
     ui = approve_all()
     controller = ApprovalController(ui=ui, policy={'delete': {'approval': 'required', 'description': 'Deletes it'}})
 
@@ -357,7 +357,7 @@ def test_the_configured_description_is_what_is_shown():
     ids=['nan', 'surrogate', 'key', 'payload', 'bound to', 'tool name', 'option'],
 )
 @pytest.mark.parametrize('mode', MODES)
-def test_what_has_no_canonical_form_is_denied_in_every_mode(mode, request_):
+def test_arguments_without_a_canonical_form_are_denied_in_every_mode(mode, request_):
     ui = approve_all()
 
     decision = decide(ApprovalController(mode, ui=ui, audit=ListSink()), request_)
@@ -406,7 +406,7 @@ def test_an_error_in_one_of_several_questions_is_raised_as_it_is():
         decide_all(controller, request_for('a'), request_for('b'))
 
 
-def test_what_holds_always_is_remembered_in_the_store(tmp_path):
+def test_approval_for_always_is_kept_in_the_store(tmp_path):
     store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
     ui = ScriptedUI(['a'])
 
@@ -542,7 +542,7 @@ def test_a_block_that_never_became_a_question_is_written_down():
     assert (entry['approved'], entry['note'], entry['decided_by']) == (False, 'never', 'policy')
 
 
-def test_what_runs_without_a_question_is_written_down():
+def test_call_that_runs_without_asking_is_logged():
     sink = ListSink()
 
     ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=True)

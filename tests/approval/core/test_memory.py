@@ -86,7 +86,7 @@ def test_a_denial_is_never_remembered(remember, note):
         max_size=4,
     )
 )
-def test_what_was_denied_is_asked_about_again_every_time(answers):
+def test_denied_call_is_asked_about_again_every_time(answers):
     left = list(answers)
     ui = RecordingUI(lambda request: left.pop(0))
     controller = ApprovalController(ui=ui)
@@ -210,12 +210,12 @@ def test_an_unnamed_outermost_agent_shares_with_its_own_runs_alone():
     assert memory.lookup(request_for(session_id='chat', run_id='run 3')) is None
 
 
-def test_what_is_to_hold_always_needs_a_store():
+def test_approval_for_always_needs_a_store():
     with pytest.raises(StoreError, match="'always' cannot be remembered: this memory has no store"):
         ApprovalMemory().store(request_for(), ALWAYS)
 
 
-def test_what_holds_always_is_found_by_the_next_process(tmp_path):
+def test_approval_for_always_is_found_by_the_next_process(tmp_path):
     path = tmp_path / 'state' / 'approvals.json'
     ApprovalMemory(FileApprovalStore(tmp_path / 'project', path)).store(request_for(session_id='monday'), ALWAYS)
 
@@ -227,7 +227,7 @@ def test_what_holds_always_is_found_by_the_next_process(tmp_path):
     assert len(memory) == 0
 
 
-def test_what_holds_always_holds_for_one_project_and_one_definition_of_the_tool(tmp_path):
+def test_approval_for_always_covers_one_project_and_one_tool_definition(tmp_path):
     path = tmp_path / 'state' / 'approvals.json'
     asked = {'metadata': {'caller': 'root', 'tool_digest': 'version 1'}}
     ApprovalMemory(FileApprovalStore(tmp_path / 'project', path)).store(request_for(**asked), ALWAYS)
@@ -309,7 +309,7 @@ def test_a_revoked_approval_is_asked_about_again(tmp_path):
     assert ApprovalMemory().revoke('0' * 64) is False
 
 
-def test_clearing_forgets_the_session_and_keeps_what_holds_always(tmp_path):
+def test_clearing_forgets_the_session_and_keeps_approvals_for_always(tmp_path):
     store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
     memory = ApprovalMemory(store)
     memory.store(request_for('a'), SESSION)
@@ -344,7 +344,7 @@ def test_a_label_shows_no_excluded_argument_and_no_half_character():
     assert [each.label for each in memory.list_approvals()] == ['with [redacted] in ?/']
 
 
-def test_ids_tell_nothing_without_the_key():
+def test_ids_reveal_nothing_without_the_key():
     one, other = remembering(request_for()), remembering(request_for())
     same = remembering(request_for(), key=b'x' * 16), remembering(request_for(), key=b'x' * 16)
 

@@ -200,7 +200,7 @@ def test_a_secret_of_every_shape_is_replaced(kind, text, secret):
         ('https://a.b/?sig=fe5f80&page=2', 'https://a.b/?[redacted]&page=2'),
     ],
 )
-def test_what_stands_around_a_secret_stays(text, redacted):
+def test_text_around_a_secret_is_kept(text, redacted):
     assert Redactor().text(text) == redacted
 
 
@@ -243,7 +243,7 @@ def test_what_stands_around_a_secret_stays(text, redacted):
         '',
     ],
 )
-def test_ordinary_text_stays_as_it_is(text):
+def test_ordinary_text_is_unchanged(text):
     assert Redactor().text(text) == text
 
 
@@ -268,7 +268,7 @@ def test_the_value_of_another_key_stays(key):
 
 
 @pytest.mark.parametrize('value', [None, '', 0, False, [], {}])
-def test_of_a_secret_key_it_is_told_that_it_is_empty(value):
+def test_empty_value_of_a_secret_key_is_shown_as_empty(value):
     assert Redactor().value({'token': value}) == {'token': value}
 
 
@@ -316,7 +316,7 @@ def test_of_two_excluded_values_the_longer_goes_first():
 
 
 @pytest.mark.parametrize('value', ['1', 'yes', '', 123, True, None])
-def test_what_is_shorter_than_four_characters_is_no_secret(value):
+def test_value_shorter_than_four_characters_is_not_a_secret(value):
     assert Redactor([value]).text(f'1 yes 123 True None {value}') == f'1 yes 123 True None {value}'
 
 
@@ -465,5 +465,5 @@ harmless = st.recursive(
 
 @settings(deadline=None)
 @given(harmless)
-def test_a_value_without_secrets_stays_as_it_is(value):
+def test_value_without_secrets_is_unchanged(value):
     assert Redactor().value(value) == value

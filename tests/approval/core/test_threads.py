@@ -33,7 +33,7 @@ def test_a_coroutine_function_runs_on_the_event_loop():
     assert asyncio.run(call_sync_or_async(here, 'a', end='b')) == (threading.current_thread(), 'ab')
 
 
-def test_what_a_plain_function_returns_is_awaited():
+def test_awaitable_result_of_a_plain_function_is_awaited():
     async def later():
         return 'later'
 
@@ -49,13 +49,13 @@ def test_context_variables_reach_the_thread():
 
 
 @pytest.mark.parametrize('error', [ValueError('x'), EOFError(), KeyboardInterrupt()])
-def test_what_a_function_raises_in_its_thread_is_raised(error):
+def test_error_of_a_function_in_a_thread_is_raised(error):
     with pytest.raises(type(error)):
         asyncio.run(call_sync_or_async(raising(error)))
 
 
 @pytest.mark.parametrize('error', [SystemExit(3), GeneratorExit(), StopIteration()])
-def test_what_ends_a_thread_does_not_end_the_run(error):
+def test_exit_of_a_thread_does_not_end_the_run(error):
     with pytest.raises(RuntimeError):
         asyncio.run(call_sync_or_async(raising(error)))
 

@@ -19,7 +19,7 @@ async def fail() -> None:
     raise LookupError('nothing there')
 
 
-def test_it_returns_what_the_coroutine_returns_and_context_variables_reach_it():
+def test_waiting_returns_the_result_of_the_coroutine_and_passes_context_variables():
     token = variable.set('set')
     try:
         assert wait_for(read_variable) == 'set'
@@ -27,12 +27,12 @@ def test_it_returns_what_the_coroutine_returns_and_context_variables_reach_it():
         variable.reset(token)
 
 
-def test_it_raises_what_the_coroutine_raises():
+def test_waiting_raises_the_error_of_the_coroutine():
     with pytest.raises(LookupError, match='nothing there'):
         wait_for(fail)
 
 
-def test_it_waits_where_a_loop_is_running_and_leaves_that_one_alone():
+def test_waiting_inside_a_running_loop_leaves_that_loop_alone():
     async def main():
         before = asyncio.get_running_loop()
         result = wait_for(read_variable)
@@ -58,7 +58,7 @@ def test_an_interrupted_wait_cancels_the_coroutine():
     assert cancelled.wait(10)
 
 
-def test_where_no_thread_can_be_had_it_says_so_and_does_not_wait(monkeypatch):
+def test_waiting_without_an_available_thread_fails_with_the_reason(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
@@ -68,7 +68,7 @@ def test_where_no_thread_can_be_had_it_says_so_and_does_not_wait(monkeypatch):
         wait_for(read_variable)
 
 
-def test_where_no_loop_can_be_had_it_says_so_and_does_not_wait(monkeypatch):
+def test_waiting_without_an_available_loop_fails_with_the_reason(monkeypatch):
     def refuse(coroutine):
         coroutine.close()
         raise OSError('too many open files')

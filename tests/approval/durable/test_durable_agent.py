@@ -111,7 +111,7 @@ def test_an_approved_call_executes_once_and_its_run_ends(kind, url, request):
     assert sink.outcomes() == ['executed']
 
 
-def test_a_denied_call_is_told_to_the_model_with_its_note(url, inbox):
+def test_denied_call_reaches_the_model_with_its_note(url, inbox):
     bot = Bot([PAY])
 
     assert asyncio.run(answered(bot.durable(url), inbox, NO)) == {'1': ['Not now.', 'denied']}
@@ -323,7 +323,7 @@ def test_who_may_approve_is_whom_the_ui_names(url, inbox):
     assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
 
 
-def test_nobody_is_asked_where_nobody_may_approve(url, inbox):
+def test_call_without_an_approver_is_not_asked(url, inbox):
     bot = Bot([PAY])
 
     async def main():
@@ -376,7 +376,7 @@ def test_a_denial_holds_though_the_tool_of_another_call_has_changed(url, inbox):
     assert asyncio.run(main()) == ('tidy', [], told)
 
 
-def test_what_needs_no_question_never_waits(url, inbox):
+def test_call_that_needs_no_approval_never_waits(url, inbox):
     bot = Bot([PAY])
     controller = ApprovalController(policy={'pay': {'approval': 'none'}})
 
@@ -956,7 +956,7 @@ def test_a_prompt_that_cannot_be_kept_is_refused(url):
         asyncio.run(Bot().durable(url).start([TextContent(content='go', metadata=object())]))
 
 
-def test_there_may_be_no_such_run(url):
+def test_unknown_run_is_reported(url):
     with pytest.raises(Exception, match='no such run'):
         asyncio.run(Bot().durable(url).get('other').result())
 

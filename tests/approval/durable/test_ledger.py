@@ -186,7 +186,7 @@ async def test_what_another_program_wrote_is_not_run_again(store, process, chang
     assert kept == Kept('done', text="The call of 'pay' ended (done); its recorded result is unreadable.")
 
 
-async def test_a_name_that_is_none_is_nobody(store, process):
+async def test_malformed_approver_of_a_kept_result_is_left_out(store, process):
     await process().ledger.execute(CALL, Tool())
     with store.inbox_store.transaction() as execute:
         execute('UPDATE executions SET result = ?', ('{"value":1,"by":{}}',))
@@ -428,14 +428,14 @@ async def test_the_tools_own_check_lets_what_was_not_done_run_again(store, proce
 
 
 @pytest.mark.parametrize('said', ['unknown', None, True, ('paid',)])
-async def test_a_check_that_finds_out_nothing_leaves_it_unknown(store, process, said):
+async def test_inconclusive_check_leaves_the_call_unknown(store, process, said):
     one, _ = await unknown(process, reconcile={'pay': lambda call: said})
 
     assert (await one.execute(CALL, Tool())).state == 'unknown'
     assert rows(store) == [(1, 'unknown')]
 
 
-async def test_a_check_that_fails_leaves_it_unknown(store, process, caplog):
+async def test_failing_check_leaves_the_call_unknown(store, process, caplog):
     def check(call):
         raise OSError('with a secret')
 
@@ -446,7 +446,7 @@ async def test_a_check_that_fails_leaves_it_unknown(store, process, caplog):
     assert 'secret' not in caplog.text
 
 
-async def test_a_person_is_asked_what_the_check_cannot_find_out(store, process):
+async def test_person_is_asked_if_the_check_is_inconclusive(store, process):
     one, _ = await unknown(process)
     questions = []
 

@@ -63,7 +63,7 @@ def test_who_may_answer_in_words(content, told):
     assert approvers_of(read_entry(asked(**content))) == told
 
 
-def test_what_is_not_there_is_not_looked_for(store):
+def test_unknown_run_id_raises_unknown_run(store):
     for run_id in ('none', '', '\0', '\ud800'):
         with pytest.raises(UnknownRun):
             read_run(store, run_id)

@@ -8,7 +8,7 @@ OPS = ApproverRule(users=frozenset({'ada'}), groups=frozenset({'ops'}))
 
 
 @pytest.mark.parametrize('rule', ['policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'])
-def test_nobody_is_called_like_a_rule(rule):
+def test_approver_id_that_is_the_name_of_a_rule_is_refused(rule):
     with pytest.raises(ValidationError, match='is the name of a rule; use another id'):
         Approver(id=rule)
 
@@ -27,11 +27,11 @@ def test_a_rule_lists_users_and_members_of_groups():
     assert not OPS.lists(Approver(id='eve', name='ada', groups=frozenset({'ada'})))
 
 
-def test_an_empty_rule_lists_nobody():
+def test_empty_rule_lists_no_approver():
     assert not ApproverRule().lists(Approver(id='ada', groups=frozenset({''})))
 
 
-def test_the_most_specific_rule_holds_whatever_the_order():
+def test_most_specific_rule_applies_in_any_order():
     rules = {'*': OPS, 'delete_*': ADMINS, 'delete_cache': OPS, 'd*': OPS}
 
     for each in (rules, dict(reversed(rules.items()))):
@@ -47,6 +47,6 @@ def test_of_a_tie_all_have_to_list_the_person():
     assert set(found.for_tool('delete_y')) == {OPS, ADMINS}
 
 
-def test_what_no_rule_matches_can_be_answered_by_nobody():
+def test_request_without_a_matching_rule_has_no_approver():
     assert ApproverRules({'read': OPS}).for_tool('write') == (ApproverRule(),)
     assert ApproverRules({}).for_tool('write') == (ApproverRule(),)

@@ -76,7 +76,7 @@ def ask(ui, *requests):
     return asyncio.run(main())
 
 
-def test_all_are_told_the_first_answer_wins_and_the_others_hear_whose_it_was(inbox):
+def test_first_answer_wins_and_the_other_channels_learn_who_gave_the_answer(inbox):
     channels = [Answers(inbox, 'ada'), Answers(inbox, 'bob'), Recording(), Blocking()]
 
     [decision] = ask(InboxUI(inbox, channels=channels))
@@ -113,7 +113,7 @@ def test_a_channel_that_hangs_is_told_the_end_nevertheless(inbox, monkeypatch, c
     assert 'Hangs.posted failed with TimeoutError' in caplog.text
 
 
-def test_nobody_answers_and_the_channels_hear_that_it_expired(inbox):
+def test_channels_learn_that_an_unanswered_request_expired(inbox):
     channel = Recording()
 
     asyncio.run(inbox.open())  # it is made, however slow that is here
@@ -122,7 +122,7 @@ def test_nobody_answers_and_the_channels_hear_that_it_expired(inbox):
     assert channel.told == [('posted', 'pending'), ('settled', 'expired', None)]
 
 
-def test_the_run_is_cancelled_and_the_channels_hear_that_it_was_withdrawn(inbox):
+def test_channels_learn_that_the_request_of_a_cancelled_run_was_withdrawn(inbox):
     channel = Recording()
     ui = InboxUI(inbox, channels=[channel])
 

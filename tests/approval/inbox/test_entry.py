@@ -157,7 +157,7 @@ def test_an_endless_answer_is_refused():
         write_answer(Answer(decision=ApprovalDecision(approved=False, note='x' * MAX_BYTES), by=ADA, digest='d'))
 
 
-def test_everybody_may_answer_where_nobody_is_listed():
+def test_any_approver_may_answer_if_none_is_listed():
     assert entry_of().check_approver(ADA) is None
 
 
@@ -192,12 +192,12 @@ def test_the_requester_can_be_barred():
         (ApprovalDecision(approved=True, remember='always'), "the request cannot be remembered 'always'"),
     ],
 )
-def test_what_a_request_does_not_offer_is_no_answer(decision, problem):
+def test_answer_that_the_request_does_not_offer_is_refused(decision, problem):
     with pytest.raises(InvalidAnswer, match=problem):
         entry_of().check_decision(decision)
 
 
-def test_what_a_request_offers_is_an_answer():
+def test_answer_that_the_request_offers_is_accepted():
     always = ApprovalDecision(approved=True, remember='always', remember_option='directory', note='a\ud800')
 
     assert entry_of(WHOLE).check_decision(always) == always.model_copy(update={'note': 'a?'})

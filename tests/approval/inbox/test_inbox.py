@@ -85,7 +85,7 @@ def test_several_wait_for_the_same_request(agents, page):
     assert asyncio.run(main()) == ['approved'] * 3
 
 
-def test_a_second_answer_is_told_who_was_first_and_when(agents, page):
+def test_second_answer_reports_who_was_first_and_when(agents, page):
     async def main():
         entry = await page.get(await agents.post(request_for()))
         await answer(page, entry, NO, by=BOB)
@@ -369,7 +369,7 @@ def test_an_inbox_serves_several_event_loops(agents, page):
     assert asyncio.run(agents.wait(request_id)).state == 'approved'
 
 
-def test_what_cannot_be_judged_or_shown_is_not_posted(agents):
+def test_request_that_cannot_be_judged_or_shown_is_not_posted(agents):
     async def main():
         with pytest.raises(NotCanonicalError):
             await agents.post(request_for(float('nan')))
@@ -380,7 +380,7 @@ def test_what_cannot_be_judged_or_shown_is_not_posted(agents):
     assert asyncio.run(main()) == []
 
 
-def test_closing_tells_who_waits(make_store):
+def test_closing_the_inbox_raises_in_waiting_callers(make_store):
     from tool_approval.inbox import Inbox
 
     async def main():

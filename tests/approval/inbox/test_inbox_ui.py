@@ -178,7 +178,7 @@ def test_approvers_are_listed_by_tool(inbox, page):
 
 
 @pytest.mark.parametrize('rules', [{}, {'other': OPS}, {'delete': ApproverRule()}])
-def test_what_nobody_may_answer_is_denied_at_once(inbox, page, rules):
+def test_request_without_an_approver_is_denied_at_once(inbox, page, rules):
     controller = ApprovalController(ui=InboxUI(inbox, approvers=rules))
 
     async def main():
@@ -223,7 +223,7 @@ def test_a_timeout_that_is_none_is_refused(inbox, timeout):
         InboxUI(inbox, timeout=timeout)
 
 
-def test_barring_somebody_unknown_is_refused(inbox):
+def test_barring_an_unknown_approver_is_refused(inbox):
     with pytest.raises(ValueError, match='requires `requester`'):
         InboxUI(inbox, forbid_self_approval=True)
 
@@ -357,7 +357,7 @@ def test_the_log_does_not_say_that_policy_has_approved_when_somebody_is_called_s
         asyncio.run(asked(ApprovalController(ui=InboxUI(inbox)), page, YES, by=Approver(id='policy')))
 
 
-def test_it_shows_when_it_expires(inbox, page):
+def test_request_shows_when_it_expires(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, timeout=60, now=noon))
 
     _, [entry] = asyncio.run(asked(controller, page, YES))

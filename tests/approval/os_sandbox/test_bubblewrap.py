@@ -82,7 +82,7 @@ def test_the_rest_of_the_system_is_not_there(house: House, path: str):
 
 
 @pytest.mark.parametrize('kind', ['file', 'folder'])
-def test_what_is_hidden_is_not_read(house: House, kind: str):
+def test_hidden_path_cannot_be_read(house: House, kind: str):
     secret = house.work / 'secret'
     if kind == 'folder':
         secret.mkdir()
@@ -429,7 +429,7 @@ def test_a_missing_working_directory_is_refused(house: House):
 
 
 @pytest.mark.parametrize('command', [[], ['a\0b']])
-def test_what_is_no_command_is_refused(command: list[str]):
+def test_invalid_command_is_refused(command: list[str]):
     with pytest.raises(OSSandboxError, match='a command needs a program'):
         BubblewrapBackend().wrap(command, OSProfile(), '/')
 

@@ -65,7 +65,7 @@ def seen(path: Path):
 
 @pytest.mark.parametrize('state', STATES)
 @pytest.mark.parametrize('attack', ATTACKS)
-def test_a_control_file_stays_what_it_was(house: House, attack: str, state: str):
+def test_control_file_is_unchanged(house: House, attack: str, state: str):
     path = control_file(house, state)
     before, way = seen(path), os.path.realpath(path)
 
@@ -76,7 +76,7 @@ def test_a_control_file_stays_what_it_was(house: House, attack: str, state: str)
 
 
 @pytest.mark.parametrize('attack', ATTACKS)
-def test_a_link_that_is_held_stays_and_what_it_leads_to_is_open(house: House, attack: str):
+def test_held_link_is_kept_and_its_target_is_open(house: House, attack: str):
     path = control_file(house, 'parent is a link').parent
     way = os.path.realpath(path)
     profile = house.profile(held=(str(path),))

@@ -465,7 +465,7 @@ def test_folders_of_submodules_are_read_only(repo: Repository):
 
 
 @once
-def test_what_is_hidden_is_not_in_the_layer(repo: Repository):
+def test_hidden_path_is_not_in_the_layer(repo: Repository):
     for name in ('description', 'hooks/secret', 'modules/secret', 'logs/HEAD'):
         (repo.path / name).parent.mkdir(exist_ok=True)
         (repo.path / name).write_text('s3cret')
@@ -512,7 +512,7 @@ def test_a_repository_of_another_kind_has_no_layer(repo: Repository, prepare: st
 
 
 @once
-def test_what_the_settings_close_has_no_layer(repo: Repository):
+def test_path_closed_by_the_settings_has_no_layer(repo: Repository):
     house = repo.house
     protected = (str(repo.path),)
     profiles = [
@@ -572,7 +572,7 @@ def test_folders_without_end_are_removed(repo: Repository, monkeypatch: pytest.M
     assert not list(places.iterdir())
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+def test_files_left_by_a_killed_process_are_removed_by_the_next(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     """A hostile command made it hard to remove. What is not certainly left over stays."""
     places = repo.house.path / 'temporary'
     places.mkdir()
@@ -706,7 +706,7 @@ def test_links_and_pipes_that_were_there_are_nothing_new(repo: Repository):
 
 
 @once
-def test_an_error_in_the_middle_is_said(repo: Repository, monkeypatch: pytest.MonkeyPatch):
+def test_error_while_keeping_writes_is_reported(repo: Repository, monkeypatch: pytest.MonkeyPatch):
     def full(path: str, **times: object) -> None:
         raise OSError(28, 'No space left on device')
 

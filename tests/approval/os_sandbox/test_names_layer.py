@@ -323,7 +323,7 @@ def test_layers_show_nothing_that_the_profile_closes(house: House, monkeypatch: 
 
 
 @once
-def test_what_cannot_be_moved_is_said(house: House, monkeypatch: pytest.MonkeyPatch):
+def test_failed_move_is_reported(house: House, monkeypatch: pytest.MonkeyPatch):
     rename = os.rename
 
     def full(source: str, path: str) -> None:

@@ -40,7 +40,7 @@ def test_no_file_is_found_above_a_directory(work):
     assert find_settings(work / 'below') is None
 
 
-def test_a_folder_that_is_none_has_no_file(work):
+def test_missing_folder_or_plain_file_has_no_settings_file(work):
     (work / 'file').touch()
 
     assert find_settings(work / 'missing') is None

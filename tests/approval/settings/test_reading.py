@@ -331,7 +331,7 @@ def test_a_name_in_both_sections_is_an_error_in_code_too(name):
         Settings(tools={'a': ToolRule()}, custom_tools={'a': ToolRule()})
 
 
-def test_without_pyyaml_the_error_says_what_to_install(monkeypatch):
+def test_error_without_pyyaml_names_the_package_to_install(monkeypatch):
     monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
     monkeypatch.setitem(sys.modules, 'yaml', None)
 

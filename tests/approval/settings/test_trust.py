@@ -62,7 +62,7 @@ def test_a_folder_is_the_same_by_another_name(store, policy, tmp_path):
     assert store.is_trusted(tmp_path / 'link' / 'approvals.yaml', DIGEST)
 
 
-def test_only_the_user_may_read_it(store, policy):
+def test_trust_store_is_readable_only_by_the_user(store, policy):
     store.trust(policy, DIGEST)
 
     assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
@@ -124,7 +124,7 @@ def test_an_odd_store_trusts_nothing_and_says_so(store, policy, how):
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason='only root can give a file away')
-def test_the_store_of_somebody_else_trusts_nothing(store, policy):
+def test_store_of_another_user_trusts_nothing(store, policy):
     store.trust(policy, DIGEST)
 
     os.chown(store.path, 65534, 65534)

@@ -181,7 +181,7 @@ def test_replacing_leaves_one_file_with_the_new_content(tmp_path, file):
     assert os.listdir(tmp_path) == ['file']
 
 
-def test_replacing_replaces_a_link_and_not_what_it_names(tmp_path, file):
+def test_replacing_a_link_replaces_the_link_and_not_its_target(tmp_path, file):
     (tmp_path / 'link').symlink_to('file')
 
     replace_private(tmp_path / 'link', b'new')
@@ -191,7 +191,7 @@ def test_replacing_replaces_a_link_and_not_what_it_names(tmp_path, file):
 
 
 @pytest.mark.parametrize('call', ['fsync', 'replace'])
-def test_what_cannot_be_replaced_stays_as_it_was(monkeypatch, tmp_path, file, call):
+def test_file_that_cannot_be_replaced_is_unchanged(monkeypatch, tmp_path, file, call):
     def full(*arguments, **keywords):
         raise OSError(errno.ENOSPC, 'no space')
 
@@ -227,7 +227,7 @@ def test_appending_adds_everything(file, descriptor):
     assert file.read_bytes() == b'content and more'
 
 
-def test_what_was_appended_by_half_is_taken_back(monkeypatch, file, descriptor):
+def test_partial_append_is_rolled_back(monkeypatch, file, descriptor):
     write = os.write
     monkeypatch.setattr(os, 'write', lambda descriptor, content: write(descriptor, content[:4]))
 
@@ -237,7 +237,7 @@ def test_what_was_appended_by_half_is_taken_back(monkeypatch, file, descriptor):
     assert file.read_bytes() == b'content'
 
 
-def test_what_did_not_reach_the_disk_is_taken_back(monkeypatch, file, descriptor):
+def test_write_that_did_not_reach_the_disk_is_rolled_back(monkeypatch, file, descriptor):
     def broken(descriptor):
         raise OSError(errno.EIO, 'broken disk')
 

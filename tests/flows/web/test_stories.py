@@ -422,7 +422,7 @@ def test_on_postgresql_it_is_the_same_and_the_database_may_go_away_and_come_back
     settled(page, 'run_shell', 'Denied by ada')
 
 
-def test_without_script_forms_do_it(site, visit):
+def test_forms_work_without_scripts(site, visit):
     asked = site.ask(requests.request())
     page = visit(java_script_enabled=False)
     until_shown(page, 'delete_file')

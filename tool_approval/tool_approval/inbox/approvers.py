@@ -30,7 +30,7 @@ class Approver(BaseModel):
     @classmethod
     def _is_a_person(cls, value: str) -> str:
         # Attack: an approver takes the name of a rule, and the log says that the policy approved
-        # (test_approvers.py: test_nobody_is_called_like_a_rule).
+        # (test_approvers.py: test_approver_id_that_is_the_name_of_a_rule_is_refused).
         if value in RULES:
             raise ValueError(f'{value!r} is the name of a rule; use another id')
         return value

@@ -197,7 +197,7 @@ def test_what_the_dsn_says_of_the_connection_holds(postgres, open_store, schema)
             assert connection.execute(f'SHOW {name}').fetchall() == [('8s',)]
 
 
-def test_a_closed_store_says_so(open_store, schema):
+def test_closed_store_is_reported(open_store, schema):
     store = open_store(schema)
     store.close()
 

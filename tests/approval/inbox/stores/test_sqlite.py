@@ -89,7 +89,7 @@ def test_no_regular_file_is_refused(tmp_path, path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away')
-def test_somebody_elses_file_is_refused(store, path):
+def test_file_of_another_user_is_refused(store, path):
     os.chown(path, 65534, -1)
 
     refused(path, 'it belongs to another user')

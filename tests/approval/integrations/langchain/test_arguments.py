@@ -166,7 +166,7 @@ circular.append(circular)
         pytest.param(Open(), {'a': float('inf')}, 'too long or not finite', id='infinite'),
     ],
 )
-def test_what_does_not_fit_is_refused(used, given, problem):
+def test_arguments_that_do_not_fit_the_schema_are_refused(used, given, problem):
     with pytest.raises(ValueError, match=problem):
         read_arguments(used, given)
 

@@ -410,7 +410,7 @@ def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
         pytest.param({'path': '\ud800'}, 'no canonical JSON: text with a lone surrogate', id='lone surrogate'),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_and_nobody_is_asked(run, files, args, reason):
+def test_arguments_that_do_not_fit_are_refused_without_asking(run, files, args, reason):
     ui = RecordingUI(True)
 
     told = run(scripted([call('write', '1', **args)], 'done'), files.tools(), ApprovalController(ui=ui))

@@ -17,7 +17,7 @@ def test_the_error_names_the_extra_to_install(monkeypatch):
         __import__('tool_approval.integrations.langchain')
 
 
-def test_the_core_imports_without_it():
+def test_core_imports_without_langchain():
     check = (
         'import sys; sys.modules.update(langchain=None, langchain_core=None, langgraph=None, pydantic_ai=None); '
         'import tool_approval, tool_approval.testing; print(tool_approval.ApprovalController().mode)'

@@ -82,7 +82,7 @@ def test_a_denied_call_raises_with_the_note(invoke, files):
     assert files.ran == []
 
 
-def test_a_blocked_call_raises_and_nobody_is_asked(invoke, files):
+def test_blocked_call_raises_without_asking(invoke, files):
     ui = RecordingUI(True)
     controller = ApprovalController('approve_all', ui=ui, policy={'write': {'approval': 'blocked'}})
 
@@ -135,7 +135,7 @@ def test_a_text_is_the_first_parameter(invoke, files):
 
 
 @pytest.mark.parametrize('given', [{}, {'path': 5}, None, 5, ['a']])
-def test_arguments_that_do_not_fit_raise_and_nobody_is_asked(invoke, files, given):
+def test_arguments_that_do_not_fit_raise_without_asking(invoke, files, given):
     ui = RecordingUI(True)
 
     with pytest.raises(ApprovalDenied, match="The arguments of 'write' cannot be used: they "):

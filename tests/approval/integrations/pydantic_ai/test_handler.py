@@ -974,7 +974,7 @@ def test_a_tool_that_defers_to_elsewhere_by_raising_is_carried_out_too():
     assert returns(result.all_messages())['1'] == ('fast', 'success')
 
 
-def test_it_decides_through_the_hosts_own_capability_too():
+def test_handler_decides_through_the_capability_of_the_host():
     import pydantic_ai
 
     ui = ScriptedUI([True, 'no'])
@@ -990,7 +990,7 @@ def test_it_decides_through_the_hosts_own_capability_too():
     assert returns(result.all_messages()) == {'1': ('deleted', 'success'), '2': ('no', 'denied')}
 
 
-def test_it_decides_while_a_run_streams():
+def test_handler_decides_while_a_run_streams():
     agent, ran = deleting([call('delete', '1', path='a')], 'done')
     handler = approval_handler(ApprovalController(ui=approve_all()))
 
@@ -1031,7 +1031,7 @@ def test_cancelling_the_run_cancels_the_question_and_runs_nothing():
     assert ran == []
 
 
-def test_nobody_to_ask_denies_with_the_reason():
+def test_missing_ui_denies_with_the_reason():
     agent, ran = deleting([call('delete', '1', path='a')], 'done')
 
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController()))
@@ -1076,7 +1076,7 @@ def test_secrets_of_a_host_object_that_has_no_json_form_deny_the_call():
     )
 
 
-def test_deny_all_is_a_ui_that_says_why():
+def test_deny_all_denies_with_the_reason():
     agent, ran = deleting([call('delete', '1', path='a')], 'done')
 
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=deny_all('closed'))))

@@ -67,7 +67,7 @@ def test_any_other_runs_only_if_approved(tmp_path, approved):
     assert request.presentation.content == 'touch made'
 
 
-def test_a_blocked_command_is_refused_and_nobody_is_asked(tmp_path):
+def test_blocked_command_is_refused_without_asking(tmp_path):
     person = Person(approved=True)
     (tmp_path / 'kept').touch()
 

@@ -22,7 +22,7 @@ def contents(tmp_path):
     return sorted(path.read_text() for path in tmp_path.iterdir())
 
 
-def test_what_is_expected_is_replaced(folder, tmp_path):
+def test_expected_file_is_replaced(folder, tmp_path):
     (tmp_path / 'x').write_text('old')
 
     put(folder, state_of(folder, 'x'))
@@ -31,7 +31,7 @@ def test_what_is_expected_is_replaced(folder, tmp_path):
 
 
 @pytest.mark.parametrize('has_exchange', [True, False])
-def test_what_has_changed_stays(folder, tmp_path, monkeypatch, has_exchange):
+def test_changed_file_is_kept(folder, tmp_path, monkeypatch, has_exchange):
     if not has_exchange:
         monkeypatch.setattr(commit, '_system_call', lambda: (commit._missing, commit._LINUX))
     (tmp_path / 'x').write_text('old')
@@ -163,7 +163,7 @@ def test_moving_onto_a_file_checks_both(folder, tmp_path):
     assert os.listdir(tmp_path) == ['b']
 
 
-def test_what_cannot_be_put_back_is_named(folder, tmp_path, monkeypatch):
+def test_file_that_cannot_be_restored_is_named(folder, tmp_path, monkeypatch):
     (tmp_path / 'x').write_text('not what was seen')
     plain = commit.state_of
 
@@ -179,7 +179,7 @@ def test_what_cannot_be_put_back_is_named(folder, tmp_path, monkeypatch):
     assert contents(tmp_path) == ['another', 'not what was seen']
 
 
-def test_what_cannot_be_deleted_is_put_back(folder, tmp_path, monkeypatch):
+def test_file_that_cannot_be_deleted_is_restored(folder, tmp_path, monkeypatch):
     (tmp_path / 'x').write_text('old')
 
     def refuse(*place, **where):

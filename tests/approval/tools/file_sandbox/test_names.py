@@ -12,7 +12,7 @@ from tests.tables import table
         *('\ufe00', '\ufe0f', '\ue000', '\u0378'),
     ],
 )
-def test_characters_that_nobody_sees_are_refused_and_named(character):
+def test_invisible_characters_are_refused_and_named(character):
     with pytest.raises(PermissionError, match=f'U\\+{ord(character):04X}'):
         check_text(f'notes/a{character}.txt')
 

@@ -58,7 +58,7 @@ def test_a_text_that_is_too_long_is_neither_read_nor_written(world):
     ],
 )
 @pytest.mark.parametrize('path', ['cache/missing', 'cache/missing/deeper'])
-def test_what_does_not_exist_is_told(world, operation, dest, arguments, path):
+def test_missing_file_is_reported(world, operation, dest, arguments, path):
     with pytest.raises(FileToolError, match=f'{path.replace("/", ":", 1)}: it does not exist'):
         world.do(operation, path, dest, **arguments)
     assert not (world.ws / 'cache/y').exists()
@@ -204,7 +204,7 @@ def test_a_root_that_does_not_exist_is_not_made(world):
     assert not (world.ws / 'later').exists()
 
 
-def test_operations_that_nobody_can_mean_are_refused(world):
+def test_meaningless_operations_are_refused(world):
     sandbox = world.sandbox()
 
     for arguments in (
@@ -216,7 +216,7 @@ def test_operations_that_nobody_can_mean_are_refused(world):
         assert sandbox.decide(*arguments).outcome == 'block'
 
 
-def test_a_failure_of_the_system_is_told_without_a_place_on_the_host(world, monkeypatch):
+def test_system_error_is_reported_without_a_host_path(world, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, 'No space left', str(world.ws))
 
@@ -328,7 +328,7 @@ def test_a_replacement_that_would_fill_the_memory_is_refused_before_it_is_made(w
 
 @pytest.mark.parametrize('folder', ['..', '../outside', '{top}', '{top}/outside'])
 @pytest.mark.parametrize('rest', ['ws/notes/a.txt', 'ws/notes/new', 'ws/notes/a.txt/x', 'ws/x', 'elsewhere'])
-def test_the_way_out_and_back_does_not_tell_what_there_is(world, folder, rest):
+def test_path_out_and_back_does_not_reveal_which_files_exist(world, folder, rest):
     beginning = folder.format(top=world.top)
     place = world.ws / beginning
     (place / 'file').write_text('x')

@@ -119,7 +119,7 @@ def test_what_is_no_diff_is_told_in_a_sentence(world, name, arguments, content):
     assert (shown.type, shown.content) == ('text', content)
 
 
-def test_what_a_move_or_copy_replaces_is_shown_as_a_diff(world):
+def test_file_replaced_by_a_move_or_copy_is_shown_as_a_diff(world):
     shown = show(world, 'copy', path='ref/r.md', dest='notes/a.txt')
 
     assert shown.content == (
@@ -128,7 +128,7 @@ def test_what_a_move_or_copy_replaces_is_shown_as_a_diff(world):
     )
 
 
-def test_what_is_deleted_is_shown(world):
+def test_deletion_is_shown(world):
     assert show(world, 'delete', path='notes/a.txt').content == '--- notes/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n'
 
 
@@ -160,7 +160,7 @@ def test_what_stays_the_same_is_told(world):
 
 
 @pytest.mark.parametrize('old', ['x\n' * 4000, 'x' * 150_000])
-def test_what_is_too_long_for_a_diff_is_summed_up(world, old):
+def test_change_too_long_for_a_diff_is_summarised(world, old):
     (world.ws / 'notes/a.txt').write_text(old)
     new = old.replace('x', 'y')
 
@@ -182,7 +182,7 @@ def test_a_long_text_that_goes_is_summed_up(world):
     assert shown.content == 'Deletes notes:a.txt, which is too long for a diff: from 12000 bytes in 6000 lines'
 
 
-def test_a_file_that_is_too_long_to_be_read_is_told_by_its_size(world):
+def test_file_too_long_to_read_is_shown_by_its_size(world):
     (world.ws / 'cache/x').write_text('x' * 1_000_001)
 
     assert show(world, 'delete', path='cache/x').content == 'Deletes cache:x (1000001 bytes)'

@@ -25,7 +25,7 @@ def special(request, world, monkeypatch):
 
 
 @pytest.mark.parametrize('operation', EVERY)
-def test_what_is_neither_file_nor_directory_is_refused(world, special, operation):
+def test_special_file_is_refused(world, special, operation):
     allowed = 'allow' if special == 'link to a pipe' and operation == 'delete' else 'block'
 
     assert world.decide(operation, 'cache/s') == allowed

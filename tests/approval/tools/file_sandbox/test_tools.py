@@ -26,7 +26,7 @@ def execute(tools, controller, name, **args):
     return asyncio.run(execute_tool(tools[name], name, args, controller))
 
 
-def test_what_needs_no_approval_is_not_asked_about(world):
+def test_operation_that_needs_no_approval_does_not_ask(world):
     ui = RecordingUI('never')
 
     told = execute(world.tools(), ApprovalController(ui=ui), 'write_file', path='cache/x', content='new')
@@ -35,13 +35,13 @@ def test_what_needs_no_approval_is_not_asked_about(world):
     assert ui.requests == []
 
 
-def test_what_is_forbidden_is_blocked_in_every_mode(world):
+def test_forbidden_operation_is_blocked_in_every_mode(world):
     for mode in ('interactive', 'approve_all', 'strict'):
         with pytest.raises(ApprovalBlocked, match=r'ref:r\.md cannot be changed: ref is read-only'):
             execute(world.tools(), ApprovalController(mode), 'write_file', path='ref/r.md', content='new')
 
 
-def test_what_is_approved_is_done_and_what_is_denied_is_not(world):
+def test_approved_operation_is_done_and_denied_one_is_not(world):
     tools = world.tools()
     with pytest.raises(ApprovalDenied, match='not now'):
         execute(tools, ApprovalController(ui=RecordingUI('not now')), 'write_file', path='notes/a.txt', content='new')
@@ -348,7 +348,7 @@ def test_a_prefix_stands_before_each_name(world):
             tools[name]
 
 
-def test_a_tool_judges_itself_whatever_it_is_called(world):
+def test_tool_judges_its_call_under_any_name(world):
     tools = world.tools()
 
     with pytest.raises(ApprovalBlocked):

@@ -13,14 +13,14 @@ LIFTED = [(pattern, command) for pattern, commands in attacks.LIFTED.items() for
 
 
 @table('command', attacks.lines(attacks.TOUCHING))
-def test_what_hides_behind_a_reader_is_asked_about(command):
+def test_command_hidden_behind_a_reader_asks(command):
     explanation = READERS.explain(command)
 
     assert explanation.decision == 'ask'
 
 
 @table('command', attacks.lines(attacks.BLOCKED))
-def test_what_is_blocked_stays_so_in_every_form(command):
+def test_blocked_command_is_blocked_in_every_form(command):
     explanation = GUARDED.explain(command)
 
     assert explanation.decision == 'block'
@@ -43,7 +43,7 @@ def test_an_option_that_runs_or_writes_lifts_the_approval_of_its_program(pattern
 @table('command', ['git status', 'ls -la', 'echo a', 'cat f', 'grep a f', 'wc -l f'])
 @table('char', [chr(code) for code in (*range(9), *range(11, 32), 127, 0xA0, 0xAD, 0x2028, 0xFEFF)])
 @table('place', ['{char}{command}', '{command}{char}', '{command} {char}a'])
-def test_a_character_that_nobody_sees_is_asked_about(command, char, place):
+def test_invisible_character_asks(command, char, place):
     explanation = READERS.explain(place.format(command=command, char=char))
 
     assert explanation.decision == 'ask'

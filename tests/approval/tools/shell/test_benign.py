@@ -101,7 +101,7 @@ def test_a_program_of_every_day_is_allowed_by_its_rule(pattern, command):
 @pytest.mark.parametrize(
     'command', ['mkdir a', 'cp a b', 'pytest', 'make', 'npm install', './run', 'git add a', 'cat rm']
 )
-def test_a_default_that_asks_nobody_lets_what_is_not_blocked_run(command):
+def test_open_default_allows_commands_that_are_not_blocked(command):
     assert decision(command, *blocked('rm'), default=OPEN) == 'allow'
 
 

@@ -25,7 +25,7 @@ def test_a_name_of_the_commands_own_is_harmless_until_it_is_exported():
     assert not is_harmless('my_file', is_exported=True)
 
 
-def test_secrets_and_what_changes_programs_stay_out():
+def test_secrets_and_variables_that_change_programs_are_left_out():
     given = {
         'API_TOKEN': 'a',
         'LD_PRELOAD': 'b',

@@ -82,7 +82,7 @@ def test_what_makes_or_changes_something_is_asked_about(pattern, command):
         'git symbolic-ref --short HEAD',
     ],
 )
-def test_what_lists_is_allowed(command):
+def test_git_subcommand_that_lists_is_allowed(command):
     assert decision(command, *unasked(' '.join(command.split()[:2]))) == 'allow'
 
 

@@ -18,7 +18,7 @@ def test_the_limit_counts_bytes():
     assert decision('echo ' + 'é' * (MAX_BYTES // 2), *unasked('echo')) == 'ask'
 
 
-def test_what_takes_too_long_to_parse_is_asked_about():
+def test_command_that_takes_too_long_to_parse_asks():
     ticks = iter(range(1000))
 
     parsed = parse('ls', clock=lambda: next(ticks))
@@ -27,7 +27,7 @@ def test_what_takes_too_long_to_parse_is_asked_about():
     assert parsed.problem == 'parsing it takes longer than 20 ms'
 
 
-def test_a_slow_command_is_asked_about_although_a_rule_allows_it():
+def test_command_that_is_slow_to_parse_asks_even_if_a_rule_allows_it():
     ticks = iter(range(1000))
 
     assert decision('ls', *unasked('ls'), clock=lambda: next(ticks)) == 'ask'

@@ -50,7 +50,7 @@ def test_the_name_of_a_blocked_program_is_data_to_what_runs_nothing(command):
         ('python -m pytest', 'python -m pytest -p rm'),
     ],
 )  # fmt: skip
-def test_it_stays_asked_about_where_it_may_be_run(pattern, command):
+def test_program_that_may_run_a_blocked_name_still_asks(pattern, command):
     assert decision(command, *unasked(pattern), *blocked('rm'), default=OPEN) in ('ask', 'block')
 
 
@@ -77,7 +77,7 @@ def test_a_percent_sign_that_is_left_over_may_set_a_variable(text):
         'cd "$x" && find .', 'cd -- "$x" && ls', 'cd "$(pwd)" && ls',
     ],
 )  # fmt: skip
-def test_a_change_of_directory_matters_to_what_runs_behind_it_in_its_own_way(command):
+def test_change_of_directory_affects_the_commands_after_it(command):
     rules = unasked(
         'pwd',
         'git status',
@@ -113,7 +113,7 @@ def test_a_change_of_directory_matters_to_what_runs_behind_it_in_its_own_way(com
         'cd docs && cd /here && make',
     ],
 )  # fmt: skip
-def test_what_reads_code_or_settings_from_another_directory_is_asked_about(command):
+def test_program_that_reads_code_or_settings_from_another_directory_asks(command):
     rules = unasked('git status', 'make', 'find', './find', 'sort', 'sed', 'file', 'pushd', 'trap')
 
     assert decision(command, *rules) == 'ask'
@@ -188,7 +188,7 @@ EXPANSIONS = [
 
 @table('expansion', EXPANSIONS)
 @table('place', ['echo {}', 'echo "{}"', 'echo a"b{}c"', 'x={}; echo "$x"', 'cat <<E\n{}\nE'])
-def test_an_expansion_with_plain_text_in_it_runs_nothing(expansion, place):
+def test_expansion_with_plain_text_runs_nothing(expansion, place):
     assert decision(place.format(expansion), *unasked('echo', 'cat')) == 'allow'
 
 
@@ -203,7 +203,7 @@ def test_an_expansion_with_plain_text_in_it_runs_nothing(expansion, place):
         '${x^a}', '${x:- $y}',
     ],
 )  # fmt: skip
-def test_an_expansion_with_more_in_it_is_asked_about(expansion):
+def test_expansion_with_more_than_plain_text_asks(expansion):
     assert decision(f'echo {expansion}', *unasked('echo')) == 'ask'
     assert decision(f'echo "{expansion}"', *unasked('echo')) == 'ask'
 
@@ -341,7 +341,7 @@ def test_numbers_are_compared_without_running_anything(command):
         '[[ $x =~ (a) ]]', '[ $x -gt 1 ]', '[ "$x" -gt -v ]', 'test "$a" "$op" 1', '[ -v "a[0]" ]',
         'test "$x" -eq 1 -o "$y"'],
 )  # fmt: skip
-def test_what_is_evaluated_or_may_be_an_operator_is_asked_about(command):
+def test_test_command_with_an_evaluated_word_or_a_possible_operator_asks(command):
     assert decision(command) == 'ask'
 
 

@@ -9,7 +9,7 @@ def read(max_bytes, *chunks):
     return output
 
 
-def test_what_fits_is_kept_as_it_is():
+def test_output_that_fits_is_unchanged():
     assert read(10, b'01234', b'56789').text() == '0123456789'
 
 
@@ -30,6 +30,6 @@ def test_memory_stays_bounded_with_many_small_pieces():
     assert sum(len(piece) for piece in output._tail) <= 500  # nothing public tells what is held
 
 
-def test_what_is_no_text_is_told_by_size():
+def test_binary_output_is_reported_by_size():
     assert read(10, b'a\0b').text() == '[binary output, 3 bytes]'
     assert read(10, b'\xff').text() == '\ufffd'

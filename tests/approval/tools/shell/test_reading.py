@@ -29,7 +29,7 @@ NOT_UNDERSTOOD = [
 
 
 @pytest.mark.parametrize(('command', 'problem'), NOT_UNDERSTOOD, ids=ascii)
-def test_what_is_not_understood_is_asked_about_and_named(command, problem):
+def test_unparsed_command_asks_and_is_named(command, problem):
     explanation = judge(default=OPEN).explain(command)
 
     assert explanation.decision == 'ask'

@@ -54,7 +54,7 @@ def test_anything_more_offers_nothing_wider(command):
     assert explanation.remember is None or (command == '(git fetch)' and explanation.remember == ('git', 'fetch'))
 
 
-def test_nothing_is_offered_for_what_runs_unasked_or_never():
+def test_remembering_is_not_offered_for_allowed_or_blocked_commands():
     assert judge(*unasked('pytest')).explain('python -m pytest').remember is None
     assert judge(*unasked('git fetch')).explain('git fetch').remember is None
     assert judge(*blocked('git fetch')).explain('git fetch').remember is None

@@ -33,7 +33,7 @@ def living(text):
     return [line for line in listed.splitlines() if text in line and not line.startswith('Z')]
 
 
-def test_output_and_exit_status_are_told(tmp_path):
+def test_output_and_exit_status_are_reported(tmp_path):
     result = run(tmp_path, 'echo a; echo b >&2; pwd; exit 3')
 
     assert (result.exit_status, result.stdout, result.stderr) == (3, f'a\n{tmp_path}\n', 'b\n')
@@ -44,7 +44,7 @@ def test_a_command_that_begins_with_a_dash_is_no_option_of_bash(tmp_path):
     assert run(tmp_path, '-x').exit_status == 127
 
 
-def test_it_is_bash_without_anybodys_start_up_files(tmp_path):
+def test_command_runs_in_bash_without_start_up_files(tmp_path):
     (tmp_path / '.bashrc').write_text('echo started\n')
 
     result = run(
@@ -74,7 +74,7 @@ def test_secrets_of_the_environment_stay_out(tmp_path, monkeypatch):
     assert 'hidden' not in run(tmp_path, 'env').stdout
 
 
-def test_it_has_a_session_of_its_own(tmp_path):
+def test_command_runs_in_its_own_session(tmp_path):
     result = run(tmp_path, 'ps -o sid= -p $$; echo $$')
 
     session, pid = result.stdout.split()
@@ -101,7 +101,7 @@ def test_ignoring_the_request_to_end_does_not_help(tmp_path):
     ['sleep 4244 & echo a', 'setsid sleep 4244 & echo a', 'nohup setsid -f sleep 4244 >/dev/null 2>&1; echo a',
      '(setsid sh -c "sleep 4244 & sleep 4244" &); echo a'],
 )  # fmt: skip
-def test_what_forks_away_is_ended(tmp_path, command):
+def test_process_that_forks_away_is_ended(tmp_path, command):
     result = run(tmp_path, command)
 
     assert result.stdout == 'a\n'
@@ -133,12 +133,12 @@ def test_closed_pipes_do_not_end_the_wait(tmp_path):
     assert run(tmp_path, 'exec >&- 2>&-; sleep 0.1; exit 4').exit_status == 4
 
 
-def test_output_that_is_no_text_is_told(tmp_path):
+def test_binary_output_is_reported(tmp_path):
     assert run(tmp_path, 'head -c 100 /dev/zero').stdout == '[binary output, 100 bytes]'
     assert run(tmp_path, "printf 'a\\xff\\xfeb'").stdout == 'a\ufffd\ufffdb'
 
 
-def test_a_working_directory_that_disappeared_is_told(tmp_path):
+def test_missing_working_directory_is_reported(tmp_path):
     (tmp_path / 'gone').mkdir()
     tool = shell(tmp_path / 'gone')
     (tmp_path / 'gone').rmdir()
@@ -149,7 +149,7 @@ def test_a_working_directory_that_disappeared_is_told(tmp_path):
     assert result.for_model() == 'The command was not run: the working directory is gone or cannot be entered'
 
 
-def test_a_wrapper_that_is_missing_is_told(tmp_path):
+def test_missing_wrapper_is_reported(tmp_path):
     result = run(tmp_path, 'ls', wrap=lambda argv: ['/no/such/wrapper', *argv])
 
     assert result.problem == 'the shell could not be started (FileNotFoundError)'
@@ -228,7 +228,7 @@ def test_what_was_written_before_the_end_is_taken_after_it():
     assert closed(['printf', 'abc']) == 'abc'
 
 
-def test_a_pipe_that_somebody_holds_open_does_not_hold_up_the_end():
+def test_pipe_held_open_by_another_process_does_not_delay_the_end():
     read, write = os.pipe()
     try:
         assert closed(['true'], read) == ''

@@ -22,11 +22,11 @@ def check(tool, command, name='run_shell'):
     return tool.check_approval(ApprovalContext(tool_name=name, args={'command': command}))
 
 
-def test_what_is_allowed_needs_no_approval(tmp_path):
+def test_allowed_command_needs_no_approval(tmp_path):
     assert check(ShellTool({'rules': unasked('ls')}, cwd=tmp_path), 'ls -l') is None
 
 
-def test_what_is_blocked_is_refused_with_the_rule(tmp_path):
+def test_blocked_command_is_refused_with_the_rule(tmp_path):
     tool = ShellTool({'rules': blocked('rm')}, cwd=tmp_path)
 
     with pytest.raises(PermissionError, match='the rule `rm` blocks it'):
@@ -75,7 +75,7 @@ def test_a_rules_description_is_the_requests(tmp_path):
         (f'ls; cp a {"b" * 100}', f'`cp a {"b" * 52}...`: no rule matches, and the default is to ask'),
     ],
 )
-def test_of_several_parts_the_reason_says_which_is_asked_about(tmp_path, command, why):
+def test_reason_names_the_part_of_the_command_that_asks(tmp_path, command, why):
     assert check(ShellTool({'rules': unasked('ls')}, cwd=tmp_path), command).reason == why
 
 

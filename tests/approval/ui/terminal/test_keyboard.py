@@ -32,7 +32,7 @@ def test_keyboard_settles_when_typing_stops() -> None:
     assert keyboard.press() == 'y'
 
 
-def test_ctrl_c_counts_while_it_settles() -> None:
+def test_ctrl_c_counts_during_the_settling_time() -> None:
     with pytest.raises(Stopped):
         Keyboard(Wire(b'yy\x03')).settle()
 

@@ -59,7 +59,9 @@ def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) 
         (REQUEST, [(Q, '?'), (Q, 'n')], {'approved': False}),
     ],
 )
-def test_each_key_decides_what_it_says(request_: ApprovalRequest, steps: list[Step], fields: dict[str, object]) -> None:
+def test_each_key_gives_the_decision_it_is_labelled_with(
+    request_: ApprovalRequest, steps: list[Step], fields: dict[str, object]
+) -> None:
     assert decide(*steps, request=request_) == ApprovalDecision(**fields, decided_by='ada')
 
 
@@ -85,7 +87,7 @@ def test_the_run_is_stopped_by_q_and_ctrl_c(key: str) -> None:
         decide((Q, key))
 
 
-def test_ctrl_c_stops_it_also_in_a_note() -> None:
+def test_ctrl_c_stops_the_prompt_while_a_note_is_typed() -> None:
     with pytest.raises(KeyboardInterrupt):
         decide((Q, 'd'), ('Note: ', '\x03'))
 
@@ -259,7 +261,7 @@ def test_an_editor_that_does_not_exist_leads_back() -> None:
     assert b'Nothing was changed: the editor cannot be started (FileNotFoundError)' in person.sent
 
 
-def test_what_cannot_be_read_is_edited_again() -> None:
+def test_unreadable_edit_is_opened_again() -> None:
     action = "file.write_text('path: [' if '[' not in text else 'path: other')"
 
     decision = decide((Q, 'e'), ('Press e', 'e'), (Q, 'y'), EDITOR=editor(action))
@@ -267,7 +269,7 @@ def test_what_cannot_be_read_is_edited_again() -> None:
     assert decision.override_args == {'path': 'other'}
 
 
-def test_what_cannot_be_read_is_dropped() -> None:
+def test_unreadable_edit_is_dropped() -> None:
     _, person = ask(
         REQUEST, steps=[(Q, 'e'), ('Press e', '\x1b'), (Q, 'y')], EDITOR=editor("file.write_text('path: *a')")
     )

@@ -39,7 +39,7 @@ def test_terminal_ui_passes_the_conformance_suite(environment: dict[str, str]) -
             person.__exit__()
 
 
-def test_without_a_terminal_everything_is_denied_and_a_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_request_is_denied_with_a_line_if_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     ui = TerminalUI(device='/nonexistent')
     request = REQUEST.model_copy(update={'description': 'a\x1b[2Jb'})
 

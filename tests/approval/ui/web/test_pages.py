@@ -24,7 +24,7 @@ def shown(desk, path='/', status=200):
     return text_of(response.text)
 
 
-def test_an_empty_page_says_so(desk):
+def test_empty_page_states_that_no_request_is_open(desk):
     assert 'No open requests.' in shown(desk)
 
 
