@@ -119,7 +119,7 @@ class People:
             channel: Channel whose client looks up the members of user groups.
             rule: Slack's ids of users and user groups.
             ids: Approver ids by Slack's user ids; see `people` of `SlackBot`.
-            clock: Returns monotonic seconds.
+            clock: Clock that returns monotonic seconds.
         """
         self._channel = channel
         self._rule = rule
@@ -128,7 +128,7 @@ class People:
         self._members: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def approver(self, user_id: str, name: str | None, entry: InboxEntry) -> Approver:
-        """Return the approver, checked to be allowed to answer a request.
+        """Return the approver, after a check that they may answer the request.
 
         Args:
             user_id: Slack's user id, from a payload signed by Slack.
@@ -160,10 +160,12 @@ class People:
 
 
 class ButtonActions:
-    """Handles button presses: records answers of approvers, and refuses others in a private message."""
+    """Handles button presses: records the answers of approvers, and refuses other people in a private message."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, messages: MessageSync, people: People) -> None:
-        """Answer requests of `inbox`, shown in `channel` by `messages`, for the approvers among `people`."""
+        """Answer requests of `inbox`, which `messages` shows in `channel`. Only the approvers among `people` may
+        answer.
+        """
         self._inbox = inbox
         self._channel = channel
         self._messages = messages

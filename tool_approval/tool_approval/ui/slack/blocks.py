@@ -41,8 +41,8 @@ _MOST_CONTENT = 4
 _MOST_OF_A_FACT = 2
 
 _PER_PAGE = 12
-"""Chosen: sections on a page. Slack allows 100 blocks and 250 kB in a view, and an escaped character may take 12
-bytes."""
+"""Chosen: maximum sections on a page of the full view. Slack allows 100 blocks and 250 kB in a view, and an escaped
+character may take 12 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,9 @@ def message_of(entry: InboxEntry) -> Message:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Return whether the message shows the whole request, and its dialog everything a session approval covers."""
+    """Return whether the message shows the whole request, and its confirmation dialog shows everything that a session
+    approval covers.
+    """
     return _body(request)[1] and _is_dialog_whole(request)
 
 

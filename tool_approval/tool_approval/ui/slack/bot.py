@@ -64,9 +64,10 @@ class SlackBot:
             people: Approver ids, as used in other UIs and `InboxUI(requester=)`, by Slack's user ids. Users that are
                 missing here may not answer. `None` uses Slack's user ids as approver ids.
             api: URL of Slack's Web API.
-            now: Returns the current time, which decides where to start in the channel's history.
-            clock: Returns monotonic seconds.
-            sleep: Waits for a number of seconds.
+            now: Function that returns the current time, from which the bot computes how far back to read the channel's
+                history.
+            clock: Clock that returns monotonic seconds.
+            sleep: Function that waits for a number of seconds.
 
         Raises:
             ValueError: The token, the channel, the approvers or the secret are invalid, or environment variables would

@@ -37,16 +37,16 @@ _NEVER = frozenset(
         'no_text',
     }
 )
-"""Slack's permanent errors for a single message. All others concern the app or are temporary."""
+"""Slack's permanent errors for a single message. All other errors concern the app or are temporary."""
 
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
 
 class SlackUnavailable(ApprovalError):
-    """Slack cannot be reached, is too busy, or denies the bot access. The call may have taken effect or not."""
+    """Slack cannot be reached, is too busy, or denies the bot access. The call may or may not have taken effect."""
 
     def __init__(self, method: str, problem: str) -> None:
-        """Name the method of Slack's Web API and the problem, which is Slack's error code if there is one."""
+        """Record the Web API method and the problem, which is Slack's error code if there is one."""
         self.method = method
         self.problem = problem
         super().__init__(f'Slack call {method} failed: {problem}')
@@ -56,7 +56,7 @@ class SlackRefused(ApprovalError):
     """Slack permanently refuses this message. The call had no effect."""
 
     def __init__(self, method: str, problem: str) -> None:
-        """Name the method of Slack's Web API and Slack's error code."""
+        """Record the Web API method and Slack's error code."""
         self.method = method
         self.problem = problem
         super().__init__(f'Slack refused {method}: {problem}')
@@ -86,7 +86,7 @@ class SlackChannel:
 
         Raises:
             SlackRefused: Slack permanently refuses this message.
-            SlackUnavailable: The message may have been posted or not.
+            SlackUnavailable: The message may or may not have been posted.
         """
         # In a thread: a request may have several megabytes.
         shown = await asyncio.to_thread(_shown, entry)
@@ -102,7 +102,7 @@ class SlackChannel:
 
         Raises:
             SlackRefused: The message was deleted, or can no longer be edited.
-            SlackUnavailable: The message may have been updated or not.
+            SlackUnavailable: The message may or may not have been updated.
         """
         await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
 
@@ -111,7 +111,7 @@ class SlackChannel:
 
         Raises:
             SlackRefused: Slack permanently refuses this message.
-            SlackUnavailable: The text may have been shown or not.
+            SlackUnavailable: The text may or may not have been shown.
         """
         await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
 
@@ -203,7 +203,7 @@ def _list(value: object) -> list[object]:
 
 
 def _word(response: Any) -> str:
-    """Return Slack's error code. Anything else, such as a proxy's page, must not get into the log."""
+    """Return Slack's error code. Any other response, such as the page of a proxy, must not be logged."""
     # Untyped in the library: either its own response or that of aiohttp.
     match getattr(response, 'data', None):
         case {'error': str(word)} if _WORD.fullmatch(word):

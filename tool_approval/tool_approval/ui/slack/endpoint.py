@@ -19,7 +19,7 @@ _SIGNED = {
     'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
     'x-slack-signature': re.compile(r'v0=[0-9a-f]{64}'),
 }
-"""Headers that must appear exactly once, and their formats, which Slack's library can compare."""
+"""Headers that must appear exactly once, each with the format that Slack's library can handle."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -102,7 +102,9 @@ class Replays:
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def is_new(self, signature: str) -> bool:
-        """Return whether this signature is new, and remember it. At `MOST` signatures, none counts as new."""
+        """Return whether this signature is new, and remember it. Once `MOST` signatures are remembered, no signature
+        counts as new.
+        """
         now = self._clock()
         while self._seen and now - next(iter(self._seen.values())) >= REMEMBERED_S:
             self._seen.popitem(last=False)

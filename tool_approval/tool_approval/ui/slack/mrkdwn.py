@@ -12,7 +12,7 @@ LONGEST_SECTION = 3000
 """Source: maximum characters of text in a `section` block, from Slack's reference."""
 
 _ROOM = 2_800
-"""Chosen: characters of a section to fill. The rest is for fences and a label."""
+"""Chosen: characters of text to put into a section. The remaining characters are for fences and a label."""
 
 _LONGEST_PIECE = 900
 """Chosen: maximum characters of a line. Longer lines are broken, so that sections can be filled."""
@@ -26,7 +26,8 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""Whether this package wrote the line (`False` for quoted text), and its text, escaped by `display` only."""
+"""Whether this package wrote the line (`False` for quoted text), and the text of the line, which only `display` has
+escaped."""
 
 
 def plain(text: str) -> str:
@@ -74,7 +75,9 @@ def sections(lines: Iterable[Line]) -> list[str]:
 
 
 def cut(texts: Sequence[str], most: int) -> tuple[list[str], bool]:
-    """Limit sections to `most`, and return whether all were kept. The last is always kept: its end may matter most."""
+    """Limit sections to `most`, and return whether all were kept. The last section is always kept, because its end may
+    matter most.
+    """
     if len(texts) <= most:
         return list(texts), True
     left_out = len(texts) - most

@@ -25,7 +25,9 @@ _log = logging.getLogger('tool_approval')
 
 
 class MessageSync:
-    """Posts and updates one message for each request. Its state is rebuilt from Slack and the inbox after a restart."""
+    """Posts and updates one message for each request. After a restart, this state is rebuilt from Slack and the
+    inbox.
+    """
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, *, now: Callable[[], datetime], sleep: Sleep) -> None:
         """Show the requests of `inbox` in `channel`; for `now` and `sleep` see `SlackBot`."""
@@ -65,7 +67,8 @@ class MessageSync:
             timestamp: Timestamp of an additional message that shows the request.
 
         Raises:
-            SlackUnavailable: Some messages may not be updated. They are retried after the channel is read again.
+            SlackUnavailable: Some messages may not be updated. Failed updates are retried after the channel is read
+                again.
         """
         self._given_up.discard(entry.id)
         left = self._messages.pop(entry.id, set[str]())

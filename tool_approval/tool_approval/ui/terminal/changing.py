@@ -32,11 +32,11 @@ POLL_S = 0.02
 NOT_SAID = 'The tool cannot show the changed call.'
 
 Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
-"""Takes the original and the changed request, and returns the changed request with its presentation."""
+"""Function that takes the original and the changed request, and returns the changed request with its presentation."""
 
 
 class Presenting:
-    """Calls the controller's presenters from the thread of the question. Create it on the event loop."""
+    """Calls the controller's presenters from the thread of the question. Create the object on the event loop."""
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
         """Use presenters by tool name; `terminal` reports when the answer is no longer needed."""
@@ -108,15 +108,15 @@ def change(
     """Let the approver edit the arguments, in their editor or, without one, one by one.
 
     Args:
-        dialogue: Dialogue that has drawn the request. The caller must draw it again.
+        dialogue: Dialogue that has drawn the request. The caller must redraw the dialogue.
         request: The original request.
         asked: The request with earlier changes, or the original.
         present: Adds the presentation to the changed request.
         environment: Environment variables that name the editor.
 
     Returns:
-        The request to ask about now, and a line to show. The request is the changed one, `request` if no change is
-        left, or `asked` if the approver went back.
+        The request to ask about now, and a line to show. The request is the changed one, `request` itself if no
+        argument differs any more, or `asked` if the approver went back.
     """
     editor = editor_of(environment)
     try:

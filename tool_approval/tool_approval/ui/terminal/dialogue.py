@@ -17,7 +17,7 @@ OTHER_KEY_HERE = 'That key is ignored here. Press a key named in the question; E
 TOO_NARROW = 'Too narrow to approve.'
 
 _DENYING = frozenset({'n', 'N', 'q', 'escape'})
-"""Keys that cannot approve, and so count whatever the screen shows."""
+"""Keys that can never approve a call, so they are accepted whatever the screen shows."""
 
 
 class Dialogue:
@@ -51,8 +51,8 @@ class Dialogue:
         """Replace the question and the lines shown above it.
 
         Args:
-            *lines: Escaped lines. Long ones are continued in further rows, behind a mark.
-            question: The last line, cut to the width; `None` for the drawn question.
+            *lines: Escaped lines. A long line continues in further rows, each of which begins with a mark.
+            question: Last line, cut to the width; `None` keeps the drawn question.
         """
         room, height = self.terminal.size[0] - 1, self.terminal.size[1]
         last = self._question if question is None else fitted(question, room)
@@ -84,7 +84,7 @@ class Dialogue:
 
         Args:
             keys: Keys that answer it.
-            more: Returns the lines that `?` shows, for a number of columns.
+            more: Function that returns the lines to show after `?` is pressed, for a number of columns.
             hint: Line to show above the question.
 
         Raises:
@@ -138,7 +138,8 @@ class Dialogue:
     def _is_shown(self) -> bool:
         """Return whether the screen shows the question as drawn. A narrower terminal would have broken its rows.
 
-        Attack: a broken row begins without the frame, and its text looks like the question (test_prompt.py).
+        Otherwise a rewrapped row would begin without the frame, and its text could look like the question
+        (test_prompt.py).
         """
         return self._size == self.terminal.size and self._size[0] >= NARROWEST
 

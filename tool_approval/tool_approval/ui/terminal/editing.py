@@ -25,8 +25,9 @@ LONGEST_TEXT = 1_000_000
 """Chosen: maximum characters of an edited text; parsing more YAML takes seconds."""
 
 FENCE = 5
-"""Lines of comments or blanks above and below the text. Attack: the model writes `vim: set ...` into an argument, and
-the editor obeys it. Vim looks for such modelines in this many lines at both ends."""
+"""Lines of comments or blanks above and below the text. These lines prevent an attack in which the model writes `vim:
+set ...` into an argument, and the editor obeys it. Vim reads such modelines in this many lines at both ends of a
+file."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:

@@ -29,7 +29,7 @@ class Paste:
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Chosen: maximum characters of a paste, more than a note or an argument edited in one line needs."""
+"""Chosen: maximum characters of a paste. Notes and arguments edited in one line are shorter."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -117,14 +117,14 @@ def _name(character: str) -> str:
 
 
 QUIET_S = 0.4
-"""Chosen: seconds without typing that are required after a question is drawn before a key counts. Longer than the pause
-between repeated presses of a key, and shorter than reading the question takes."""
+"""Chosen: seconds without typing that must pass after a question is drawn before a key is accepted. This time is longer
+than the pause between repeated presses of a key, and shorter than reading the question takes."""
 
 BURST_S = 0.05
 """Chosen: keys less than this many seconds apart form a burst, such as a paste or a held key, not single presses."""
 
 LONGEST_BURST = 65_536
-"""Chosen: maximum keys of a burst, which may be endless."""
+"""Chosen: maximum keys to keep of a burst, which may never end."""
 
 TICK_S = 0.2
 """Chosen: seconds between checks of the terminal's size and state."""
@@ -148,7 +148,7 @@ class Keyboard:
         """Discard typed-ahead keys, and wait until no key has been pressed for `quiet_s` seconds.
 
         Raises:
-            Stopped: Ctrl-C was pressed, which counts even before the question was read.
+            Stopped: Ctrl-C was pressed, which stops the run even before the question was read.
         """
         self._terminal.show_cursor(is_shown=False)
         self._terminal.drop_input()

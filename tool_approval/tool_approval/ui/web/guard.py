@@ -43,14 +43,14 @@ class Limits:
 
 
 _MOST_CLIENTS = 10_000
-"""Chosen: maximum number of tracked clients. The one inactive for longest is dropped."""
+"""Chosen: maximum number of tracked clients. The client that was inactive for the longest time is dropped."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
-    """Render long content in a thread, one at a time, so that the event loop stays free and memory bounded.
+    """Render long content in a thread, one request at a time, which keeps the event loop free and the memory bounded.
 
-    Attack: a tool's request of 4 MB has 600,000 lines, and rendering them blocked the page for many seconds
-    (test_pages.py: test_whole_display_is_drawn_outside_of_the_event_loop).
+    On the event loop, a tool's request of 4 MB with 600,000 lines blocked the page for many seconds (test_pages.py:
+    test_whole_display_is_drawn_outside_of_the_event_loop).
     """
     async with turn:
         return await in_thread(draw)

@@ -6,7 +6,9 @@ from html import escape
 
 
 class Html(str):
-    """Markup. Only `element`, `markup` and `joined` create it from a `str`, and they escape the text."""
+    """Markup. Only `element`, `markup` and `joined` create this type from a `str`, and these functions escape the
+    text.
+    """
 
     __slots__ = ()
 

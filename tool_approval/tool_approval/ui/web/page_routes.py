@@ -39,7 +39,7 @@ _MOST_TOGETHER = 100
 """Chosen: maximum requests to answer together; an approver does not read more at once."""
 
 _MOST_PAGES = 9_999_999
-"""Chosen: maximum page number, far more than any request has. Numbers that are too high give the last page."""
+"""Chosen: maximum page number, far more than any request has. A page number that is too high gives the last page."""
 
 _ANSWERS = ('approve', 'deny', 'session', 'always')
 
@@ -84,7 +84,9 @@ class PageRoutes:
         return page(request, 'Open requests', *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:
-        """Show settled requests by day, newest first; with `q`, those that contain all words of the search."""
+        """Show settled requests by day, newest first. The parameter `q` limits them to requests that contain all words
+        of the search.
+        """
         context = await self._context(request)
         query = request.query_params
         before = read_moment(request) or _end_of(query.get('until'))
@@ -111,7 +113,7 @@ class PageRoutes:
         return page(request, 'History', search_form(query, context.base), empty, *cards, older, context=context)
 
     async def one(self, request: Request) -> Response:
-        """Show a request, whole if `whole=1`."""
+        """Show a request. The parameter `whole=1` shows it without shortening."""
         context = await self._context(request)
         entry = await self._inbox.get(request.path_params['id'])
         if request.query_params.get('whole') != '1':

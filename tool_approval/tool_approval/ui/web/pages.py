@@ -43,7 +43,9 @@ def page(
     headers: Mapping[str, str] | None = None,
     is_live: bool = False,
 ) -> HTMLResponse:
-    """Return a page. Without a context it has no navigation; if `is_live`, its script updates the list."""
+    """Return a page. A page without a context has no navigation. If `is_live`, the script of the page updates the
+    list.
+    """
     base = base_of(request)
     written = _template().substitute(
         base=markup(base),
@@ -95,7 +97,7 @@ def _navigation(request: Request, context: PageContext) -> Html:
 
 
 AT_ONCE = 50
-"""Chosen: maximum number of open requests on the page. Further ones appear when these are answered."""
+"""Chosen: maximum number of open requests on the page. Further requests appear when these are answered."""
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,
@@ -165,7 +167,9 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Sort entries so that those of a response follow each other in its order, at the position of the first."""
+    """Sort entries so that the entries of one model response are adjacent and in its order, at the position of the
+    first.
+    """
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):

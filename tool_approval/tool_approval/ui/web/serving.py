@@ -28,7 +28,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Connections made before `serve` wait.
+    """Return a listening socket. Connections made before `serve` is called have to wait.
 
     Args:
         host: Name or address of this machine.

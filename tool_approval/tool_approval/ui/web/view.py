@@ -102,7 +102,7 @@ class RequestView(ApiModel):
     state: State
     """State of the request; `pending` while it is open."""
     digest: str
-    """Digest of the shown content. A decision must carry it."""
+    """Digest of the shown content. A decision must contain this digest."""
     tool_name: str
     """Name by which the model calls the tool."""
     description: str
@@ -126,8 +126,8 @@ class RequestView(ApiModel):
     lines: tuple[LineView, ...]
     """Lines of the content."""
     is_whole: bool
-    """Whether the request is shown whole, without cut lines or hidden arguments. If not, an approval cannot be
-    remembered."""
+    """Whether the request is shown whole, without cut lines or hidden arguments. If a request is not shown whole, its
+    approval cannot be remembered."""
     remember: tuple[Remember, ...]
     """Values allowed for `remember` in addition to `none`."""
     choices: tuple[ChoiceView, ...]
@@ -233,7 +233,9 @@ class DecisionBody(ApiModel):
 
 
 def group_of(request: ApprovalRequest) -> str | None:
-    """Return the key of the request's group, or of its response if the tool names no group; `None` without both."""
+    """Return the key of the request's group, or of its model response if the tool names no group. Return `None` if
+    there is neither.
+    """
     if request.group_id is not None:
         return f'group {request.run_id} {request.group_id}'
     return response_of(request)

@@ -71,9 +71,9 @@ class LocalLogin:
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
         """Set or delete the session cookie, which is sent only to the path of this page.
 
-        Attack: cookies are shared between ports, so another server on this machine, such as one that the agent started,
-        would get this cookie. `tool-approval serve` therefore serves below an unguessable path
-        (test_serve.py: test_the_cookie_is_not_sent_to_other_servers_of_this_machine).
+        Cookies are shared between ports, so another server on this machine, such as one that the agent started, would
+        get this cookie. `tool-approval serve` therefore serves below an unguessable path (test_serve.py:
+        test_the_cookie_is_not_sent_to_other_servers_of_this_machine).
         """
         is_https = request.url.scheme == 'https'
         path = f'{request.scope.get("root_path", "")}/'
@@ -101,10 +101,11 @@ def _hash(secret: str) -> bytes:
 
 
 Authenticate = Callable[[Request], 'Approver | Awaitable[Approver | None] | None']
-"""Returns the approver who sends an HTTP request, from the application's login; `None` if they are not logged in.
+"""Function that returns the approver who sends an HTTP request, from the application's login, or `None` without a
+login.
 
-It is called on the event loop for each request, and repeatedly while a page is open. If it raises, the visitor gets an
-error and sees no data.
+The function is called on the event loop for each request, and repeatedly while a page is open. If the function raises,
+the visitor gets an error and sees no data.
 """
 
 _HOST = re.compile(r'(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>\d{1,5}))?', re.ASCII)
@@ -135,8 +136,8 @@ class Hosts:
     def check(self, connection: HTTPConnection) -> None:
         """Raise unless the request is for an allowed host.
 
-        Attack: a site points its own name to 127.0.0.1, so its script has the same origin as this page ("DNS
-        rebinding"; test_attacks.py: test_another_host_is_refused).
+        Otherwise a site could point its own name to 127.0.0.1, and its script would have the same origin as this page
+        ("DNS rebinding"; test_attacks.py: test_another_host_is_refused).
         """
         sent = connection.headers.getlist('host')
         host = sent[0].lower() if len(sent) == 1 else ''
@@ -187,11 +188,11 @@ class Visitors:
 def _check_origin(request: Request) -> None:
     """Raise if another site sent the request.
 
-    Attack: another site's page posts a form to this one with the visitor's cookie (test_attacks.py:
+    Otherwise another site's page could post a form to this one with the visitor's cookie (test_attacks.py:
     test_another_site_cannot_answer). Programs other than browsers send neither header, and need the token.
 
     Source: https://fetch.spec.whatwg.org/#append-a-request-origin-header: with this page's referrer policy, its forms
-    have the origin `null`. So do those of a hostile frame, but `Sec-Fetch-Site` distinguishes the two.
+    have the origin `null`. The forms of a hostile frame have this origin too, but `Sec-Fetch-Site` distinguishes them.
     """
     origins, sites = request.headers.getlist('origin'), request.headers.getlist('sec-fetch-site')
     host = request.headers['host'].lower()
