@@ -1,3 +1,3 @@
-"""Provide the command `tool-approval`, also started by `python -P -m tool_approval.cli`."""
+"""Provide the command `tool-approval`. `python -P -m tool_approval.cli` starts the same command."""
 
 from .program import main as main

@@ -1,4 +1,7 @@
-"""Start `python -P -m tool_approval.cli`. Without `-P`, Python would import modules of the working directory first."""
+"""Run the program for `python -P -m tool_approval.cli`.
+
+Without `-P`, Python would import modules of the working directory first.
+"""
 
 import sys
 

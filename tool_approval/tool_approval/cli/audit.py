@@ -15,11 +15,11 @@ from .output import Output, UsageError
 
 BROKEN: Final = 1
 _LONGEST_LINE: Final = 1024 * 1024
-"""Longest line in bytes. An audit sink writes no longer ones."""
+"""Longest line of a log in bytes. An audit sink never writes a longer line."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Show or verify the log."""
+    """Show or verify the audit log."""
     return _show(options.log, output) if options.action == 'show' else _verify(options, output)
 
 

@@ -41,17 +41,17 @@ class ConfigFinding:
     level: Literal['error', 'warning', 'note']
     """Severity: an error makes the configuration unusable; a note requires no change."""
     message: str
-    """The problem, and what to do."""
+    """Description of the problem and of its solution."""
     path: Path = ()
-    """Keys that lead to the setting."""
+    """Keys from the top of the configuration to the setting."""
     line: int | None = None
     """Line of the setting, counted from 1, or `None` if unknown."""
     about: str = ''
-    """Rule that the message begins with. Findings that differ only in the rule are printed together."""
+    """Rule named at the start of the message. Findings that differ only in the rule are printed together."""
 
     @property
     def key(self) -> str:
-        """The path, joined with dots."""
+        """The keys of the setting, joined with dots."""
         return '.'.join(str(part) for part in self.path)
 
     def as_json(self) -> dict[str, Any]:
@@ -84,10 +84,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | None, list[ConfigFinding]]:
     """Read a configuration and look for mistakes in it.
 
-    `file` is relative to the process's working directory. If it is `None`, the file in `cwd` is used.
+    `file` is relative to the process's working directory. If `file` is `None`, the settings file in `cwd` is used.
 
     Returns:
-        The path of the file; the configuration, or `None` if it cannot be read; and the findings.
+        The path of the file; the configuration, or `None` if the file cannot be read; and the findings.
 
     Raises:
         UsageError: The directory does not exist, or has no configuration.
@@ -140,7 +140,7 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
 
 
 def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
-    """Group findings that say the same about different rules, in the order of each group's first finding."""
+    """Group findings that differ only in the rule, in the order of the first finding of each group."""
     groups: dict[object, list[ConfigFinding]] = {}
     for at, each in enumerate(findings):
         said = (each.level, each.path[:-1], each.message.removeprefix(each.about)) if each.about else at
@@ -180,7 +180,7 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
-    """Whether `other` is certain to decide when `name` matches. `False` if `other` has `?` or `[...]`."""
+    """Return whether `other` always decides when `name` matches. Return `False` if `other` has `?` or `[...]`."""
     if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
         return False
     # Read the wildcards in `name` as plain text: if the stars of `other` match it, `other` matches whatever `name`
@@ -246,7 +246,7 @@ def _does(rule: CompiledRule) -> str:
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
-    """Return what commands of a rule may do but cannot do unapproved in the OS sandbox, or `None`."""
+    """Return what a rule lets commands do that the OS sandbox prevents without approval, or `None`."""
     words = [fixed(word) for word in rule.words]
     needs, _ = needed_access(words)
     found = label(words)
@@ -287,10 +287,10 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
 
 
 def commands_of_presets(settings: Settings) -> list[str]:
-    """Return one line for each preset that settings extend, with the commands that run without asking.
+    """Return one line for each preset that settings extend, with the commands that run without approval.
 
     Raises:
-        ApprovalConfigError: Presets and settings do not go together; see `expand`.
+        ApprovalConfigError: A preset and the settings use the same name for two directories.
         MissingExtraError: The settings extend presets, and PyYAML is not installed.
     """
     _, presets = unasked_commands(expanded(settings))
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of expanded rules that run without asking: the file's by condition, the presets' by name."""
+    """Return patterns of commands that run without approval: of the file by condition, of presets by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()
@@ -330,7 +330,7 @@ def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'not
 def runs_files(pattern: Sequence[str]) -> bool:
     """Whether commands that begin with these words execute files of the project: tests, scripts, build files, hooks.
 
-    A program whose path is not a system path is such a file itself.
+    A program with a path outside of the system directories counts as a file of the project.
     """
     if trusted_name(pattern[0]) is None:
         return True

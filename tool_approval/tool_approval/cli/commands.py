@@ -1,4 +1,4 @@
-"""List the commands with their options and help texts. A command's module has its name, and a function `run`."""
+"""List the commands with their options and help texts. Each command has a module of its name with a function `run`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class CommandEntry:
     name: str
     summary: str
     options: Sequence[Option | list[Option]] = ()
-    """Options in the order of the help text. A list holds options that exclude each other."""
+    """Options in the order of the help text. An inner list contains options that exclude each other."""
     actions: Sequence[CommandEntry] = ()
-    """Actions, one of which must be given."""
+    """Actions of the command. The user must name one."""
     ending: str | None = None
     """End of the help text: examples, and the command's own exit statuses."""
 
@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Number of an id's 64 digits that are shown, and needed to name it. Chosen."""
+"""Number of digits of a 64-digit id that lists show, and fewest digits that identify an approval. Chosen."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; by default, approvals.yaml here')

@@ -18,12 +18,12 @@ from .output import INTERRUPTED, Output, UsageError
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Play the story.
+    """Play the story that the arguments name.
 
     Raises:
-        UsageError: The answers are not letters, or the story takes no model.
+        UsageError: The answers are not letters, or a model is named for a story that uses none.
         MissingExtraError: The story needs the extra `durable`.
-        AssistantError: The model cannot be used.
+        AssistantError: The named model cannot be used.
     """
     if options.answers is not None and not options.answers.isalpha():
         raise UsageError('--answers takes letters, such as yn')
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Return the UI of the agent: the terminal, unless answers were given or standard input is a pipe."""
+    """Return the UI of the agent: the terminal, unless answers are given or standard input is not a terminal."""
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

@@ -71,7 +71,7 @@ def _has_tty() -> bool:
 
 
 def _sandbox_problems() -> dict[str, str]:
-    """Return the problem of each OS sandbox for this platform, by its name; empty text if it works."""
+    """Map the name of each OS sandbox for this platform to its problem, or to empty text if the sandbox works."""
     probed = {each.name: each.probe() for each in os_sandbox.platform_backends()}
     return {
         name: '' if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
@@ -92,7 +92,7 @@ def _toolchains() -> Iterator[str]:
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield each extra with its installed distributions and versions, and the missing ones."""
+    """Yield each extra with its installed distributions and their versions, and its missing distributions."""
     try:
         needed = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

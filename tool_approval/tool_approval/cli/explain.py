@@ -23,7 +23,7 @@ STATUS: Final = {'allow': 0, 'ask': 10, 'block': 20}
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Explain one call, or each line of a batch."""
+    """Explain one call, or the call in each line of a batch."""
     if (options.batch is None) == (options.tool is None):
         raise UsageError('name a tool, or a file with `--batch`; see `tool-approval explain --help`')
     configurations = Configurations(options.config, output.note)
@@ -77,16 +77,19 @@ def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
 
 
 LONGEST_LINE: Final = 1_000_000
-"""Longest line in bytes. Chosen: calls are shorter, and a line without an end must not fill the memory."""
+"""Longest line of a batch in bytes. The limit was chosen to be longer than calls. A line without an end cannot
+fill the memory."""
 _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 
 def explain_lines(source: BinaryIO, configurations: Configurations, directory: str | None) -> Iterator[dict[str, Any]]:
-    """Judge lines with `id`, `tool`, `args`, and optionally `config` and `cwd`, which is `directory` by default.
+    """Judge the call in each line of JSON.
+
+    A line has the keys `id`, `tool` and `args`, and optionally `config` and `cwd` (default: `directory`).
 
     Yields:
-        For each line, as soon as it is read: `id`, `decision`, `rule` and `parts`; or `id`, the decision `error`, and
-        the problem as `error`.
+        An object with `id`, `decision`, `rule` and `parts` for each line, as soon as the line is read. If a call cannot
+        be judged, the object has `id`, the `decision` `error`, and the problem as `error`.
 
     Raises:
         OSError: The file cannot be read.

@@ -60,12 +60,12 @@ shell:
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Ask, show the file, then write and trust it.
+    """Ask the questions, show the new file, then write the file and trust it.
 
     Raises:
-        UsageError: The file exists already, there is no terminal to ask at, or an answer is invalid.
-        ApprovalError: A preset is unknown, or the trust cannot be saved.
-        OSError: The file cannot be written.
+        UsageError: The settings file exists already, there is no terminal to ask at, or an answer is invalid.
+        ApprovalError: A preset is unknown, or the trust in the new file cannot be saved.
+        OSError: The settings file cannot be written.
     """
     directory = existing_directory(options.cwd)
     there = find_settings(directory)
@@ -106,7 +106,7 @@ _WHO: Final = 'Who answers questions? i: you, p: others too, on a page, n: all a
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
-    """Ask for one of several letters. Enter alone means the first."""
+    """Ask for one of several letters. Enter without a letter chooses the first letter."""
     typed = _line(question, output).lower() or letters[0]
     if typed not in tuple(letters):
         raise UsageError(f'{typed!r} is not an answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')

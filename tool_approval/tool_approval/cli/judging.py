@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tool_approval.os_sandbox import OSSandboxBackend, OSSandboxFallback
 
 SHELL_TOOLS: Final = ('shell', 'run_shell')
-"""Names of the shell tool: the short one, and the one that agents use."""
+"""Names of the shell tool: a short name for the command line, and the name that agents use."""
 FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     'read_file': ('path',),
     'write_file': ('path',),
@@ -42,14 +42,14 @@ FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Required arguments of each file tool, without the content to write."""
 _LONGEST_NAME: Final = 200
-"""Longest name of a tool. Chosen: hosts allow 64 characters."""
+"""Longest name of a tool in characters. Model providers allow 64 characters; the larger limit was chosen."""
 
 
 def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
     """Read a call from JSON values.
 
     Raises:
-        UsageError: It is not a call, or lacks an argument that the tool needs.
+        UsageError: The values do not form a call, or an argument that the tool needs is missing.
     """
     if not isinstance(tool, str) or not tool or len(tool) > _LONGEST_NAME:
         raise UsageError(f'`tool` has to be the name of a tool, at most {_LONGEST_NAME} characters long')
@@ -66,10 +66,12 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
 
 
 def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[str, Mapping[str, Any]]:
-    """Read a call from a command line: a command as one word, a path, a path and a destination, or a JSON object.
+    """Read a call from the words of a command line.
+
+    Depending on the tool, the words are one quoted shell command, a path, a path and a destination, or a JSON object.
 
     Raises:
-        UsageError: The words do not fit the tool.
+        UsageError: The words are not valid arguments of the tool.
     """
     if tool in SHELL_TOOLS:
         if len(words) != 1 or dest is not None:
@@ -102,16 +104,18 @@ _OUTCOMES: Final[dict[str, Outcome]] = {verdict.status: outcome for outcome, ver
 
 @dataclass(frozen=True, kw_only=True)
 class PartDecision:
-    """Decision of one rule about one part of a call; for a command, about a `Part` of the shell tool."""
+    """Decision about one part of a call. Parts of a shell command come from `Part` of the shell tool."""
 
     text: str
-    """The part: a command, a written file, a path, or the tool itself."""
+    """Text of the part: a command, a file to write, a path, or the name of the tool."""
     kind: str
-    """Kind as in `Part`, or `path`, `tool` or `arguments`."""
+    """Kind of the part: a kind of `Part`, or `path`, `tool` or `arguments`."""
     decision: Outcome
     rule: str | None
-    """The pattern of the shell rule, the name of the root, the name or glob of the tool rule, or `default`; `None` if
-    no rule applies."""
+    """The rule: the pattern of a shell rule, the name of a root, the name or glob of a tool rule, or `default`.
+
+    The value is `None` if no rule applies.
+    """
     reason: str
 
 
@@ -121,9 +125,9 @@ class Judgement:
 
     deciding: PartDecision
     parts: Sequence[PartDecision]
-    """All parts, including the deciding one."""
+    """All parts of the call, including the part that decides."""
     extra_access: Sequence[str] = ()
-    """Extra access that the question would list, one line each."""
+    """Extra access that the question to the approver would list, one line for each."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` if there is any."""
@@ -134,7 +138,7 @@ class Judgement:
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
-    """Return a sort key. Among allowed parts, one that a rule allows comes last."""
+    """Return a sort key by strictness. Among allowed parts, a part that a rule allows comes last."""
     return _STRICTNESS.index(part.decision), part.decision == 'allow' and part.rule is not None
 
 
@@ -153,8 +157,8 @@ class CallJudge:
         Args:
             settings: The configuration.
             directory: The working directory.
-            find_backend: Returns the OS sandbox of this machine, as `choose_backend` does. Without it, an OS sandbox is
-                assumed to work, and extra access is not looked for.
+            find_backend: A function that returns the OS sandbox of this machine, as `choose_backend` does. Without the
+                function, an OS sandbox is assumed to work, and extra access is not determined.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's root, or a shell
@@ -185,7 +189,7 @@ class CallJudge:
         self._open()
 
     def _adapt(self, find_backend: Callable[[Settings], OSSandboxBackend]) -> None:
-        """Judge as on a machine without an OS sandbox, if none works."""
+        """If no OS sandbox works, judge calls as on a machine without one."""
         from tool_approval.os_sandbox import OSSandboxUnavailable, RefusingBackend, UnconfinedBackend
         from tool_approval.settings.extends import unconfined
 
@@ -233,7 +237,7 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """Return the names that policy may use for the tool. If rules for both shell names apply, the stricter wins."""
+        """Return the names by which rules refer to the tool. Of rules for both shell names, the stricter applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
@@ -250,7 +254,7 @@ class CallJudge:
         return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
     def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
-        """Return the decisions of the tool itself, or none if the tool is unknown here."""
+        """Return decisions of the tool's own rules, or an empty list for a tool other than the shell and file tools."""
         if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
             return []
         if self._is_refusing:
@@ -279,7 +283,7 @@ class CallJudge:
         """Return the extra access that a question about a command would list in `tool-approval run`.
 
         Raises:
-            PermissionError: The model asks for access that does not exist.
+            PermissionError: The model asks for an unknown kind of access.
         """
         asked = args.get('access')
         if self._find_backend is None or not (asked or explanation.needs):
@@ -330,16 +334,19 @@ def _of_target(target: PathTarget) -> PartDecision:
 
 
 _KEPT: Final = 64
-"""Number of compiled configurations kept. Chosen: a batch that alternates between more compiles them again."""
+"""Number of compiled configurations in the cache. The limit was chosen.
+
+A batch that alternates between more configurations compiles them again.
+"""
 
 _NO_FILE: Final = '{} has no settings file, so the preset `default` applies, as in `tool-approval run`'
 
 
 class Configurations:
-    """Finds the configuration that judges a call: its own, or the file of its directory. Each is compiled once."""
+    """Finds and compiles the configuration for a call: the one in the call, or the settings file of the directory."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
-        """Keep the file from the command line, if any, and a function that reports a missing or untrusted file."""
+        """Store the settings file named on the command line, if any, and the function that reports problems."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(self._compiled)

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _open(path: str | None) -> FileApprovalStore | None:
-    """Return the store, or `None` if it does not exist. Looking does not create one."""
+    """Return the store of approvals, or `None` if no store exists. A missing store is not created."""
     try:
         place = Path(os.path.abspath(path)) if path is not None else storage.default_path()
     except RuntimeError:

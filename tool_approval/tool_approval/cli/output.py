@@ -1,4 +1,4 @@
-"""Write the output of commands so that text from outside cannot control the terminal, and define exit statuses."""
+"""Print the output of commands and define exit statuses. Untrusted text in the output cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any, Final, TextIO
 FAILED: Final = 2
 """Exit status of a command that was called wrongly or failed."""
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C, as in shells."""
+"""Exit status after Ctrl-C. Shells use the same number."""
 NOBODY_READS: Final = 141
-"""Exit status if the reader of the output has gone, as `head` does; the same as in shells."""
+"""Exit status if the program that reads the output has ended, as `head` may. Shells use the same number."""
 
 
 class UsageError(Exception):
-    """A command was called wrongly. It has done nothing."""
+    """A command was called wrongly, and had no effect."""
 
 
 class Output:
-    """Writes answers to standard output, and everything else to standard error. Either may be closed.
+    """Writes answers to standard output, and everything else to standard error. Either stream may be closed.
 
-    Writing raises an `OSError` if the stream fails, or `BrokenPipeError` if its reader has gone.
+    A method that writes raises `OSError` if the stream fails, or `BrokenPipeError` if the reader has closed a pipe.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
@@ -41,13 +41,13 @@ class Output:
         self.flush()
 
     def note(self, text: str) -> None:
-        """Write one line for the user, separate from the answer."""
+        """Write one line for the user to standard error."""
         _write(self._err, f'tool-approval: {text}')
 
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
         """Return whether the user presses `y` at the terminal; after any other key, write `otherwise` as a note.
 
-        If there are `details`, `?` shows them, one per line, and asks again.
+        If `details` are given, the key `?` shows each on a line, and the question is repeated.
         """
         self.flush()
         asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '
@@ -60,7 +60,7 @@ class Output:
         return agrees
 
     def agrees(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
-        """Do the same as `confirm`, for a command with the option `--yes`.
+        """Ask the question with `confirm`, for a command that has the option `--yes`.
 
         Raises:
             UsageError: Standard input or output is not a terminal.
@@ -69,7 +69,7 @@ class Output:
         return self.confirm(question, otherwise, details)
 
     def check_terminal(self, otherwise: str) -> None:
-        """Raise if the user cannot be asked.
+        """Raise an exception if no user can answer a question.
 
         Raises:
             UsageError: Standard input or output is not a terminal.
@@ -78,16 +78,16 @@ class Output:
             raise UsageError(f'there is no terminal to ask at, so {otherwise}; use a terminal, or `--yes`')
 
     def flush(self) -> None:
-        """Flush the answers."""
+        """Flush standard output."""
         if self._out is not None:
             self._out.flush()
 
 
 def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
-    """Ask an escaped question at the terminal, and wait for one key. Keys typed ahead and pastes are ignored.
+    """Show an escaped question at the terminal, and wait for one key. Keys typed earlier and pastes are ignored.
 
     Returns:
-        The key's name, or `None` if there is no terminal or it was closed.
+        The key's name, or `None` if there is no terminal or the terminal was closed.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed.
@@ -111,7 +111,7 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
 
 
 def shown(text: str, stream: TextIO | None) -> str:
-    """Return any text as one line that is safe to print."""
+    """Return the text, escaped, as one line that is safe to print."""
     if text.isascii() and text.isprintable() and '<U+' not in text:
         return text
     # Attack: a file name or an argument moves the cursor, reverses text, or hides what follows (test_output.py).

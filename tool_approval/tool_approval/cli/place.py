@@ -1,4 +1,4 @@
-"""Find the inbox that a command uses, and the person who acts in it."""
+"""Find the inbox that a command uses, and the approver who answers its requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def named_store(place: str | None) -> DurableStore:
     """Return the database that `--store` names, or the user's own inbox. The database is not opened yet.
 
     Raises:
-        UsageError: The text does not name a database.
+        UsageError: The value of `--store` does not name a database.
     """
     try:
         return open_store(str(default_path()) if place is None else place)
@@ -29,7 +29,7 @@ def named_approver(text: str | None) -> Approver:
     """Return the approver that `--approver ID[=GROUP,...]` names, or the user of this machine.
 
     Raises:
-        UsageError: The name is invalid.
+        UsageError: The approver's name is invalid.
     """
     name, _, groups = (user() if text is None else text).partition('=')
     try:

@@ -1,4 +1,7 @@
-"""Run the program, from its arguments to its exit status. Failures are reported in one line that says what to do."""
+"""Parse the arguments, run the command, and return the exit status.
+
+A failure is reported in one line that says what to do.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ _EXIT = 'exit status: 0 done, 2 failed or called wrongly; `explain` and `check` 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command in `arguments`, or in those of the process.
+    """Run the command in `arguments` (default: the arguments of the process).
 
     Returns:
-        The exit status. 0: done. 2: called wrongly, or failed. 130: interrupted. 141: the reader of the output has
-        gone. Commands may have others, which their help lists.
+        The exit status: 0 if the command succeeded, 2 if it was called wrongly or failed, 130 if it was interrupted,
+        141 if the reader of the output has closed a pipe. The help of a command lists further exit statuses.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -110,7 +113,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        """Raise the mistake.
+        """Raise a usage error with the message.
 
         Raises:
             UsageError: Always.

@@ -29,11 +29,11 @@ WHAT_TO_DO = 'say what to do, and press Enter; /help shows more, Ctrl-D leaves'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Run the conversation.
+    """Run the conversation with the agent.
 
     Raises:
         UsageError: There is no prompt, or no model.
-        ApprovalError: The agent cannot be started. The message says why.
+        ApprovalError: The agent cannot be started for the reason in the message.
     """
     options.model = options.model or os.environ.get(MODEL_VARIABLE)
     if options.model is None and options.agent is None:
@@ -78,7 +78,7 @@ def _talk(options: argparse.Namespace, output: Output, stack: ExitStack) -> int:
 def _ask_while_opening(
     prompts: Prompts, open_session: Callable[[], Session], output: Output
 ) -> tuple[str | None, Session | None]:
-    """Return the first message, and the session opened while it is typed; `(None, None)` if the user leaves."""
+    """Return the first message, and the session opened during typing. Return `(None, None)` if the user leaves."""
     opening: list[Future[Session]] = []
     noted: list[Session] = []
 

@@ -30,7 +30,7 @@ from .output import Output, UsageError
 from .place import named_store, user
 
 _AT_ONCE = 100
-"""Runs in memory at a time. Chosen: each may have a long history."""
+"""Most runs in memory at a time. The limit was chosen because each run may have a long history."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _existing(place: str | None) -> DurableStore:
-    """Return the store. Looking does not create one."""
+    """Return the store of runs. A missing store is not created."""
     store = named_store(place)
     if isinstance(store.inbox_store, SQLiteStore) and not os.path.lexists(store.inbox_store.path):
         raise UsageError(f'there is no inbox in {store.place}; name another place with `--store`')

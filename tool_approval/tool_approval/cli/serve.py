@@ -24,7 +24,7 @@ _PATH = re.compile(r'(/[A-Za-z0-9_-]+)+', re.ASCII)
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Serve the page until Ctrl-C."""
+    """Serve the inbox page until Ctrl-C."""
     approvers = [named_approver(each) for each in options.approver or [None]]
     if len({approver.id for approver in approvers}) < len(approvers):
         raise UsageError('--approver has the same name twice')
@@ -74,7 +74,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:
-    """Call `act` for each typed line, as long as the process runs."""
+    """Call `act` each time the user types a line, until the process ends."""
     while True:
         try:
             # Not `sys.stdin`: a thread waiting in it holds a lock that the interpreter needs at exit.

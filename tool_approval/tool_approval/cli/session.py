@@ -24,14 +24,14 @@ from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
 
 
 class Session:
-    """State of one `tool-approval run`. The user is not asked before `begin`."""
+    """State of one `tool-approval run`. Before `begin`, the session asks the user no question."""
 
     def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
-        """Load the settings and the saved conversation; `stack` releases the conversation's name.
+        """Load the settings and the saved conversation. `stack` releases the conversation's name at the end.
 
         Raises:
-            UsageError: Another conversation has this name.
-            ApprovalError: The settings, the agent or the conversation cannot be used. The message says why.
+            UsageError: Another conversation already has the name to save under.
+            ApprovalError: The settings, the agent or the conversation cannot be used for the reason in the message.
         """
         directory = Path.cwd()
         self._options = options
@@ -92,13 +92,13 @@ class Session:
         self.note(output)
 
     def hold(self, prompts: Iterable[str]) -> int:
-        """Take a turn for each prompt, and return the exit status."""
+        """Run one turn of the conversation for each prompt, and return the exit status."""
         assert self._built is not None, 'a session begins before it is held'
         options = self._options
         return hold_session(self._built[0], prompts, saved=self._saved, obeys=options.is_talk, debug=options.debug)
 
     def leave(self, output: Output) -> None:
-        """Say how to continue a conversation without a name."""
+        """Print how to continue a saved conversation that has no name."""
         if self._saved is not None and not self._saved.is_named and self._saved.exists():
             output.note('saved; `tool-approval run --continue` continues the conversation')
 

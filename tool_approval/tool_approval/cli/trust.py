@@ -22,7 +22,7 @@ NOT_TRUSTED: Final = 'it was not trusted'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Show what the file would allow, ask, and trust it; or revoke the trust."""
+    """Show what the file would allow and ask whether to trust the file, or revoke its trust."""
     if options.revoke:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
@@ -61,12 +61,12 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """Return one line for each setting that loosens the defaults or adds text to questions, including those of presets.
+    """Return a line for each setting, also of presets, that loosens the defaults or adds text to questions.
 
-    Empty if the settings only tighten the defaults.
+    The list is empty if the settings only tighten the defaults.
 
     Raises:
-        ApprovalConfigError: Presets and settings do not go together; see `expand`.
+        ApprovalConfigError: A preset and the settings use the same name for two directories.
         MissingExtraError: The settings extend presets, and PyYAML is not installed.
     """
     settings = expanded(settings)
