@@ -54,7 +54,7 @@ COMMANDS: Final = (
             _MODEL,
             [
                 _option('--mode', choices=('interactive', 'strict', 'approve_all'), help='overrides the settings'),
-                _flag('--approve-all', 'approve calls that would ask; blocked calls stay blocked'),
+                _flag('--approve-all', 'approve calls that need approval; blocked calls stay blocked'),
                 _flag('--strict', 'deny calls that would ask'),
             ],
             _option('--config', metavar='FILE', help='the settings; a file named here is trusted'),
@@ -89,7 +89,7 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that would ask'),
             _ROOTS_BEGIN,
-            _flag('--yes', 'write and trust it without asking anything'),
+            _flag('--yes', 'write the file and trust it without questions'),
         ),
         ending="""\
 examples:
@@ -177,7 +177,7 @@ exit status: 0 usable, 1 warnings with --strict, 2 not usable
         options=(
             _FILE,
             _ROOTS_BEGIN,
-            _flag('--yes', 'trust it without being asked'),
+            _flag('--yes', 'trust the file without confirmation'),
             _flag('--revoke', 'stop trusting it'),
         ),
         ending="""\
@@ -186,7 +186,7 @@ examples:
   tool-approval trust approvals.yaml
   tool-approval trust approvals.yaml --revoke
 
-It asks at the terminal, unless `--yes` is given. A file that changes afterwards is no longer trusted.
+The command asks for confirmation, unless `--yes` is given. A file that changes afterwards is no longer trusted.
 
 exit status: 0 trusted, or with --revoke no longer trusted; 2 not trusted
 """,
@@ -201,7 +201,9 @@ exit status: 0 trusted, or with --revoke no longer trusted; 2 not trusted
                 options=(_flag('--json', 'answer in JSON, one line for each'), _STORE),
             ),
             CommandEntry('forget', 'forget one approval', options=(_ID, _STORE)),
-            CommandEntry('clear', 'forget all approvals', options=(_flag('--yes', 'do not ask first'), _STORE)),
+            CommandEntry(
+                'clear', 'forget all approvals', options=(_flag('--yes', 'forget them without confirmation'), _STORE)
+            ),
         ),
         ending="""\
 examples:
@@ -225,7 +227,7 @@ exit status: 0 done, 2 failed
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option('--head', metavar='DIGEST', help='the head noted earlier: detects lines cut off since'),
+                    _option('--head', metavar='DIGEST', help='the head noted earlier, to detect lines cut off since'),
                     _JSON,
                     _LOG,
                 ),
@@ -284,7 +286,7 @@ Each printed line is a link for one person, which works once, within an hour. Ct
                     _PLACE,
                 ),
             ),
-            CommandEntry('show', 'show what a run waits for, asked and executed', options=(_RUN, _JSON, _PLACE)),
+            CommandEntry('show', 'show the questions and executed calls of a run', options=(_RUN, _JSON, _PLACE)),
             CommandEntry('cancel', 'end a run and withdraw its questions', options=(_RUN, _PLACE)),
             CommandEntry(
                 'settle',
