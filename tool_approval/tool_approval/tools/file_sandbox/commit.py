@@ -1,7 +1,7 @@
 """Replace, move and delete files in one step, without losing content that the approver has not seen.
 
-New content is written under a temporary name first. The file that it displaces is checked afterwards, when no other
-process can reach it by name: if its state is not the expected one, the two are swapped back.
+New content is written under a temporary name first. The displaced file is checked afterwards, when no other process can
+reach it by name. If its state is not the expected one, the two files are swapped back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FileToolError(ApprovalError):
     """Raised if an allowed file operation fails. The message is for the model."""
 
     def __init__(self, file: str, problem: str) -> None:
-        """Take the file as `root:path`, never as a path on the host, and a problem that says what to do."""
+        """Record the file as `root:path`, never as a path on the host, and the problem, which says what to do."""
         self.file = file
         self.problem = problem
         super().__init__(f'{file}: {problem}')
@@ -49,7 +49,7 @@ def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
     """Swap two files in one step.
 
     Raises:
-        NoExchange: The system or the file system cannot swap.
+        NoExchange: The system or the file system cannot swap files.
         OSError: One of the files is missing.
     """
     try:
@@ -64,7 +64,7 @@ def rename_exclusive(folder: int, name: str, other_folder: int, other: str) -> N
     """Rename a file unless the new name is taken.
 
     Raises:
-        FileExistsError: The new name is taken.
+        FileExistsError: A file with the new name exists.
         OSError: The file is missing, or the new name is on another file system.
     """
     try:
@@ -115,8 +115,9 @@ def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) ->
     """Write a file, displacing only content in the state `expected`.
 
     Raises:
-        FileToolError: The file is in another state. It is unchanged, or kept under the name that the message gives.
-        OSError: The file cannot be written. Nothing has changed.
+        FileToolError: The file is in another state. The file is unchanged, or kept under the name that the message
+            gives.
+        OSError: The file cannot be written. No file has changed.
     """
     temporary = _temporary_name()
     ours = _write_new(folder, temporary, content, like=None if expected == MISSING else _status(folder, name))
@@ -145,12 +146,13 @@ def replace(
     shown: str,
     source_state: str | None = None,
 ) -> None:
-    """Replace a file, if its state is `expected` and that of the new file `source_state`; `None` accepts any state.
+    """Replace a file if its state is `expected` and the state of the new file is `source_state`. `None` accepts any
+    state.
 
     Raises:
-        FileToolError: One of the two is in another state. Both are unchanged, or kept under the name that the message
-            gives.
-        OSError: The file cannot be replaced. Nothing has changed.
+        FileToolError: One of the two files is in another state. Both files are unchanged, or kept under the name that
+            the message gives.
+        OSError: The file cannot be replaced. No file has changed.
     """
     ours = _identity(source_folder, source)
     try:
@@ -184,8 +186,9 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
     """Delete a file, or a directory with everything in it.
 
     Raises:
-        FileToolError: The file is in another state. It is unchanged, or kept under the name that the message gives.
-        OSError: The file cannot be deleted, or part of the directory cannot.
+        FileToolError: The file is in another state. The file is unchanged, or kept under the name that the message
+            gives.
+        OSError: The file, or a part of the directory, cannot be deleted.
     """
     aside = _temporary_name()
     rename_exclusive(folder, name, folder, aside)
@@ -206,9 +209,9 @@ def carry(source_folder: int, source: str, folder: int, name: str, *, expected: 
     """Move a file or directory to a name that is free.
 
     Raises:
-        FileExistsError: The name is taken.
-        FileToolError: The file is in another state. It is unchanged, or kept at the new name.
-        OSError: The file cannot be moved. Nothing has changed.
+        FileExistsError: A file or directory with this name exists.
+        FileToolError: The file is in another state. The file is unchanged, or kept at the new name.
+        OSError: The file cannot be moved. No file has changed.
     """
     rename_exclusive(source_folder, source, folder, name)
     if not _is(folder, name, expected):
@@ -224,7 +227,9 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
 
 
 def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, shown: str) -> None:
-    """Replace without a swap. A change between check and rename goes unnoticed, as the documentation says."""
+    """Replace a file without swapping it. A change between check and rename goes unnoticed, as the documentation
+    says.
+    """
     if not _is(folder, name, expected):
         raise FileToolError(shown, CHANGED)
     os.rename(source, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -9,7 +9,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 Need = Literal['required', 'none', 'blocked']
-"""`required` asks for approval, `none` allows, `blocked` refuses. Tool rules use the same words."""
+"""`required` asks for approval, `none` allows the use without approval, and `blocked` refuses it. Tool rules use the
+same words."""
 _NEEDS: Final[dict[object, bool | Literal['blocked']]] = {'required': True, 'none': False, 'blocked': 'blocked'}
 
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
@@ -61,7 +62,7 @@ class PathApproval(BaseModel):
 
 
 class PathConfig(BaseModel):
-    """One directory and the rules that hold in it."""
+    """A directory and its rules."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -76,7 +77,7 @@ class PathConfig(BaseModel):
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
     """Whether reading and listing need approval, or are `blocked`. Also accepts `required` and `none`."""
     approval: PathApproval | None = None
-    """Alternative to `write_approval` and `read_approval`; giving both is an error."""
+    """A single value for `write_approval` and `read_approval`. Giving both is an error."""
 
     @model_validator(mode='after')
     def _take_over(self) -> Self:

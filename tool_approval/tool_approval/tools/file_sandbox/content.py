@@ -14,11 +14,11 @@ MISSING = 'missing'
 """State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Chosen: hashing this much takes some 10 ms. The state of a longer file is its inode, size and time of the last
-change."""
+"""Chosen: maximum bytes of a file to hash, which takes some 10 ms. The state of a longer file is its inode, size and
+time of the last change."""
 
 MAX_TREE = 10_000
-"""Chosen: a directory with more entries below it cannot be moved or deleted in one call."""
+"""Chosen: maximum entries below a directory that one call moves or deletes."""
 
 # O_NONBLOCK: a pipe in place of the file must not block. O_NOCTTY: a terminal must not become the controlling terminal.
 _READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))

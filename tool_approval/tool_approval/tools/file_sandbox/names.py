@@ -59,7 +59,7 @@ def _is_hidden(character: str) -> bool:
 
 
 def components(path: str) -> list[str]:
-    """Split a path into its names. Keeps `..`; drops `.` and empty names."""
+    """Split a path into its names. `..` is kept. `.` and empty names are dropped."""
     return [name for name in path.split('/') if name not in ('', '.')]
 
 
@@ -81,7 +81,9 @@ def is_control(names: Sequence[str]) -> bool:
 
 
 def has_suffix(name: str, suffixes: Sequence[str] | None) -> bool:
-    """Return whether a file name has an allowed suffix. `.txt` alone has none: it is a hidden file of that name."""
+    """Return whether a file name has an allowed suffix. A file named `.txt` has no suffix, because it is a hidden file
+    of that name.
+    """
     if suffixes is None:
         return True
     return any(name.endswith(suffix) and name[: -len(suffix)].strip('.') for suffix in suffixes)
@@ -99,7 +101,8 @@ _LONGEST_POINTER = 10_000
 def places(path: Path) -> list[Path]:
     """Return every link on the way to an absolute path, and the path it resolves to.
 
-    Attack: the policy is `conf/policy.yaml`, and `conf` is a link; the link is deleted and replaced by a directory.
+    Otherwise, if the policy is `conf/policy.yaml` and `conf` is a link, an agent could delete the link and put a
+    directory in its place.
     """
     found: list[list[str]] = []
     names: list[str] = []

@@ -100,7 +100,7 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
 
 
 def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) -> FileToolError | None:
-    """Return the error of an edit that would change nothing, else `None`. The answer reveals what the file contains."""
+    """Return the error of an edit that would change nothing, else `None`. The error reveals what the file contains."""
     try:
         _edited(target, read_text(target, max_bytes)[1], arguments, max_bytes)
     except FileNotFoundError:

@@ -49,7 +49,7 @@ class WalkedPath:
         self.links: list[list[str]] = []
         """Links that were followed, each as names from `/`."""
         self.left: set[tuple[str, ...]] = set()
-        """Paths that a `..` went up from, as names from `/`, whether they exist or not."""
+        """Paths that were followed by a `..`, as names from `/`, whether the paths exist or not."""
         self.status: os.stat_result | None = None
         """Status of the end of the path; `None` if it is missing or a directory."""
 
@@ -85,7 +85,7 @@ class WalkedPath:
         return self.names[-1]
 
     def up(self) -> None:
-        """Return to the directory this path came through, whatever `..` means on disk by now."""
+        """Return to the directory that this path came through, even if `..` means another directory on disk by now."""
         if not self.names:
             return
         self.left.add(tuple(self.names))
@@ -151,7 +151,7 @@ class WalkError(Exception):
     """Raised if a path cannot be resolved to its end."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Keep the names reached so far, and the paths that a `..` went up from."""
+        """Record the names reached so far, and the paths that were followed by a `..`."""
         self.error = error
         self.names = names
         self.left = left
@@ -216,15 +216,15 @@ class SandboxRoot:
     def of(cls, name: str, config: PathConfig, base: Path) -> SandboxRoot:
         """Resolve a root once, so that a later change of the working directory does not move it.
 
-        Links are followed only outside of the working directory: whoever writes files there may also have made the link
-        (test_links.py).
+        Links are followed only outside of the working directory, because a program that writes files there may also
+        have made the link (test_links.py).
         """
         place = _resolved(config.root, base)
         return cls(name=name, config=config, names=tuple(components(str(place))), identity=_identity(place))
 
     @property
     def place(self) -> Path:
-        """Absolute path on the host. Not for messages."""
+        """Absolute path on the host. Messages must not contain it."""
         return Path('/', *self.names)
 
     @property
@@ -290,7 +290,7 @@ class SandboxRoots:
     def is_known(self, names: Sequence[str]) -> bool:
         """Return whether the configuration reveals that a path exists.
 
-        It does if the path is in a root, or on the way to a root or to the base of relative paths.
+        A path is revealed if it is in a root, or on the way to a root or to the base of relative paths.
         """
         return (
             self.find(names) is not None
@@ -315,7 +315,7 @@ def _resolved(root: Path, base: Path) -> Path:
 
 
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
-    """Return what each `..` on the way to a path goes up from, as in a link to `../elsewhere`."""
+    """Return each path that is followed by a `..` on the way to `path`, as in a link to `../elsewhere`."""
     try:
         with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left

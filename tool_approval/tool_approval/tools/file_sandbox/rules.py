@@ -30,7 +30,7 @@ USES: dict[str, tuple[Use, ...]] = {
     'copy': ('read', 'write'),
     'delete': ('delete',),
 }
-"""Use of the path, and of the destination if there is one, by operation."""
+"""Use of the path by each operation, and of the destination if the operation has one."""
 
 OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
 """Uses that concern a link at the end of a path, not its target."""
@@ -50,7 +50,7 @@ class PathTarget:
     place: WalkedPath
     """Resolved path."""
     holds_secret: bool = False
-    """Whether the operation would read a secret, or move one to a name that does not show it is one."""
+    """Whether the operation would read a secret, or move a secret to a name by which it is not recognised as one."""
     given: str = ''
     """Path as the model gave it."""
     needs: list[str] = field(default_factory=list[str])
@@ -73,14 +73,14 @@ class PathTarget:
 
     @property
     def title(self) -> str:
-        """Path for the approver: the given one if it is literally where it leads, else `key`."""
+        """Path to show to the approver: the given path if it is the resolved path itself, else `key`."""
         # Attack: `a.py` is a link into another root, and the approver takes it for a local file (test_showing.py).
         is_literal = not (self.given.startswith('/') or self.place.links or self.place.left)
         return self.given if is_literal else self.key
 
     @property
     def is_usual(self) -> bool:
-        """Whether all reasons are general rules of the root, none of them particular to this path."""
+        """Whether all reasons are general rules of the root, and none concerns this path in particular."""
         return set(self.needs) <= {each.format(self.root.name) for each in (_CHANGES, _READING)}
 
     @property
@@ -206,7 +206,7 @@ def check_suffixes_below(source: PathTarget, root: SandboxRoot) -> None:
     """Check the names of all files in a directory against the suffixes of the root it is moved to.
 
     Raises:
-        PermissionError: A suffix is not allowed there.
+        PermissionError: A suffix is not allowed in that root.
     """
     for path, status in tree(source.place.parent, source.place.name):
         if not stat.S_ISDIR(status.st_mode):

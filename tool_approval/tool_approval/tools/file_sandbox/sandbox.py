@@ -31,7 +31,7 @@ class Decision:
     outcome: Outcome
     """Whether the operation may run, needs approval, or is refused."""
     reason: str
-    """Why the operation asks or is blocked; empty if it is allowed."""
+    """Reason why the operation needs approval or is blocked; empty if it is allowed."""
     files: tuple[str, ...] = ()
     """Resolved paths as `root:path`; empty if the operation is blocked."""
 
@@ -52,7 +52,7 @@ class FileAccess:
 
 
 class FileSandbox:
-    """Judges file operations by the rules of their roots. Keeps no files open. Thread-safe."""
+    """Judges file operations by the rules of their roots. The sandbox keeps no files open, and is thread-safe."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class FileSandbox:
         self.max_bytes = max_bytes
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
-        """Paths that no tool may write: as given, with every link on the way, and resolved."""
+        """Paths that no tool may write: the given paths, every link on the way to them, and the resolved paths."""
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
@@ -159,7 +159,9 @@ class FileSandbox:
             return None, []
 
     def holds_secrets(self, path: str) -> bool:
-        """Return whether a path leads to a file that usually holds secrets or a folder with one. Searches the roots."""
+        """Return whether a path leads to a file that usually holds secrets or a folder with one. The method searches
+        the roots.
+        """
         self.secrets.find()
         try:
             with closing(self._walked(path, follows=True)) as place:

@@ -151,7 +151,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 MOST_FOLDERS: Final = 20_000
-"""Chosen: most folders searched in each root, the topmost first. See docs/explanation/os-sandbox.md."""
+"""Chosen: maximum folders to search in each root, beginning with the topmost. See docs/explanation/os-sandbox.md."""
 _NOT_SEARCHED: Final = frozenset({'.git', '__pycache__', 'node_modules'})
 """Folders written by programs, in which people keep no secrets."""
 _UNSETTLED_NS: Final = 2_000_000_000
@@ -159,7 +159,9 @@ _UNSETTLED_NS: Final = 2_000_000_000
 
 
 def glob_problem(glob: str) -> str | None:
-    """Return a warning if a glob of `hidden` or `visible` does not match what it seems to, else `None`."""
+    """Return a warning if a glob of `hidden` or `visible` does not match what its author probably meant, else
+    `None`.
+    """
     parts = [part for part in glob.split('/') if part]
     if not all(map(fold, parts)):
         return 'it matches nothing: no name consists of only dots or blanks'
@@ -178,13 +180,13 @@ class _Folder:
     is_settled: bool
     """Whether the folder was last changed long enough ago for any later change to show in `state`."""
     folders: list[str]
-    """Paths of the folders in it to search."""
+    """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]
-    """Paths of its entries whose names say `secret` or `maybe`, with that verdict."""
+    """Paths of the entries whose names give the verdict `secret` or `maybe`, with the verdict."""
 
 
 class SecretFiles:
-    """Finds the secrets in the roots. Reads a folder again only if it has changed. Thread-safe."""
+    """Finds the secrets in the roots. A folder is read again only if it has changed. The object is thread-safe."""
 
     def __init__(self, rules: SecretRules, roots: Iterable[Path], *, most_folders: int = MOST_FOLDERS) -> None:
         """Prepare the search without starting it.
@@ -192,7 +194,7 @@ class SecretFiles:
         Args:
             rules: Decide which names are secrets.
             roots: The folders to search, absolute and without symbolic links.
-            most_folders: Most folders to search in each root.
+            most_folders: Maximum folders to search in each root.
         """
         self._rules = rules
         self._roots = tuple(str(root) for root in roots)
@@ -213,7 +215,8 @@ class SecretFiles:
     def find(self) -> tuple[str, ...]:
         """Return the files and folders that hold secrets now, absolute, without symbolic links, and sorted.
 
-        Includes the target of a link with a secret's name if the target is in a root, and every hard link to a secret.
+        The result includes the target of a link with a secret's name if the target is in a root, and every hard link to
+        a secret.
         """
         with self._lock:
             folders: dict[str, _Folder] = {}

@@ -1,4 +1,6 @@
-"""Show the approver what a file operation would do. Reads files, so it runs only if an approver is asked."""
+"""Show the approver what a file operation would do. These functions read files, so they run only if an approver is
+asked.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,14 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LONGEST_DIFF = 200_000
-"""Chosen: longest diff in characters of both sides. A longer one takes seconds to compute and is not read."""
+"""Chosen: maximum characters of both sides of a diff. A longer diff takes seconds to compute, and approvers do not read
+it."""
 
 MOST_LINES = 5_000
-"""Chosen: longest diff in lines of both sides, for the same reasons."""
+"""Chosen: maximum lines of both sides of a diff, for the same reasons."""
 
 LISTED = 200
-"""Chosen: most names to show of a directory that is deleted."""
+"""Chosen: maximum names to show of a directory that is deleted."""
 
 _VERBS = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Creates the directory'}
 _LANGUAGES = {

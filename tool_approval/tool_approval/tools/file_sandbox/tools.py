@@ -57,7 +57,9 @@ class _Judged:
 
 
 class FileTools:
-    """The eight file operations under a sandbox, as methods with descriptions for the model. Runs may share it."""
+    """The eight file operations under a sandbox, as methods with descriptions for the model. Several runs may share one
+    object.
+    """
 
     def __init__(self, sandbox: FileSandbox, *, prefix: str = '') -> None:
         """Create the tools of a sandbox.
@@ -92,11 +94,12 @@ class FileTools:
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Judge a call.
 
-        Reads the files that the call would replace, up to 16 MiB each. Only the paths are required in the arguments.
+        The check reads the files that the call would replace, up to 16 MiB each. Only the paths are required in the
+        arguments.
 
         Returns:
-            The request for approval, or `None` if the call may run, or would change nothing, which `run` reports.
-            The request's `bound_to['files']` has the state of each path.
+            The request for approval. `None` if the call may run without approval, or would change nothing, which `run`
+            reports. The request's `bound_to['files']` has the state of each path.
 
         Raises:
             PermissionError: The rules forbid the call. The message is for the model.
@@ -112,7 +115,7 @@ class FileTools:
         return request
 
     def forget(self) -> None:
-        """Discard the last verdict: the call must be judged again before it can run."""
+        """Discard the last verdict, so that the call must be judged again before it can run."""
         judged.set(None)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -123,7 +126,7 @@ class FileTools:
 
         Raises:
             PermissionError: The rules forbid the call, a path leads elsewhere than when it was judged, or the call
-                needs approval and was not judged. Nothing has happened.
+                needs approval and was not judged. The call has changed nothing.
             FileToolError: The call is allowed but failed. The message is for the model.
         """
         operation = self._operation(name)
@@ -239,7 +242,9 @@ class FileTools:
             return presentation
 
     def _idle(self, access: FileAccess, arguments: Mapping[str, Any]) -> FileToolError | None:
-        """Return the error of an edit that would change nothing; `None` for others, and if reading needs approval."""
+        """Return the error of an edit that would change nothing, or `None` for other operations and if reading needs
+        approval.
+        """
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
             return None
         [target] = access.targets

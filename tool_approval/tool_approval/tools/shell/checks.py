@@ -65,7 +65,7 @@ def _is_one_test(words: Sequence[Word]) -> bool:
 
 
 def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return `-v`, or a format with `%n`: both set a variable."""
+    """Return `-v`, or a format with `%n`, because both set a variable."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
         return UnsafeArgument(first.raw, 'may be `-v`, which sets a variable and evaluates its subscript')
@@ -153,4 +153,4 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'printf': unsafe_printf,
     'tar': _tar,
 }
-"""Functions by checker name that return the word for which a command asks."""
+"""Functions by checker name that return the word because of which a command needs approval."""

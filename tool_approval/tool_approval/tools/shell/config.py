@@ -30,7 +30,7 @@ class ShellDefault(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     allowed: bool = True
-    """Whether the command may run, with or without approval. `False` holds in every mode."""
+    """Whether the command may run, with or without approval. `False` blocks the command in every mode."""
     approval: bool = True
     """Whether approval is needed. Instead of both fields, write `approval` as `required`, `none` or `blocked`."""
 
@@ -89,7 +89,7 @@ class ShellRule(ShellDefault):
 
     @property
     def shown(self) -> str:
-        """The rule for messages."""
+        """The rule as shown in messages."""
         return f'the rule `{self.pattern}`'
 
 
@@ -105,7 +105,7 @@ class ShellConfig(BaseModel):
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can enforce `False`."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
-    """Longest time that a command may run, in seconds."""
+    """Maximum seconds that a command may run."""
 
     @field_validator('timeout_s', mode='before')
     @classmethod

@@ -24,7 +24,7 @@ _DEEPEST: Final = 8
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     """Return whether a command reads only the working directory, its standard input and the paths that it names.
 
-    Git counts only if `.git` is in the working directory; otherwise it reads a repository further up.
+    Git commands count only if `.git` is in the working directory. Otherwise, they would read a repository further up.
 
     Args:
         command: The command. Its program name is known.
@@ -57,7 +57,7 @@ def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
 
     Args:
         words: The command.
-        cwd: The working directory, absolute. A `cd` to it changes nothing.
+        cwd: The working directory, absolute. A `cd` to this directory changes nothing.
         depth: Number of wrappers around the command.
     """
     if not words or not words[0].is_fixed or not words[0].value or depth > _DEEPEST:

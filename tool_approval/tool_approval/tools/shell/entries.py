@@ -24,12 +24,13 @@ from .names import guarded_name, program_name, trusted_name
 SOURCES: Final = Path(__file__).with_name('programs')
 """Folder of the entries."""
 BUILT: Final = 'programs.json'
-"""Name of the file with all entries that a build puts next to their sources. Editable installations lack it."""
+"""Name of the file with all entries that a build puts next to their sources. Editable installations lack this file."""
 
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
-"""Kind of a value or operand: `text`, neither path nor command; a path to `read`, to `write`, or, as a `target`, that
-the program exists to write; a `command`; a `script`, a command line for a shell; `code` in a language not read here;
-`context`, where or as whom the program works; `rest`, the first word of a command."""
+"""Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, `write` a path to
+write, and `target` a path that the program exists to write. `command` is a command, `script` a command line for a
+shell, and `code` is code in a language that is not read here. `context` says where or as whom the program works, and
+`rest` is the first word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
@@ -70,7 +71,8 @@ Fields = Mapping[str, Any]
 """An entry as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Where a value may be that is not attached: in the next word, nowhere, or in the next word unless it is an option."""
+"""Place of a value that is not attached to its option: in the next word, nowhere, or in the next word unless that word
+is an option."""
 
 
 class OptionRole(NamedTuple):
@@ -81,7 +83,7 @@ class OptionRole(NamedTuple):
     more: tuple[Kind, ...] = ()
     """Kinds of further values, for options that take several."""
     place: Place = 'next'
-    """Where the value is if it is not attached."""
+    """Place of the value if it is not attached."""
     allowed: re.Pattern[str] | None = None
     """Pattern of safe values; `None` if the kind alone decides."""
 
@@ -95,17 +97,17 @@ class Entry:
     options: Mapping[str, OptionRole]
     """Options by name as written in a command, without `=`."""
     prefixes: Mapping[str, OptionRole]
-    """Options whose value follows at once, by their beginning: `-D` for `-Dname=value`."""
+    """Options whose value follows immediately, by their beginning: `-D` for `-Dname=value`."""
     operands: tuple[Kind, ...] | None
     """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
     """Whether the last kind applies to any number of operands."""
     listed: Mapping[str, frozenset[str]]
-    """Options that a field lists, by field. In `beyond`, `*` means all."""
+    """Options that a field lists, by field. In the field `beyond`, `*` means all options."""
     flags: frozenset[str]
     """Names of the boolean fields that are true."""
     operand_values: tuple[re.Pattern[str], ...]
-    """Patterns of safe operands, in order. The last one applies to all that follow."""
+    """Patterns of safe operands, in order. The last pattern applies to all further operands."""
     handed_on: str | None
     """Name of the entry that describes the words after `--`."""
     opens: re.Pattern[str] | None
@@ -115,7 +117,7 @@ class Entry:
     takes_any_option: bool
     """Whether unlisted options are safe, because the program only reads and prints."""
     checker: str | None
-    """Name of the check for what options and operands cannot express."""
+    """Name of the check for arguments that lists of options and operands cannot describe."""
     needs: frozenset[AccessName]
     """Extra access that the program needs in an OS sandbox."""
 
@@ -134,7 +136,7 @@ class Entries:
         return tuple(alias for alias, each in self._aliases.items() if each == name)
 
     def program(self, text: str) -> Entry | None:
-        """Return the entry of a program, given its name or path: `/usr/bin/python3.11` has that of `python3`."""
+        """Return the entry of a program, given its name or path: `/usr/bin/python3.11` has the entry of `python3`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
         return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
 

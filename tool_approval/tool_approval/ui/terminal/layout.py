@@ -12,8 +12,8 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Chosen: minimum columns. The longest escape, which is never broken, fits behind the frame and the widest mark, and
-the digest fits into the bottom edge."""
+"""Chosen: minimum columns. This width has room for the longest escape, which is never broken, behind the frame and the
+widest mark, and for the digest in the bottom edge."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
@@ -144,7 +144,7 @@ class Layout:
 def continued(text: str, columns: int, *, indent: str, ascii_only: bool) -> list[str]:
     """Break a line into rows, with `indent` and a mark before each continuation row.
 
-    Attack: text at the beginning of a row looks like another choice or the question (test_prompt.py).
+    Without the indent, text at the beginning of a row could look like another choice or the question (test_prompt.py).
     """
     again = f'{indent}{(_ASCII if ascii_only else _UNICODE).again}'
     parts = wrap(text, max(10, columns - len(again)), max(10, columns))

@@ -94,4 +94,4 @@ MOVES: dict[str, Callable[[str, int], tuple[str, int]]] = {
     'ctrl_u': lambda text, at: (text[at:], 0),
     'ctrl_w': lambda text, at: (text[: _word_start(text, at)] + text[at:], _word_start(text, at)),
 }
-"""Functions of editing keys by name, from a text and a cursor position to the new text and position."""
+"""Functions of editing keys by name. Each function maps a text and a cursor position to the new text and position."""

@@ -26,7 +26,7 @@ from .render import GROUP_KEYS, group_keys, outcome_text, render_group, render_m
 from .tty import TerminalClosed, Withdrawn
 
 PER_PAGE = 9
-"""Remembered approvals listed at once, one for each digit key."""
+"""Number of remembered approvals listed at once, one for each digit key."""
 
 _GREEN, _RED, _PLAIN = '\x1b[32m', '\x1b[31m', '\x1b[0m'
 
@@ -50,7 +50,7 @@ class Prompt:
             dialogue: Draws the questions and reads the keys.
             person: Name of the approver.
             memory: Remembered approvals for the key `l`; `None` does not offer the key.
-            present: Adds the presentation to a changed call.
+            present: Function that adds the presentation to a changed call.
             environment: Environment variables that name the editor.
             color: Whether to use colours.
         """
@@ -220,7 +220,9 @@ class Prompt:
             )
 
     def _say(self, text: str, *, is_good: bool, is_whole: bool = False, person: str | None = None) -> None:
-        """Replace the question with an outcome, cut to one row unless `is_whole`; `is_good` if a call may run."""
+        """Replace the question with an outcome, cut to one row unless `is_whole`. `is_good` means that a call may
+        run.
+        """
         mark = ('+' if is_good else 'x') if self._ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
         painted = f'{_GREEN if is_good else _RED}{mark}{_PLAIN}' if self._color else mark
         text = f'{escape_line(person or self._person, ascii_only=self._ascii_only)} {text}'

@@ -1,7 +1,7 @@
 """Render a request as text for a terminal of a given size.
 
-No library is used, because the guarantees are exact (no stray control character, no row too wide, the question last)
-and 1 MB of arguments must render quickly.
+No library is used, because the guarantees are exact (no stray control character, no row too wide, the question last),
+and because 1 MB of arguments must render quickly.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ from tool_approval.display.warnings import turns
 from .layout import NARROWEST, Layout, fitted
 
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
-"""Text for a terminal that is too narrow: it would break rows, and their continuations would have no frame."""
+"""Text for a terminal that is too narrow. Such a terminal would break rows, and the continuation rows would have no
+frame."""
 
 _IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session', 'v': 'view all', '?': 'more'}
-"""Keys in the question row, at most four at once: `v` only if content is cut, and `s` only if it is not."""
+"""Keys in the question row, at most four at once. The key `v` is offered only if content is cut, and `s` only if no
+content is cut."""
 
 _IN_TITLE = ('tool', 'file', 'in', 'request', 'agent')
 """Facts in the first row, most important first, if they fit. The last two are aligned right."""
@@ -63,14 +65,14 @@ def render_request(
 
     Args:
         request: Request to show.
-        width: Columns of the terminal. With fewer than 24, only a text that asks for a wider window is returned, and
-            the caller must not accept an approving key.
+        width: Columns of the terminal. With fewer than 24 columns, only a text that asks for a wider window is
+            returned, and the caller must not accept a key that approves.
         height: Rows of the terminal. If the box is higher, the question repeats the tool's name.
         color: Whether to use colours. Without colours, the text has no escape sequences.
         ascii_only: Whether to draw with ASCII only and escape all other characters.
         keys: Keys to offer, from `KEYS`; `None` for `offered_keys(request)`. Keys that the request does not allow are
             left out.
-        position: Position and number of requests, counted from 1; `None` for those of the request.
+        position: Position of the request and number of requests, counted from 1; `None` uses the values in the request.
         before: The original request, if the approver has edited its arguments; the changes are shown.
 
     Returns:
@@ -106,7 +108,7 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
 
 
 def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], ascii_only: bool = False) -> list[str]:
-    """Render the rows that `?` opens: all keys, the less important facts, and the mark.
+    """Render the rows that `?` opens: all keys, the less important facts, and the mark of the request.
 
     The marks of two requests differ if anything in them differs, shown or not.
     """
@@ -188,7 +190,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return extra rows for what does not fit, and the bottom edge with `keys` and, if given, the tool's name."""
+    """Return extra rows for texts that do not fit, and the bottom edge with `keys` and, if given, the tool's name."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -204,7 +206,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first of the key texts that fits, or only the keys; and whether the first one fits."""
+    """Return `lead` with the first key text that fits, or the keys alone, and whether the first key text fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())

@@ -24,8 +24,8 @@ from .prompt import Prompt
 from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 LEAVING_S = 10.0
-"""Chosen: maximum seconds to wait for a withdrawn question to end. It takes milliseconds, or as long as ending an
-editor."""
+"""Chosen: maximum seconds to wait for a withdrawn question to end. Ending a question takes milliseconds, or as long as
+ending an editor."""
 
 
 class TerminalUI:
@@ -39,7 +39,7 @@ class TerminalUI:
     """
 
     one_at_a_time = True
-    """Whether only one question may be open at a time; there is one keyboard."""
+    """Only one question may be open at a time, because there is one keyboard."""
 
     def __init__(
         self,
@@ -57,12 +57,12 @@ class TerminalUI:
         Args:
             memory: The controller's memory, whose remembered approvals can then be listed and revoked.
             presenters: The controller's presenters by tool name, which show a call after its arguments were edited.
-                Without one, the plain arguments are shown.
+                Without a presenter, the plain arguments are shown.
             person: Name of the approver for the log; `None` for the user's login name.
             device: Path of the terminal device.
             environment: Variables that name the editor (`VISUAL`, `EDITOR`) and the terminal type (`TERM`) and turn off
                 colours (`NO_COLOR`); `None` for those of the process.
-            quiet_s: Seconds without typing that are required after a question is drawn before a key counts.
+            quiet_s: Seconds without typing that must pass after a question is drawn before a key is accepted.
             groups_responses: Whether to ask about all calls of a response together, whatever their groups.
         """
         self.groups_responses = groups_responses

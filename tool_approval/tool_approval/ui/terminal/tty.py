@@ -55,7 +55,7 @@ class Terminal:
 
         Args:
             device: Path of the device, which does not become the controlling terminal.
-            is_dumb: Whether the terminal cannot move its cursor. It then gets no control sequences.
+            is_dumb: Whether the terminal cannot move its cursor. Such a terminal gets no control sequences.
 
         Raises:
             NoTerminal: There is no terminal, or this program runs in its background.
@@ -97,7 +97,9 @@ class Terminal:
 
     @property
     def is_background(self) -> bool:
-        """Whether another program has the terminal; always `False` for a terminal that is not the controlling one."""
+        """Whether another program controls the terminal. The value is always `False` for a terminal that is not the
+        controlling one.
+        """
         try:
             return os.tcgetpgrp(self._fd) != os.getpgrp()
         except OSError:
@@ -234,10 +236,11 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Block or unblock, until the block ends, the signals that stop a background process which uses its terminal.
+    """Block or unblock, until the end of the `with` block, the signals that stop a background process that uses its
+    terminal.
 
-    If blocked, reading in the background fails and changing the mode works, instead of stopping the process. Started
-    programs inherit the blocked signals.
+    While these signals are blocked, a read in the background fails and a change of the mode works, and neither stops
+    the process. Started programs inherit the blocked signals.
 
     Args:
         how: `signal.SIG_BLOCK` or `signal.SIG_UNBLOCK`.
@@ -277,8 +280,8 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 def restored_at_signals(terminal: Terminal) -> Generator[None]:
     """Restore the terminal before the default action of a terminating or stopping signal, until the block ends.
 
-    Nothing is changed outside the main thread, which alone can handle signals, and for signals that the program
-    handles. After the program was stopped and continued, `Terminal.is_raw` reports that raw mode is off.
+    Nothing is changed for signals that the program handles, nor outside of the main thread, which alone can handle
+    signals. After the program was stopped and continued, `Terminal.is_raw` reports that raw mode is off.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:

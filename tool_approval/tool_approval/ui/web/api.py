@@ -28,7 +28,7 @@ from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, Ru
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
-"""Chosen: default and maximum number of requests in a response. Each may have a megabyte."""
+"""Chosen: default and maximum number of requests in a response. Each request may have a megabyte."""
 
 
 class _Operation(NamedTuple):

@@ -39,7 +39,8 @@ def inbox_app(
     beat_s: float = BEAT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> ASGIApp:
-    """Create an ASGI application with a page and a JSON API for an inbox. Serve it, or mount it in your application.
+    """Create an ASGI application with a page and a JSON API for an inbox. Serve the application, or mount it in your
+    own.
 
     The page is at `/`, the API at `/api/v1/...`, and its description at `/api/v1/openapi.json`, below the mount path.
 
@@ -47,12 +48,13 @@ def inbox_app(
         inbox: Inbox with the requests. The caller closes it.
         authenticate: Function that returns the logged-in approver of an HTTP request, or a `LocalLogin`. Every approver
             sees all open and settled requests; `InboxUI(approvers=...)` restricts who may answer.
-        hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. Others are refused.
+        hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. Requests for other hosts are
+            refused.
         secret: At least 32 random bytes that sign form tokens, the same in all processes that serve the page; `None`
             for a random secret in each process.
         limits: Limits on HTTP requests.
         beat_s: Seconds between keep-alive messages to open pages.
-        clock: Returns monotonic seconds, for rate limits.
+        clock: Clock that returns monotonic seconds, for rate limits.
 
     Raises:
         ValueError: A host is invalid or none is given, or the secret is too short.

@@ -43,7 +43,7 @@ def single(fields: list[tuple[str, str]], name: str) -> str | None:
     """Return the value of a field, or `None` if it is missing.
 
     Raises:
-        HttpRefusal: The field occurs twice, which programs that use the first or the last would read differently.
+        HttpRefusal: The field occurs twice. Some programs would read the first value, and others the last.
     """
     found = [value for key, value in fields if key == name]
     if len(found) > 1:

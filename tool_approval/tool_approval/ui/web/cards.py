@@ -30,7 +30,7 @@ _ROWS = 2_000
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
-    """Split lines into pages, and return the line indexes of each; at least one page."""
+    """Split lines into pages, at least one, and return the line indexes of each page."""
     starts, room = [0], _ROOM
     for index, line in enumerate(lines):
         room -= len(line.text)
@@ -133,7 +133,7 @@ def _whole_address(entry: InboxEntry, context: PageContext) -> str:
 
 
 def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
-    """Return the lines of a page and the links to others. Page numbers that are too high give the last page."""
+    """Return the lines of a page and the links to others. A page number that is too high gives the last page."""
     pages = pages_of(lines)
     page = min(page, len(pages))
     shown = pages[page - 1]
@@ -211,9 +211,10 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
 def hidden(context: PageContext, **values: str) -> Sequence[Html]:
     """Return the hidden fields of a form, and a hidden button that takes Enter.
 
-    Attack: Enter in a field presses the first button of the form, and answers by accident. This button is the first and
-    sends nothing, because its method has no effect outside a dialog. It is not disabled, because Chromium skips
-    disabled buttons in forms with choices (test_stories.py: test_enter_in_a_field_answers_nothing).
+    Without this button, Enter in a field would press the first button of the form, and answer by accident. This button
+    is the first and sends nothing, because its method has no effect outside a dialog. The button is not disabled,
+    because Chromium skips disabled buttons in forms with choices (test_stories.py:
+    test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}
     inputs = (element('input', type='hidden', name=key, value=value) for key, value in fields.items())

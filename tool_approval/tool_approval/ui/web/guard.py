@@ -33,7 +33,7 @@ class Limits:
     """Limits on HTTP requests. Chosen far above what people need, and far below what would block other visitors."""
 
     max_body_bytes: int = 1024 * 1024
-    """Maximum size of a body in bytes. Edited arguments must fit."""
+    """Maximum size of a body in bytes. Arguments that an approver edits must fit into this size."""
     requests_per_s: float = 50.0
     """Average requests per second of a client address."""
     burst: int = 200
