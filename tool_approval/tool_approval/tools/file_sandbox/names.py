@@ -12,7 +12,7 @@ MAX_PATH_BYTES = 4096
 """PATH_MAX of Linux."""
 
 MAX_LINKS = 40
-"""Limit of Linux."""
+"""Maximum links that Linux follows in a path."""
 
 _HIDDEN = frozenset({'Cc', 'Cf', 'Cn', 'Co', 'Cs', 'Zl', 'Zp'})
 """Unicode general categories that a person cannot see or would misread: controls, formats (direction, zero width),
@@ -95,7 +95,7 @@ def starts_with(names: Sequence[str], beginning: Sequence[str]) -> bool:
 
 
 _LONGEST_POINTER = 10_000
-"""In bytes: longer than a path (PATH_MAX) with `gitdir: ` in front."""
+"""Maximum bytes of a `.git` file to read, more than a path (PATH_MAX) after `gitdir: ` has."""
 
 
 def places(path: Path) -> list[Path]:
@@ -124,7 +124,7 @@ def places(path: Path) -> list[Path]:
 
 
 def control_links(folder: Path) -> Iterator[Path]:
-    """Yield the control files of a directory that are links, and the folders its `.git` refers to. For `places`."""
+    """Yield the control files of a directory that are links, and the folders its `.git` refers to."""
     for name in CONTROL_NAMES:
         if os.path.islink(folder / name):  # unlike `Path.is_symlink`, never raises
             yield folder / name
@@ -134,7 +134,7 @@ def control_links(folder: Path) -> Iterator[Path]:
 def git_led_to(git: Path) -> Iterator[Path]:
     """Yield the folder that the `.git` file of a worktree or submodule points to, and the folder it shares with others.
 
-    For `places`. The paths keep their `..`, which after a link cannot be resolved as text. gitrepository-layout(5)
+    The paths keep their `..`, which after a link cannot be resolved as text. gitrepository-layout(5)
     describes the format.
     """
     folder = git

@@ -16,7 +16,7 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LISTED = 1000
-"""Chosen: more names than a model needs at once."""
+"""Chosen: maximum names to list, more than a model needs at once."""
 
 SAME = '`old_text` and `new_text` are the same'
 """Error of an edit whose old and new text are the same."""

@@ -29,7 +29,7 @@ PASSING = FOLDER | getattr(os, 'O_PATH', os.O_RDONLY)
 """Flags that open a directory only to resolve names in it, if the system supports that."""
 
 MAX_DEPTH = 200
-"""Chosen: each level keeps a descriptor open, and a process is often limited to 1024."""
+"""Chosen: maximum depth of a path. Each level keeps a descriptor open, and a process is often limited to 1024."""
 
 
 def is_possible() -> bool:

@@ -21,7 +21,7 @@ from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beg
 Outcome = Literal['allow', 'ask', 'block']
 
 MAX_BYTES = 1_000_000
-"""Chosen: a longer text fills the context of most models."""
+"""Chosen: maximum bytes of a text. A longer text would fill the context of most models."""
 
 
 @dataclass(frozen=True, kw_only=True)

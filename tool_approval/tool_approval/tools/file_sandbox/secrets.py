@@ -58,7 +58,7 @@ _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
 """Folders in which `.pem` and `.key` files do not count: their keys are test data."""
 _READ_BYTES: Final = 65_536
-"""Chosen: how much of a file to search. Certificates in front of a key are shorter."""
+"""Chosen: maximum bytes of a file to search. Certificates in front of a key are shorter."""
 
 
 _EXACT: Final = frozenset({*_FOLDERS, *_NAMES, *_CONTENT, *_IN_FOLDERS})

@@ -236,7 +236,7 @@ def check_sources(folder: Path) -> dict[str, Fields]:
     """Return the checked entries in a folder.
 
     Raises:
-        ValueError: Some entries are invalid. Each line names one and the problem.
+        ValueError: Some entries are invalid. Each line of the message names one entry and its problem.
     """
     sources = read_sources(folder)
     problems = [f'[{name}] {problem}' for name, (_, fields) in sources.items() for problem in _wrong_fields(fields)]

@@ -12,7 +12,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""Lower-case names, which only the command itself uses, apart from those in `_READ`."""
+"""Lower-case names. Apart from those in `_READ`, only the command itself uses such variables."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -24,7 +24,7 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
     Args:
         name: Name of the variable.
-        is_exported: Whether a program receives it. Only the shell itself reads other variables.
+        is_exported: Whether a program receives it. Other variables are read only by the shell itself.
     """
     if name in _HARMLESS or _LOCALE.fullmatch(name):
         return True
@@ -38,7 +38,7 @@ def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> d
 
     Args:
         given: The environment to select from.
-        path: The search path; the one in `given` if `None`.
+        path: The search path; `None` uses the path in `given`.
     """
     kept = {name: value for name, value in given.items() if name in _KEPT or _LOCALE.fullmatch(name)}
     places = (path if path is not None else given.get('PATH', SYSTEM_PATH)).split(':')

@@ -32,7 +32,7 @@ class Part:
     decision: Outcome
     """Decision on this part alone."""
     rule: str | None
-    """Pattern of the deciding rule, `default`, or `None` if neither decided."""
+    """Pattern of the deciding rule, `default`, or `None` if neither a rule nor the default decided."""
     reason: str
     """Reason in one sentence, for the approver."""
 
@@ -54,7 +54,7 @@ class Explanation:
     remember: tuple[str, ...] | None = None
     """Program and sub-command that an approval may be remembered for; `None` if the command is not plain enough."""
     needs: frozenset[AccessName] = frozenset()
-    """Extra access that its programs need in an OS sandbox."""
+    """Extra access that the command's programs need in an OS sandbox."""
     named_paths: tuple[str, ...] = ()
     """Paths at which names may be created or removed, if `needs` contains `names`."""
 
@@ -81,7 +81,8 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""Only module that an approval of `python -m` is remembered for. Others may be files of the working directory."""
+"""Only module that an approval of `python -m` is remembered for. Other modules may be files of the working
+directory."""
 
 
 def remembered_words(
@@ -89,9 +90,9 @@ def remembered_words(
 ) -> tuple[str, ...] | None:
     """Return the program and sub-command of a line that is a single plain command: `git commit`, `pytest`.
 
-    Plain means no redirection, assignment or substitution, only arguments listed as safe, only paths in the working
-    directory, and no other command run. So an approval remembered for `git fetch` never covers
-    `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
+    A plain command has no redirection, assignment or substitution, only arguments listed as safe, and only paths in the
+    working directory, and it runs no other command. So an approval remembered for `git fetch` never covers `git fetch
+    --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
     """
     if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):
         return None

@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Chosen: longer than the commands people write, and short enough to bound the time for parsing."""
+"""Chosen: maximum bytes of a command, more than people write, and few enough to bound the time for parsing."""
 MAX_PARSE_S: Final = 0.020
-"""Chosen: most time for parsing. Some inputs of 8 kB take the grammar a second."""
+"""Chosen: maximum seconds for parsing. Some inputs of 8 kB take the grammar a second."""
 MAX_DEPTH: Final = 60
-"""Chosen: deeper than people nest commands, and far below Python's recursion limit."""
+"""Chosen: maximum nesting of a syntax tree, deeper than people nest commands, and far below Python's recursion
+limit."""
 _MAX_PIPES: Final = 200
-"""Chosen: the parser's time grows with the square of a pipeline's length, and parsing cannot be interrupted."""
+"""Chosen: maximum commands of a pipeline. The parser's time grows with the square of this number, and parsing cannot be
+interrupted."""
 _CHUNK: Final = 64
 """Bytes handed to the parser at a time. The clock is checked before each chunk."""
 
@@ -36,7 +38,7 @@ class Parsed:
     root: Node | None = None
     """Root of the syntax tree; `None` if the command was not parsed."""
     problem: str | None = None
-    """Why the command is not understood; `None` if it is."""
+    """Reason why the command is not understood; `None` if it is understood."""
 
     def text(self, node: Node) -> str:
         """Return the source text of a node."""
@@ -59,7 +61,8 @@ class Parsed:
 
 
 def strange_character(command: str) -> str | None:
-    """Return the first character that is invisible, or that looks like a blank but is none to bash; else `None`.
+    """Return the first character that is invisible, or that looks like a blank although bash does not treat it as one;
+    else `None`.
 
     A carriage return separates words for many parsers but not for bash. A bidirectional override displays another
     command than the one that runs (test_attacks.py).
@@ -84,7 +87,7 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
         clock: Monotonic time in seconds.
 
     Returns:
-        The tree, or the reason why there is none. A tree with a syntax error comes with the reason, too.
+        The tree, or the reason why there is none. A tree with a syntax error also has a reason.
 
     Raises:
         MissingExtraError: tree-sitter or its grammar is not installed.
@@ -135,8 +138,8 @@ _DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-
 def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     """Return whether bash and the grammar agree on the text of a here-document.
 
-    Below the document, commands continue. The grammar and bash disagree on delimiters in mixed quotes, on continued
-    lines and on several documents in a line (test_attacks.py), so those are refused.
+    Below a here-document, commands continue. The grammar and bash disagree on delimiters in mixed quotes, on continued
+    lines and on several documents in a line (test_attacks.py), so such documents are refused.
 
     Args:
         node: The `heredoc_redirect`.

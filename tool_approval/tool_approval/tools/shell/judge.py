@@ -33,16 +33,17 @@ if TYPE_CHECKING:
     from .config import ShellConfig
 
 _MAX_DEPTH: Final = 8
-"""Chosen: deepest nesting of `sh -c 'sh -c ...'` and `env env ...` that is judged."""
+"""Chosen: maximum nesting of `sh -c 'sh -c ...'` and `env env ...` that is judged."""
 _LOOKED_AT: Final = 1_000
-"""Chosen: if a command cannot be parsed, this many characters are searched for a blocked program."""
+"""Chosen: characters to search for a blocked program in a command that cannot be parsed."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
-"""Most frequent reason to ask."""
+"""Most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
 })  # fmt: skip
-"""Programs that only return a status or change the shell itself. `cd` is harmless, as most programs after it ask."""
+"""Programs that only return a status or change the shell itself. `cd` is harmless, because most programs after it need
+approval."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
 """Parts of a glob that may match outside of the directory."""
 
@@ -67,13 +68,15 @@ class _LineState:
         self.parts.append(Part(text=text, kind=kind, decision=decision, rule=rule, reason=why))
 
     def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
-        """Add what a command needs. After a change of directory, relative paths are dropped: their place is unknown."""
+        """Add what a command needs. After a change of directory, relative paths are dropped, because the directory that
+        they start in is unknown.
+        """
         self.needs.update(needs)
         self.named_paths += [path for path in paths if path.startswith('/') or not self.cwd_changed]
 
 
 class ShellJudge:
-    """Judges commands by the rules. Keeps no state between commands. Thread-safe."""
+    """Judges commands by the rules. The judge keeps no state between commands, and is thread-safe."""
 
     def __init__(
         self,
@@ -90,7 +93,7 @@ class ShellJudge:
             config: The rules.
             cwd: Directory that commands run in, absolute.
             roots: Roots by the names that `sandbox_paths` uses.
-            is_writable: Returns whether a redirection may write to an absolute path without approval.
+            is_writable: Function that returns whether a redirection may write to an absolute path without approval.
             clock: Time in seconds, for the limit on parsing.
         """
         self._config = config
@@ -134,7 +137,7 @@ class ShellJudge:
         return reader.commands
 
     def _guard(self, words: Sequence[Word]) -> CompiledRule | None:
-        """Return the rule that asks about a command or blocks it, whatever paths the command names."""
+        """Return the rule that requires approval for a command or blocks it, whatever paths the command names."""
         rule = self._book.find(words, lambda rule: True).decided
         return rule if rule is not None and rule.is_guard else None
 
@@ -143,7 +146,7 @@ class ShellJudge:
 
         Args:
             command: The command.
-            state: Collects the parts of the line.
+            state: Object that collects the parts of the line.
             granted: The rest of an allowing rule that names both the wrapper and the beginning of this command.
         """
         for redirect in command.redirects:
@@ -254,7 +257,7 @@ class ShellJudge:
     def _program(
         self, command: SimpleCommand, inside: WrappedCommand | None, state: _LineState, granted: CompiledRule | None
     ) -> CompiledRule | None:
-        """Judge a command without what it runs; return the rule that decides."""
+        """Judge a command without the commands that it runs, and return the rule that decides."""
         words = command.words
         state.need(*needed_access(words))
         found = self._by_rules(command, state)
@@ -305,7 +308,7 @@ class ShellJudge:
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
     ) -> str | None:
-        """Return why the command must ask although a rule or the default allows it, or `None`."""
+        """Return why the command needs approval although a rule or the default allows it, or `None`."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
@@ -335,7 +338,9 @@ class ShellJudge:
         return f'{subject} {hit.why}'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
-        """Ask if an argument names a blocked program, unless arguments are only data to this program."""
+        """Require approval if an argument names a blocked program, unless this program treats its arguments only as
+        data.
+        """
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern

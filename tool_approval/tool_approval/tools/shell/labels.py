@@ -29,7 +29,7 @@ class Label(NamedTuple):
     holds: Kind | None = None
     """Kind of the operand, or of the value in the word."""
     options: tuple[str, ...] = ()
-    """Options in the word, or the option that the word is a value of."""
+    """Options in the word, or the option to which the word gives a value."""
     value: str | None = None
     """The value in the word."""
     follows: bool = False
@@ -68,7 +68,7 @@ class LabelledCommand:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether an option makes the program only look: `terraform fmt -check`."""
+        """Whether an option limits the program to looking: `terraform fmt -check`."""
         return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
 
     @property
@@ -86,7 +86,7 @@ _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
 """Checkers of programs that accept variables in front of their command."""
 
 _Found = tuple[tuple[str, ...], OptionRole, str | None]
-"""Options in a word, role of the last one, and the value attached to it."""
+"""Options in a word, role of the last one, and the value attached to the last one."""
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
@@ -202,7 +202,7 @@ class _Labeller:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """Label a word such as `$x`. It is an operand only for programs that are harmless with any option."""
+        """Label a word such as `$x`. Such a word is an operand only for programs that are harmless with any option."""
         # After its program, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a program may read a value as an option. A specific pattern for the values excludes that."""
+        """Return whether a program may read a value as an option. A specific pattern for the values rules that out."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 
@@ -322,7 +322,7 @@ class _Labeller:
         return tuple(options), OptionRole(None), None
 
     def _name_operands(self) -> None:
-        """Give each operand its kind. Needs all options, because some change the operands."""
+        """Give each operand its kind. All options must be known before, because some change the operands."""
         entry, kinds = self._entry, list(self._entry.operands or ())
         given = {option for each in self._labels if each.kind in ('flag', 'option') for option in each.options}
         only_with = entry.listed['operands_only_with']

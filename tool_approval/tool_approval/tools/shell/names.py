@@ -33,7 +33,9 @@ _SUFFIX: Final = re.compile(r'\.(?:exe|cmd|bat|com)$')
 
 
 def program_name(text: str) -> str:
-    """Return the last part of a program's path. Rules that ask or block apply to it in every folder."""
+    """Return the last part of a program's path. Rules that require approval or block apply to this name in every
+    folder.
+    """
     return text.rstrip('/').rsplit('/', 1)[-1]
 
 
@@ -49,7 +51,9 @@ def trusted_name(text: str) -> str | None:
 
 
 def guarded_name(text: str) -> str:
-    """Return the name that rules which ask or block compare: `rm` for `/bin/RM` and `rm.exe`, `pip` for `pip3.11`."""
+    """Return the name that is compared with rules that require approval or block: `rm` for `/bin/RM` and `rm.exe`,
+    `pip` for `pip3.11`.
+    """
     # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.
     whole = _MAIN.sub('', text.casefold())
     name = _SUFFIX.sub('', program_name(whole))
@@ -72,13 +76,15 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: most options of a pattern to try in every order. More of them match only as written."""
+"""Chosen: maximum options of a pattern to try in every order. With more options, the pattern matches only as
+written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return all ways to write a pattern, beginning with the pattern itself.
 
-    Attack: a rule blocks `npm publish`, and `npm publ` publishes; or `git push`, and `git subtree push` pushes.
+    Otherwise a rule that blocks `npm publish` would not match `npm publ`, which publishes, and a rule that blocks `git
+    push` would not match `git subtree push`.
 
     Args:
         words: The pattern. Its program is written as `guarded_name` returns it.

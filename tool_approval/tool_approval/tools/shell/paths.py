@@ -20,7 +20,8 @@ _ELSEWHERE: Final = ('/', '.', '~')
 
 
 ShellRoot = Callable[[str], bool] | str | Path
-"""A root: its absolute path, or a function that returns whether it contains an absolute path. May be an `OuterRoot`."""
+"""A root: its absolute path, or a function that returns whether it contains an absolute path. The function may be an
+`OuterRoot`."""
 
 
 @runtime_checkable
@@ -32,7 +33,9 @@ class OuterRoot(Protocol):
         ...
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of the inner root that contains a path, if it asks about or refuses the path; or `None`."""
+        """Return the name of the inner root that contains a path, if that root refuses the path or requires approval;
+        else `None`.
+        """
         ...
 
 
@@ -72,8 +75,9 @@ class ShellRoots:
             command: The command.
             names: Names of the roots.
             after: Number of words that the rule names.
-            is_here: Whether the command reads the working directory, which must then be in a root too.
-            approves: Whether the rule allows the command. If so, a root within a named one must not ask or refuse.
+            is_here: Whether the command reads the working directory, which must then be in one of the named roots.
+            approves: Whether the rule allows the command. If so, no root within a named root may refuse a path or
+                require approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -86,7 +90,7 @@ class ShellRoots:
         )
 
     def asking(self, command: SimpleCommand, names: Sequence[str], *, after: int, is_here: bool) -> str | None:
-        """Return the first root within the named ones that asks about a path of the command, or `None`."""
+        """Return the first root within the named roots that requires approval for a path of the command, or `None`."""
         asked = (
             self._asks(name, path, is_written)
             for path, is_written in self._touched(command, after, is_here=is_here) or ()
@@ -101,7 +105,7 @@ class ShellRoots:
     def _touched(self, command: SimpleCommand, after: int, *, is_here: bool) -> list[tuple[str, bool]] | None:
         """Return the absolute paths of a command, and whether each may be written.
 
-        Returns `None` if the paths cannot be determined, or if the command reads neither a path nor a pipe.
+        Return `None` if the paths cannot be determined, or if the command reads neither a path nor a pipe.
         """
         words = command.words
         # Attack: `git --no-pager diff`, where the rule's words end later than their number says.

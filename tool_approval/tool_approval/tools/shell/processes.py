@@ -1,4 +1,4 @@
-"""End all processes that a command started, as far as an unprivileged parent can."""
+"""End all processes that a command started, as far as an unprivileged parent process can."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
 """Environment variable with a random value that marks a command's processes, even outside of its process group."""
 _ROUNDS: Final = 20
-"""Chosen: most rounds of killing. Only a PID namespace ends a command that forks faster."""
+"""Chosen: maximum rounds of killing. A command that forks faster is ended only by a PID namespace."""
 _PATIENCE_S: Final = 0.5
-"""Chosen: how long to wait for processes that are ending, or whose program is being loaded."""
+"""Chosen: seconds to wait for processes that are ending, or whose program is being loaded."""
 _LOOK_AGAIN_S: Final = 0.001
 
 
@@ -26,16 +26,18 @@ def kill_group(group: int, number: signal.Signals) -> None:
 
 
 def descendants(above: int) -> dict[int, str]:
-    """Return the descendants of a process, and when each began. The time distinguishes a reused process id."""
+    """Return the descendants of a process, and when each began. The start time distinguishes processes that reuse an
+    id.
+    """
     return {pid: process.began for pid, process in _below({above}, _table()).items()}
 
 
 def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
     """Kill processes that left the group, and wait until they are dead.
 
-    They are recognised by the marker, as descendants of `below`, or by `seen`. A process that clears its
-    environment is missed if its parents ended before the first look; only the PID namespace of an OS sandbox ends it.
-    Without `/proc`, no process is found.
+    These processes are recognised by the marker, as descendants of `below`, or by `seen`. A process that clears its
+    environment is missed if its parents ended before the first look. Such a process is ended only by the PID namespace
+    of an OS sandbox. Without `/proc`, no process is found.
 
     Args:
         marker: Value of `MARKER`.
@@ -112,7 +114,9 @@ _KERNEL_THREAD: Final = 0x0020_0000
 
 
 def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
-    """Return the processes with the marker, and whether one that began at `since` or later is still being loaded."""
+    """Return the processes with the marker, and whether a process that began at `since` or later is still being
+    loaded.
+    """
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
     is_loading = False

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .config import ShellConfig, ShellRule
 
 Match = Literal['yes', 'maybe', 'no']
-"""Whether a rule matches a command; `maybe` if a word of the command is unknown before it runs."""
+"""Whether a rule matches a command. The value is `maybe` if a word of the command is unknown before it runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +47,7 @@ class CompiledRule:
 
     @property
     def is_guard(self) -> bool:
-        """Whether the rule asks or blocks, and therefore matches generously."""
+        """Whether the rule requires approval or blocks, and therefore also matches variants of its words."""
         return not self.rule.allowed or self.rule.approval
 
 
@@ -58,9 +58,11 @@ class Found:
     decided: CompiledRule | None
     """First rule that matches; `None` if none does."""
     possible: CompiledRule | None
-    """First rule before `decided` that asks or blocks, and matches if an unknown word has a certain value."""
+    """First rule before `decided` that requires approval or blocks, and that matches if an unknown word has a certain
+    value."""
     skipped: CompiledRule | None = None
-    """First rule that would match but whose `sandbox_paths` the command leaves; only if no rule decides."""
+    """First rule that would match except that the command uses a path outside of its `sandbox_paths`; only if no rule
+    decides."""
 
 
 class _ProgramRules:
@@ -84,7 +86,9 @@ class _ProgramRules:
             self.first_guard = self.first_guard or rule
 
     def candidates(self, words: Sequence[Word]) -> list[CompiledRule]:
-        """Return the rules that may match, in order. Of those that depend on an unknown word, only the first."""
+        """Return the rules that may match, in order. Of the rules that depend on an unknown word, only the first is
+        returned.
+        """
         found = list(self.any_guards)
         for view in _views(words):
             known = trusted_name(view[0].value)
@@ -101,7 +105,9 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that no known word matches. If it may still match, so may any rule for the program."""
+    """Return a rule that no known word matches. If the returned rule may still match, any rule for the program may
+    match.
+    """
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -126,8 +132,8 @@ class RuleBook:
         """Find the rule that decides on a command.
 
         Args:
-            words: The command. Its program name is known.
-            is_in_roots: Returns whether the paths of the command satisfy the rule's `sandbox_paths`.
+            words: The command. The command, whose program name is known.
+            is_in_roots: Function that returns whether the paths of the command satisfy the rule's `sandbox_paths`.
         """
         possible = skipped = None
         rules = self._by_program.get(guarded_name(words[0].value))
@@ -208,7 +214,9 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a rule that asks or blocks matches, with any options between its words. Ignores the program."""
+    """Return whether a rule that requires approval or blocks matches, with any options between its words. The program
+    is not compared.
+    """
     wanted = rule.words[1:]
     if not words[0].is_fixed:
         return 'maybe'
@@ -258,7 +266,7 @@ def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | 
 
 
 def _is_same_place(text: str, want: str) -> bool:
-    """Attack: a rule blocks `rm -rf /`, and `rm -rf //` or `rm -rf /.` removes as much."""
+    """Otherwise a rule that blocks `rm -rf /` would not match `rm -rf //` or `rm -rf /.`, which remove as much."""
     return want.startswith('/') and text.startswith('/') and _plain_path(text) == _plain_path(want)
 
 
@@ -284,7 +292,8 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
         roots: Roots by the names that `sandbox_paths` uses.
 
     Raises:
-        ApprovalConfigError: A root does not exist, or another rule decides on an example. The error names the key.
+        ApprovalConfigError: A root does not exist, or another rule decides on an example. The error names the key of
+            the rule.
         MissingExtraError: A rule has examples, and tree-sitter is not installed.
     """
     book, known = RuleBook(config), ShellRoots(roots or {}, cwd)

@@ -17,7 +17,7 @@ from .processes import MARKER, descendants, kill_group, kill_strays
 
 
 class BoundedOutput:
-    """Keeps the beginning and the end of an output."""
+    """Keeps the beginning and the end of an output, and drops the middle."""
 
     def __init__(self, max_bytes: int) -> None:
         """Keep at most `max_bytes`: one half from the beginning, the other from the end."""
@@ -48,7 +48,7 @@ class BoundedOutput:
         return self.total > self._head_room + self._tail_room
 
     def text(self) -> str:
-        """Return what was kept. A line in the middle gives the number of bytes left out.
+        """Return what was kept. A line in the middle states the number of bytes left out.
 
         Bytes that are not UTF-8 become U+FFFD. For output with NUL bytes, only the size is returned.
         """
@@ -63,7 +63,7 @@ class BoundedOutput:
 
 
 _GRACE_S: Final = 1.0
-"""Chosen: how long a command may take to end after SIGTERM."""
+"""Chosen: seconds that a command may take to end after SIGTERM."""
 _CHUNK: Final = 65_536
 """Bytes to read at a time: the capacity of a pipe."""
 
@@ -109,14 +109,15 @@ async def run_command(
     """Run a program until it ends or its time is over.
 
     The program gets no standard input, no open descriptors of this process, and its own session. When this function
-    returns or is cancelled, its process group has been killed, and so have the processes outside that were found.
+    returns or is cancelled, the process group has been killed, and so have all processes outside of the group that were
+    found.
 
     Args:
         argv: The program and its arguments.
         cwd: Directory to run in.
         env: The complete environment.
         timeout_s: Timeout in seconds.
-        max_bytes: How much of each output to keep.
+        max_bytes: Maximum bytes of each output to keep.
 
     Raises:
         asyncio.CancelledError: The caller was cancelled. The command has been ended.
@@ -197,7 +198,7 @@ class _Running:
         self._end.set_result(None)
 
     def _read(self, pipe: int) -> bool:
-        """Read what is available. Return whether there may be more."""
+        """Read what is available. Return whether more output may follow."""
         try:
             data = os.read(pipe, _CHUNK)
         except BlockingIOError:
@@ -211,19 +212,21 @@ class _Running:
         return True
 
     async def ended(self, timeout_s: float) -> bool:
-        """Wait until the process ends or the time is over. Return whether it ended; it is not reaped yet."""
+        """Wait until the process ends or the time is over. Return whether the process ended. An ended process is not
+        reaped yet.
+        """
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
 
     async def stop(self) -> None:
-        """Ask the group to end, and wait briefly. `close` ends what is left."""
+        """Ask the process group to end, and wait briefly. The method `close` ends the processes that remain."""
         # Collected before the parents end: afterwards, nothing connects the processes with this command.
         self._seen = descendants(self._process.pid)
         kill_group(self._process.pid, signal.SIGTERM)
         await self.ended(_GRACE_S)
 
     def close(self) -> None:
-        """Kill what is left, read its last output, and close everything. Returns quickly."""
+        """Kill the processes that remain, read their last output, and close everything. Returns quickly."""
         # The process is not reaped yet, so the group's id cannot have been reused.
         kill_group(self._process.pid, signal.SIGKILL)
         self.strays = kill_strays(self._marker, below=self._process.pid, seen=self._seen)

@@ -20,24 +20,25 @@ class WrappedCommand:
     scripts: tuple[str, ...] = ()
     """Commands, as scripts for a shell."""
     is_transparent: bool = False
-    """Whether only what the wrapper runs is judged, because it does nothing itself."""
+    """Whether the wrapper itself does nothing, so that only the commands that it runs are judged."""
     changes_cwd: bool = False
     """Whether the commands run in other directories."""
     is_program: bool = False
     """Whether the wrapper does something itself, and is judged like any program."""
     is_runner: bool = False
-    """Whether it runs programs or scripts of a project, container or the like, never builtins of the shell."""
+    """Whether the wrapper runs programs or scripts of a project, a container or the like, never builtins of the
+    shell."""
     assignments: tuple[str, ...] = ()
     """Names of variables that the wrapper sets for its commands."""
     own: int | None = None
-    """Number of the wrapper's own words in front of the command; `None` if it does not follow them."""
+    """Number of the wrapper's own words in front of the command; `None` if the command does not follow these words."""
     problem: str | None = None
-    """Why the commands are not fully known; `None` if they are."""
+    """Reason why the commands are not fully known; `None` if they are."""
 
 
 UNKNOWN_CODE: Final = 'the code for the shell is unknown until the command runs'
 _MAX_SCRIPT: Final = 2_000
-"""Chosen: longest script that is read, in characters. Longer ones need approval."""
+"""Chosen: maximum characters of a script to read. Longer scripts need approval."""
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
 _SED: Final = re.compile(
@@ -45,8 +46,8 @@ _SED: Final = re.compile(
     r'(?:\{|(?:\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*+(?:[a-z]\w*)?|Q\d+|y/[^/\\\n]*/[^/\\\n]*/|'
     rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
 )
-"""Sed commands that neither write nor run anything. Possessive, as backtracking would take minutes for a script of
-blanks (test_scripts.py)."""
+"""Sed commands that neither write nor run anything. The quantifiers are possessive, because backtracking would take
+minutes for a script of blanks (test_scripts.py)."""
 
 
 def is_plain_sed(script: str) -> bool:
@@ -78,7 +79,7 @@ SHELLS: Final = _INLINE_SHELLS | {
     'zsh', 'ksh', 'mksh', 'lksh', 'oksh', 'posh', 'osh', 'xonsh', 'fish', 'csh', 'tcsh', 'yash', 'rc', 'pwsh', 'nu',
     'elvish',
 }  # fmt: skip
-"""Names of shells. Inline code is read only for those in `_INLINE_SHELLS`, which share bash's grammar."""
+"""Names of shells. Inline code is read only for the shells in `_INLINE_SHELLS`, which share bash's grammar."""
 
 
 def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
@@ -135,7 +136,7 @@ def reads_otherwise(script: str) -> str | None:
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""Syntax that only bash has. Also found within quotes, because only bash's quotes are understood."""
+"""Syntax that only bash has. Such syntax is also found within quotes, because only bash's quotes are understood."""
 
 
 def is_shell(program: str) -> bool:

@@ -23,18 +23,19 @@ if TYPE_CHECKING:
     from .running import ShellResult
 
 _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
-"""Paths of bash. Not looked up in PATH, which may have been changed."""
+"""Paths of bash. The program is not looked up in PATH, which may have been changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
-"""Chosen: about as much as a model can use of one result."""
+"""Chosen: maximum bytes of an output, about as much as a model can use of one result."""
 _AGAIN: Final = 'the command may already have run and had effects'
 _LONGEST_DESCRIPTION: Final = 160
-"""Chosen: the description is one line. The presentation shows the whole command."""
+"""Chosen: maximum characters of the command in the description, which is one line. The presentation shows the whole
+command."""
 
 
 class ShellTool:
-    """Runs commands in bash under rules, in one working directory. May be shared between tasks.
+    """Runs commands in bash under rules, in one working directory. The object may be shared between tasks.
 
-    It implements `ApprovalAware`, and `execute_tool` can call it with `command=...`.
+    The class implements `ApprovalAware`, and `execute_tool` can call an object with `command=...`.
     """
 
     def __init__(
@@ -54,11 +55,12 @@ class ShellTool:
             config: The rules; by default, every command needs approval.
             cwd: Directory that commands run in.
             roots: Roots by name for `sandbox_paths`: absolute paths, or functions that return whether a path is inside.
-            is_writable: Returns whether a redirection may write to an absolute path without approval.
-            wrap: Adds an OS sandbox: takes the program with its arguments, and returns those to run instead.
-            env: Environment to take variables from; that of this process if `None`. Secrets and variables that change
+            is_writable: Function that returns whether a redirection may write to an absolute path without approval.
+            wrap: Function that adds an OS sandbox: it takes the program with its arguments, and returns those to run
+                instead.
+            env: Environment to take variables from; `None` uses that of this process. Secrets and variables that change
                 what runs are removed.
-            max_output_bytes: How much of each output to keep, from beginning and end.
+            max_output_bytes: Maximum bytes of each output to keep, half from the beginning and half from the end.
 
         Raises:
             ApprovalConfigError: A rule names a root that does not exist, or does not decide on its own examples.
@@ -163,7 +165,7 @@ class ShellTool:
         )
 
     async def run(self, command: str) -> ShellResult:
-        """Run a command. The caller makes sure that it is approved; blocked commands never run.
+        """Run a command. The caller must make sure that the command is approved. A blocked command never runs.
 
         Raises:
             ApprovalBlocked: A rule blocks the command.
@@ -209,7 +211,9 @@ class ShellTool:
 
 
 def _why(explanation: Explanation) -> str:
-    """Return the reason to ask. If the command has several parts, name the one that asks."""
+    """Return the reason why the command needs approval. If the command has several parts, name the part that needs
+    approval.
+    """
     part = explanation.deciding
     # A wrapper such as `python -m pytest` is a part itself, besides what it runs.
     if len(explanation.parts) == 1 or part.text == explanation.command.strip():

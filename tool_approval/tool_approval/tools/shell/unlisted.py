@@ -1,4 +1,6 @@
-"""Decide what a labelled command may do: which word asks, which access it needs, whether its arguments are data."""
+"""Decide what a labelled command may do: which word requires approval, which access the command needs, and whether its
+arguments are data.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +50,14 @@ def find_unlisted(
     may_write: Callable[[Word], bool] = lambda word: False,
     is_here: Callable[[Word], bool] = lambda word: True,
 ) -> UnsafeArgument | None:
-    """Return the first word that must ask although a rule allows the program, and the reason.
+    """Return the first word that requires approval although a rule allows the program, and the reason.
 
     Args:
         words: A command whose program name is known.
         named: Number of words that the rule names, which its author has accepted. `None` if no rule decides and the
             default allows commands.
         any_arguments: Whether the rule covers all arguments of a program or sub-command that is not listed.
-        may_write: Returns whether a file may be written without approval.
+        may_write: Function that returns whether a file may be written without approval.
         is_here: Returns whether a path is certainly in the working directory.
     """
     found = label(words)
