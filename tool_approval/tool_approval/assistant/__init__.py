@@ -1,4 +1,6 @@
-"""Implement the agent of `tool-approval run` and the stories of `tool-approval demo`. Needs the extra `cli`."""
+"""Implement the agent of `tool-approval run` and the stories of `tool-approval demo`. The package needs the extra
+`cli`.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Ask in a conversation: the question stays the last thing on the screen, and interrupting it stops the turn."""
+"""Ask for approval in a conversation: the question stays at the end of the screen, and Ctrl-C at a question stops the
+turn.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Passes of the event loop. Chosen: a nested run takes five. A run that is not cancelled ends this wait early."""
+"""Chosen: maximum passes of the event loop to wait; a nested run takes five. A run that is not cancelled ends this wait
+early."""
 
 WIDEST = 100
 """Chosen: columns of a question that is written to a file or pipe."""
@@ -34,12 +37,13 @@ WIDEST = 100
 class PreparedAnswers:
     """An approval UI that shows questions as the terminal does, and takes answers from a list.
 
-    `y` approves, and `s` approves for the session if the request offers that. Any other answer denies, and so does a
-    missing one.
+    `y` approves, and `s` approves for the session if the request offers that. Any other answer denies the call, and so
+    does a missing answer.
     """
 
     one_at_a_time = True
-    """Whether to ask one question after another: always, because answers are in the order of the questions."""
+    """Whether to ask one question after another. This is always so, because the answers are in the order of the
+    questions."""
 
     def __init__(self, answers: Iterator[str], screen: Screen) -> None:
         """Show questions on `screen`, and take one of `answers` for each."""
@@ -72,7 +76,7 @@ class PreparedAnswers:
 
 AskedUI: TypeAlias = TerminalUI | PreparedAnswers | FirstOf
 MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], AskedUI]
-"""Function that makes the UI to ask, from the memory and the presenters by tool name."""
+"""Function that makes the UI which asks, from the memory and the presenters by tool name."""
 
 
 def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> TerminalUI:
@@ -81,7 +85,9 @@ def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter])
 
 
 def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
-    """Return a function that makes a UI: it asks at the terminal, if there is one, and in `inbox` at the same time."""
+    """Return a function that makes a UI which asks at the terminal, if there is one, and in `inbox` at the same
+    time.
+    """
 
     def make_ui(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> FirstOf:
         try:
@@ -94,17 +100,19 @@ def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
 
 
 class ConversationUI:
-    """Asks with another UI. If the user interrupts a question, the turn stops, and the program goes on."""
+    """Asks for approval through another UI. If the user interrupts a question, the turn stops, and the program goes
+    on.
+    """
 
     one_at_a_time = True
-    """Whether to ask one question after another: always, because there is one keyboard."""
+    """Whether to ask one question after another. This is always so, because there is one keyboard."""
 
     def __init__(self, inner: AskedUI, view: TurnView) -> None:
-        """Ask with `inner`; `view` shows nothing else meanwhile."""
+        """Ask through `inner`. `view` shows nothing else while a question is open."""
         self._inner = inner
         self._view = view
         self.groups_responses = isinstance(inner, TerminalUI | FirstOf)
-        """Whether to ask about all requests of a response at once; prepared answers come one by one instead."""
+        """Whether to ask about all requests of a response at once. Prepared answers are taken one by one instead."""
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request."""

@@ -60,16 +60,16 @@ def build_assistant(
     confined: bool = True,
     messages: list[ModelMessage] | None = None,
 ) -> tuple[Conversation, tuple[str, ...]]:
-    """Build a conversation, and describe its rules. This asks nothing, and calls no model.
+    """Build a conversation, and describe its rules. The function asks no question, and calls no model.
 
     Args:
         loaded: The settings. If no file was found, the preset `default` applies.
         state: The user's state directory, with the audit log, its key and the approvals remembered as `always`.
-        make_ui: Makes the UI to ask, from the memory and the presenters.
+        make_ui: Function that makes the UI which asks, from the memory and the presenters.
         screen: The screen that shows the conversation.
-        mode: The mode; `None` for that of the settings.
-        model: The model; `None` for that of the agent.
-        agent: An agent of the user. It keeps its tools, and the policy decides about those that defer.
+        mode: The mode; `None` uses the mode of the settings.
+        model: The model; `None` uses the model of the agent.
+        agent: An agent of the user. The agent keeps its tools, and the policy decides about those that defer.
         confined: Whether an OS sandbox confines commands, if one works.
         messages: The conversation so far.
 
@@ -140,7 +140,7 @@ def build_assistant(
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
     """Yield the names, as the model sees them, of tools without `requires_approval=True` and without their own check.
 
-    Tools behind a wrapper that may ask on their behalf are left out.
+    Tools behind a wrapper that may ask for approval on their behalf are left out.
     """
     match toolset:
         case toolsets.FunctionToolset():
@@ -174,8 +174,8 @@ RESULT = (
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the notes of a workspace, and texts to add to the result of a failed command, by a text in its output.
 
-    If commands cannot make names at the top of the working directory, the note says how to change that. There is no
-    such note if a command can get this as extra access.
+    If commands cannot create files at the top of the working directory, the note says how to change that. There is no
+    such note if a command can get this permission as extra access.
     """
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]

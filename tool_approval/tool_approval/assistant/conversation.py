@@ -62,13 +62,13 @@ class Conversation:
         model: Model | str | None = None,
         messages: list[ModelMessage] | None = None,
     ) -> None:
-        """Start a conversation, or continue it with `messages`. `model` replaces the agent's own model."""
+        """Start a conversation, or continue it with `messages`. `model` replaces the model of the agent."""
         self.view = view
         self.memory = memory
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
         self._model = model
         self.messages = messages or []
-        """Messages of the conversation. A turn that was stopped counts up to the stop."""
+        """Messages of the conversation. A stopped turn counts up to the stop."""
 
     async def take_turn(
         self, prompt: str, *, keep: Callable[[list[ModelMessage]], object] = lambda so_far: None
@@ -77,7 +77,7 @@ class Conversation:
 
         Args:
             prompt: The message.
-            keep: Called before each tool call, with a history from which the conversation can continue.
+            keep: Function to call before each tool call, with a history from which the conversation can continue.
 
         Raises:
             SystemExit: The terminal was closed, or a signal asked this process to end. The turn and its tools have been
@@ -121,7 +121,7 @@ class Conversation:
 
 
 def has_answer(messages: Sequence[ModelMessage]) -> bool:
-    """Whether the model has said or called anything, so that there is something to continue."""
+    """Whether the model has written text or called a tool, so that there is something to continue."""
     return any(
         not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
         for message in messages
@@ -132,7 +132,7 @@ def has_answer(messages: Sequence[ModelMessage]) -> bool:
 
 @contextlib.contextmanager
 def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
-    """Call `stop` at Ctrl-C, and also before SIGHUP or SIGTERM end this process."""
+    """Call `stop` at Ctrl-C, and before SIGHUP or SIGTERM end this process."""
     loop = asyncio.get_running_loop()
     received: list[int] = []
 
@@ -157,7 +157,9 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """Return a history that the next turn can follow: each call has a result, and the model or `answer` spoke last."""
+    """Return a history that the next turn can follow: each call has a result, and the last message is from the model,
+    or is `answer`.
+    """
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):
         messages = [*before, ModelRequest([UserPromptPart(prompt)])]
@@ -209,8 +211,8 @@ def hold_session(
         conversation: The conversation.
         prompts: The messages of the user.
         saved: The file to save to; `None` to save nothing.
-        obeys: Whether a prompt of `/` and a word is a command to this program and not a message to the agent.
-        debug: Whether to raise the error of a turn.
+        obeys: Whether a prompt such as `/word` is a command to this program instead of a message to the agent.
+        debug: Whether to raise the error of a turn instead of printing it.
 
     Returns:
         The exit status: 0, `EXIT_FAILED` or `EXIT_STOPPED`, according to the last turn.

@@ -1,4 +1,4 @@
-"""Report the errors of a run, and those before it, in one line."""
+"""Report the errors before and during a run, each in one line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tool_approval.display import escape_line
 
 
 class AssistantError(ApprovalError):
-    """The message says what is wrong and, if there is a remedy, what to do."""
+    """The message states the problem and, if there is a remedy, what to do."""
 
 
 LONGEST = 600
-"""Chosen: characters of an error that are shown, because a server may send a whole page."""
+"""Chosen: maximum characters of an error to show, because a server may send a whole page."""
 
 _LIBRARIES = ('pydantic_ai', 'pydantic_ai_deferred', 'tree_sitter', 'tree_sitter_bash')
 

@@ -27,16 +27,17 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""Chosen: lines of a longer result that the user sees; the model gets all. A command's exit status comes last."""
+"""Chosen: first and last lines of a longer result to show to the user. The model gets all lines. A command's exit
+status comes last."""
 
 MOST_CALLS = 20
-"""Chosen: calls of one response that are listed before a question."""
+"""Chosen: maximum calls of one response to list before a question."""
 
 LONGEST_LINE = 500
-"""Chosen: characters of a line of a result, and of the arguments of a call."""
+"""Chosen: maximum characters of a line of a result, and of the arguments of a call."""
 
 LONGEST_NAME = 100
-"""Chosen: characters of a tool's name. A model may call a tool that does not exist."""
+"""Chosen: maximum characters of a tool's name. A model may call a tool that does not exist."""
 
 SHOWN_AFTER_S = 1.0
 """Chosen: seconds after which progress is shown."""
@@ -48,12 +49,12 @@ EVERY_S = 0.5
 class TurnView:
     """Shows the turns of a conversation. Text of the model and of tools is escaped, so it cannot control the terminal.
 
-    The question has already shown a call that the user was asked about. For other calls, a line with the arguments
+    A call that the user was asked about was already shown by the question. For other calls, a line with the arguments
     precedes the result.
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
-        """Show turns on `screen`. `now` is a monotonic clock in seconds."""
+        """Show turns on `screen`. `now` returns monotonic seconds."""
         self.screen = screen
         self.task: asyncio.Task[Any] | None = None
         """Task of the running turn; `None` between turns."""
@@ -76,7 +77,7 @@ class TurnView:
         self.go_on()
 
     def end(self) -> None:
-        """End a turn, also in the middle of a sentence: end the line, and name calls that were not shown yet."""
+        """End a turn, also in the middle of a sentence: end the line, and name the calls that were not shown yet."""
         self._text.end()
         for call_id, call in self._made.items():
             if call_id in self._began and call_id not in self._asked:
@@ -115,12 +116,12 @@ class TurnView:
                 pass
 
     def ask(self, request: ApprovalRequest) -> None:
-        """Note that the user is asked about a call."""
+        """Record that the user is asked about a call."""
         if request.tool_call_id is not None:
             self._asked[request.tool_call_id] = summary(request)
 
     def show_order(self) -> None:
-        """List the calls of a response that have not run, if the user is asked about some of them but not all."""
+        """List the calls of a response that have not run, if the user is asked about some but not all of them."""
         calls = [call for call_id, call in self._made.items() if call_id in self._began]
         asked = [call for call in calls if call.tool_call_id in self._asked]
         if not asked or len(asked) == len(calls):
@@ -140,7 +141,7 @@ class TurnView:
         self._began = dict.fromkeys(self._began, self._waits_since)
 
     async def show_progress(self, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Show what takes longer than a moment, and for how many seconds, until cancelled."""
+        """Until cancelled, show each step that takes longer than a moment, with its duration in seconds."""
         while True:
             await sleep(EVERY_S)
             seconds = self._now() - min(self._began.values(), default=self._waits_since)

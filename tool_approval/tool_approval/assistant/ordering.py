@@ -1,8 +1,8 @@
 """Run the calls of a response in order, even if only some of them need approval.
 
 Pydantic AI first runs the calls that need no approval, then those that were approved. A file that the model reads after
-an edit in the same response would be read before the edit. So a call that comes after a waiting one waits too, without
-a question of its own.
+an edit in the same response would be read before the edit. So a call after a waiting call waits as well, without a
+question of its own.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ NEEDS_APPROVAL_NOW = 'This call needs approval now, after the calls before it. M
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """Handler of a conversation, with the state that its toolsets share. It supports one run at a time."""
+    """Handler of a conversation, with the state that its toolsets share. The handler supports one run at a time."""
 
     handler: ApprovalHandler
     """Handler that decides about the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Calls, by run and id, that wait only for other calls. They are judged when they run, like all calls."""
+    """Calls that wait only for other calls, by run and id. These calls are judged when they run, like all calls."""
     let_through: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Calls that run now."""
+    """Calls that are running."""
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
     """Responses with a waiting call, by run and step."""
 
@@ -54,13 +54,15 @@ class CallOrder:
         return results
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run an approved call. If the call only waited for others, its toolset judges it now."""
+        """Run an approved call. If the call only waited for other calls, its toolset judges it now."""
         if (ctx.run_id, call.tool_call_id) in self.waiting:
             return await run(args)
         return await self.handler.around_execute(ctx, call, args, run)
 
     async def run_outer(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Judge a call, and run it unless it must wait. A call that waits for approval makes later ones wait too."""
+        """Judge a call, and run it unless it must wait. A call that waits for approval makes the later calls wait as
+        well.
+        """
         key = (ctx.run_id, ctx.tool_call_id)
         has_waited = key in self.waiting and ctx.tool_call_approved
         if ctx.tool_call_approved:
@@ -90,7 +92,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Wraps the toolset that judges calls, or is inside of it, where only calls arrive that may run."""
+    """Toolset around the toolset that judges calls, or inside of it, where only calls arrive that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

@@ -22,13 +22,13 @@ LEAVES = 'Press Ctrl-C again, or Ctrl-D, to quit.'
 class Prompts:
     """Messages that the user types at a terminal.
 
-    A paste is one message, and so is other input that arrives at once. Enter sends the message. Alt-Enter, or Enter
-    after a backslash, begins a new line. The first Ctrl-C clears the input. The history is kept only in memory,
-    because messages may be secret.
+    A paste is one message, and so is any other input that arrives at once. Enter sends the message. Alt-Enter, or Enter
+    after a backslash, begins a new line. The first Ctrl-C clears the input. The history is kept only in memory, because
+    messages may be secret.
     """
 
     def __init__(self, device: str = TTY) -> None:
-        """Ask at `device`, the terminal of standard input."""
+        """Read from `device`, the terminal of standard input."""
         self._device = device
         self.history: list[str] = []
         """Earlier messages for the keys up and down, newest last."""
@@ -42,7 +42,8 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Called regularly. It may return a function that writes lines above the input.
+            above: Function that is called regularly. The function may return another function, which writes lines above
+                the input.
 
         Returns:
             The message without surrounding blanks, or `None` if the user leaves.
@@ -128,7 +129,7 @@ class _Typing:
             self._draft.set([*self._history, self._unsent][place])
 
     def _clear(self) -> None:
-        """Start a new input line. The key up recalls the cleared text."""
+        """Start a new input line. The key up recalls the text that was cleared."""
         if self._draft.text:
             self._remember(self._draft.text)
         else:

@@ -29,10 +29,10 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
-"""Chosen: largest file that is read, in bytes. No model takes a longer conversation."""
+"""Chosen: maximum bytes of a file to read. No model takes a longer conversation."""
 
 MOST_UNNAMED = 50
-"""Chosen: number of unnamed conversations that are kept for each directory."""
+"""Chosen: maximum number of unnamed conversations to keep for each directory."""
 
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}')
 
@@ -92,7 +92,7 @@ class SavedConversation:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Lock the name against other runs until the `with` block ends, or the process does. Saves nothing.
+        """Lock the name against other runs until the `with` block or the process ends. This saves nothing.
 
         Raises:
             AssistantError: Another run has locked the name, or other users can access the folder.
@@ -138,9 +138,9 @@ class SavedConversation:
             raise AssistantError(f'the file of the conversation {self._name!r} is not valid') from None
 
     def save(self, messages: list[ModelMessage]) -> None:
-        """Save the messages, in place of those that were saved before.
+        """Save the messages in place of the messages that were saved before.
 
-        A new unnamed conversation makes the oldest unnamed ones beyond `MOST_UNNAMED` be deleted.
+        Saving a new unnamed conversation deletes the oldest unnamed ones beyond `MOST_UNNAMED`.
 
         Raises:
             AssistantError: The file cannot be written.

@@ -16,14 +16,16 @@ UNLIMITED = 1_000_000
 """Columns of a file or pipe, where lines are not wrapped."""
 
 NARROWEST = 20
-"""Chosen: columns of lines on a terminal that is narrower than this."""
+"""Chosen: minimum columns of a line, even if the terminal is narrower."""
 
 
 class Screen:
     """Writes text that is already escaped. Writing raises `OSError` if the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
-        """Write to `out` or standard output. `TERM` in `environment`, by default the process's, names the terminal."""
+        """Write to `out` or standard output. `TERM` names the terminal. It is taken from `environment`, by default the
+        environment of the process.
+        """
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
         """Whether the output is a terminal."""
@@ -83,7 +85,7 @@ class Screen:
             self._is_at_start = text.endswith('\n')
 
     def pass_by(self, line: str) -> None:
-        """Show a line that the next output replaces. Does nothing except on a terminal and at the start of a line."""
+        """Show a line that the next output replaces. This works only on a terminal and at the start of a line."""
         if self._can_erase and self._is_at_start and not self._is_held:
             self._put(f'{self._erase()}{self.cut(line)}')
             self._passing = True
@@ -117,11 +119,12 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""No colours, which mark the lines of this program."""
+"""Styles without colours, because colours mark the lines of this program."""
 
 
 class StreamWrapper:
-    """Writes the text of a model in rows that fit. None starts in the first column, where this program's lines start.
+    """Writes the text of a model in rows that fit. No row starts in the first column, because this program's own lines
+    start there.
 
     Headings and strong words of Markdown are bold, fences of code are dim, and the rows of a list item are aligned. All
     signs of Markdown stay visible, because a sign could be part of a name.
@@ -146,7 +149,7 @@ class StreamWrapper:
         self._screen.write(shown + self._placed(words + blank))
 
     def end(self) -> None:
-        """Write the rest, and end the line."""
+        """Write the remaining text, and end the line."""
         shown = self._placed(self._word)
         self._screen.write(f'{shown}\n' if self._column else '')
         self._word = self._gap = self._fence = ''

@@ -1,6 +1,6 @@
 """Turn requests and presentations into escaped lines that any UI can draw.
 
-A terminal, a web page and a chat message show the same lines. No framework is needed.
+A terminal, a web page and a chat message show the same lines. The package needs no framework.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Compute a short mark that differs for any two different requests, even if the difference is cut on the screen."""
+"""Compute a short mark that differs for any two different requests, even if the screen does not show the difference."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tool_approval.core.arguments import ARGUMENTS
 from tool_approval.core.request import ApprovalRequest
 
 _KEY: Final = token_bytes(32)
-"""Attack: a reader of a screen, or of a log of it, tries likely secrets until the digest matches. This is impossible
-without this process's key (test_display.py)."""
+"""Key of the digests. Without this key, a reader of a screen or a log cannot try likely secrets until the digest
+matches (test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: more arguments than this are serialised together."""
+"""Chosen: maximum arguments to serialise one by one. More are serialised together."""
 
 _LONG = 10_000
-"""Chosen, in characters: a shorter value is serialised about as fast as it is hashed."""
+"""Chosen: maximum characters of a value to serialise. A longer value is hashed, which is faster."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
@@ -87,7 +87,9 @@ def is_same(one: object, other: object) -> bool:
 
 
 def _parts(value: object) -> list[str]:
-    """Describe a value for which `repr` fails: too deep or recursive nesting, an integer too long, a faulty object."""
+    """Describe a value for which `repr` fails, because its nesting is too deep or recursive, an integer is too long, or
+    an object is faulty.
+    """
     parts: list[str] = []
     waiting: list[object] = [value]
     seen: set[int] = set()

@@ -4,7 +4,7 @@ All UIs use the same form of escape, `<U+200B>`. A `<` before `U+` in the text i
 escape. The escaped text therefore identifies the original, and different texts never look the same because of escapes.
 
 Invisible characters are escaped even where writing needs them: within an emoji, or between two letters that are not
-joined. Only warnings and the check of file names accept them there.
+joined. Only the warnings and the check of file names accept such characters in these places.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ ESCAPE: Final = re.compile(r'<U\+[0-9A-F]{4,6}>')
 """Matches the escapes in an escaped text."""
 
 TAB: Final = '\u21e5'
-"""Represents a tab, followed by blanks up to the next multiple of 4. The character itself is escaped in a text."""
+"""Sign that represents a tab, followed by blanks up to the next multiple of 4 columns. In a text, this character itself
+is escaped."""
 
 HIDDEN: Final = re.compile(
     # `str.isprintable` accepts these, although they draw nothing or not always the same: fillers, joiners, variation
@@ -30,7 +31,8 @@ HIDDEN: Final = re.compile(
 """Printable characters without a visible shape of their own."""
 
 _MOST_MARKS: Final = 3
-"""Chosen: more marks on one letter than this overlap the lines above and below, and no living language needs them."""
+"""Chosen: maximum marks on one letter. More marks overlap the lines above and below, and no living language needs
+them."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
 _VOICED: Final = frozenset('\u3099\u309a')
@@ -133,7 +135,7 @@ def _is_jamo(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _belongs(mark: str, base: str) -> bool:
-    """Return whether a mark is of the letter's script. Common overlays and enclosures belong to no script."""
+    """Return whether a mark belongs to the script of the letter. Common overlays and enclosures belong to no script."""
     script = script_of(base)
     if _is_jamo(mark):
         return script == 'HANGUL' and _place(base) + 1 == _place(mark)
@@ -181,7 +183,7 @@ _JOINING: Final = (
 
 
 def _indic() -> str:
-    """Match joiners between the sign that suppresses a consonant's vowel and the next consonant of that script."""
+    """Matches joiners between the sign that suppresses a consonant's vowel and the next consonant of that script."""
     blocks = [*((start, start + 0x39, start + 0x4D) for start in range(0x900, 0xD80, 0x80)), (0xD80, 0xDC6, 0xDCA)]
     return '|'.join(f'{chr(virama)}[\u200c\u200d](?=[{chr(start + 5)}-{chr(last)}])' for start, last, virama in blocks)
 

@@ -1,4 +1,4 @@
-"""Show who asks, where and why, above the content of a request."""
+"""Show which agent asks, where and why, above the content of a request."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
 MOST_EXTRA_ACCESS = 10
-"""Chosen: people read this many lines. If there are more, the approver must open the whole request to see them."""
+"""Chosen: maximum lines of facts, because people read no more. If there are more, the approver must open the whole
+request to see them."""
 LONGEST_NAME = 100
 _LONGEST = 600
-"""Chosen, in characters: a sentence or two. A longer text is cut, with a notice."""
+"""Chosen: maximum characters of a fact, enough for a sentence or two. A longer text is cut, with a notice."""
 
 
 def facts(
@@ -32,7 +33,7 @@ def facts(
         request: The request.
         ascii_only: Whether to escape everything beyond ASCII.
         whole: Whether to show everything in full, as in a pager; see `are_facts_whole`.
-        brief: Whether to use the tool's short lines for extra access, if a key opens the full ones.
+        brief: Whether to use the tool's short lines for extra access, if a key opens the full lines.
     """
 
     def text(value: object) -> str:
@@ -65,7 +66,7 @@ def facts(
 
 
 def is_usual(request: ApprovalRequest) -> bool:
-    """Return whether the tool marks description and reason as usual; see `ApprovalPresentation`.
+    """Return whether the tool marks the description and the reason as usual; see `ApprovalPresentation`.
 
     This does not apply to a description from a configuration, which the tool does not know.
     """

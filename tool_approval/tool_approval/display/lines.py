@@ -9,16 +9,16 @@ from typing import Literal
 from .escape import ESCAPE
 
 LineKind = Literal['meta', 'cut', 'heading', 'text', 'code', 'command', 'added', 'removed', 'context', 'hunk', 'value']
-"""Kind of a line. `meta` and `cut` are this project's own words. All other kinds quote a model or a tool, and a UI must
-draw them so that they cannot be mistaken for its own."""
+"""Kind of a line. `meta` and `cut` are lines that this project writes. All other kinds quote a model or a tool, and a
+UI must draw them so that they cannot be mistaken for the UI's own lines."""
 
 OURS: frozenset[LineKind] = frozenset({'meta', 'cut'})
-"""Kinds with this project's own words. A UI draws all others as quoted."""
+"""Kinds of lines that this project writes. A UI draws all other kinds as quoted."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """A part of a line's text that is drawn differently."""
+    """A part of a line's text that is drawn differently from the rest."""
 
     start: int
     """Index of its first character."""

@@ -34,20 +34,20 @@ EXACTLY: Final = 'exactly this call'
 """Description of `exact` if the payload omits no arguments."""
 
 THE_SAME: Final = 'the same call'
-"""Short form of `EXACTLY`, for use next to a key."""
+"""Short form of `EXACTLY`, to show next to a key."""
 
 LONGEST_BRIEF: Final = 60
-"""Chosen, in characters: a longer text does not fit next to a key."""
+"""Chosen: maximum characters of a text that fits next to a key."""
 
 LONGEST_LABEL: Final = 300
-"""Chosen, in characters: a longer label cannot be shown in full below the keys."""
+"""Chosen: maximum characters of a label that can be shown in full below the keys."""
 
 MOST_CHOICES: Final = 9
-"""Chosen: each choice has one digit."""
+"""Chosen: maximum number of choices, because each choice has one digit."""
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""Placeholder for a scope that cannot be described; too long to be offered."""
+"""Placeholder for a scope that cannot be described. The placeholder is too long to be offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
@@ -79,9 +79,9 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """Return the scope that one key remembers for the session: its kind, and a short description.
 
-    It is the last option whose `RememberOption.brief` declares it as expected; otherwise `exact`, without a description
-    if only values of the call could describe it. A brief is ignored if it would have to be escaped or if another option
-    has the same text.
+    This is the last option whose `RememberOption.brief` declares it as expected. Otherwise it is `exact`, without a
+    description if only values of the call could describe the scope. A brief is ignored if it would have to be escaped
+    or if another option has the same text.
     """
     choices = dict(remember_choices(request))
     briefs = Counter(

@@ -12,7 +12,7 @@ from .lines import DisplayLine, LineKind
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among needs: small needs are met in full, and the others share the rest equally."""
+    """Divide `room` among needs. Small needs are met in full, and the other needs share the rest equally."""
     if sum(needs) <= room:
         return list(needs)
     granted = [0] * len(needs)
@@ -25,7 +25,7 @@ def shares(needs: Sequence[int], room: int) -> list[int]:
 
 
 _SAMPLE = 1_000
-"""Chosen, in characters: enough to estimate how much escapes lengthen a text."""
+"""Chosen: characters of a sample from which the growth of a text by escapes is estimated."""
 
 LINE: int = 100
 """Characters that count as one line of room, because a long line takes several lines on a screen."""
@@ -56,7 +56,9 @@ def _columns(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _width_of(sample: str) -> int:
-    """Return the length of an escaped sample, with line ends unchanged. Cached, since the same samples recur."""
+    """Return the length of an escaped sample, with line ends unchanged. The result is cached, because the same samples
+    recur.
+    """
     line = sample.replace('\n', '')
     return len(sample) if is_plain(line) else len(escape_line(line))
 
@@ -64,7 +66,7 @@ def _width_of(sample: str) -> int:
 def pieces(text: str, room: int) -> list[Piece]:
     """Return the whole text, or as much of its beginning (three quarters of the room) and its end as fits.
 
-    The end is always shown. Otherwise an attacker would put the dangerous part there.
+    The end is always shown. Otherwise an attacker would put the dangerous part at the end.
 
     Args:
         text: Any number of lines.
@@ -122,7 +124,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Chosen: only a small part of a longer diff can be shown, so its lines are not classified."""
+"""Chosen: maximum lines of a diff to classify. Only a small part of a longer diff can be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 

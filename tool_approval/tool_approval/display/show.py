@@ -20,10 +20,10 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Chosen: a shorter line occurs in most diffs by chance."""
+"""Chosen: minimum characters of a line. A shorter line occurs in most diffs by chance."""
 
 _MOST_COMPARED = 20
-"""Chosen: number of arguments that are searched for in a diff. The others are shown below it."""
+"""Chosen: maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
 
 _EDITED = frozenset(
     {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
@@ -34,7 +34,7 @@ _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
 """If several arguments equal the content, the first of these counts as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
-"""Arguments, with the fact that has the same meaning."""
+"""Fact with the same meaning, by argument."""
 
 _APART = '\0'
 """Separates the hunks, so that no match extends over two of them."""
@@ -49,9 +49,9 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
     """Return the arguments that a presentation does not show.
 
     An argument is shown if it is the content, a text that the diff replaces or inserts, or equal to the fact with the
-    same meaning; arguments with default values need not be shown. Occurring somewhere in the content does not count.
-    Attack: a model writes the target of a call into its content, so that the target itself is left out
-    (test_display.py).
+    same meaning; arguments with default values need not be shown. An argument that only occurs somewhere in the content
+    is not shown by it. Otherwise a model could write the target of a call into the content, and the target itself would
+    be left out (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -139,16 +139,16 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Chosen, in lines of 100 characters: a few screens. A pager shows more."""
+"""Chosen: lines of 100 characters to show, a few screens. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Chosen: longer than any command that people type or a rule can judge, so that commands are shown in full."""
+"""Chosen: lines of a command to show, more than people type or a rule can judge, so that commands are shown in full."""
 
 DIFF_ROOM = 250
-"""Chosen: fits a diff that a tool shortens to 200 lines."""
+"""Chosen: lines of a diff to show, enough for a diff that a tool shortens to 200 lines."""
 
 _MOST_HIDDEN = 20
-"""Chosen: maximum number of hidden arguments that are named."""
+"""Chosen: maximum number of hidden arguments to name."""
 
 _EVERYTHING = 1 << 40
 _ROOMS: Mapping[str, int] = {'command': COMMAND_ROOM, 'diff': DIFF_ROOM}
@@ -280,7 +280,8 @@ def _begins(shown: str, full: str) -> bool:
 def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> bool:
     """Return whether the presentation is a diff made by the tool, rather than an argument.
 
-    Attack: a patch written by a model, whose unchanged lines determine where it is applied (test_arguments.py).
+    An argument can be a patch that a model wrote, whose unchanged lines determine where it is applied
+    (test_arguments.py).
     """
     bodies = _bodies_of(presentation)
     return presentation.type == 'diff' and not any(_body_of(value) in bodies for value in args.values())
@@ -297,10 +298,10 @@ def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayL
 
 
 _MOST_COMPARED_LINES = 500
-"""Chosen: comparing longer texts would delay the question."""
+"""Chosen: maximum lines of texts to compare. Longer texts would delay the question."""
 
 _MOST_CHANGES = 40
-"""Chosen: about two screens."""
+"""Chosen: maximum lines of changes to show, about two screens."""
 
 
 def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:
@@ -321,6 +322,6 @@ def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool
 
 
 def _argument_lines(request: ApprovalRequest, *, ascii_only: bool) -> Sequence[DisplayLine]:
-    """Return the lines of the visible arguments only."""
+    """Return only the lines of the visible arguments."""
     args_alone = ApprovalRequest(tool_name='', args=visible_args(request))
     return display(args_alone, whole=True, ascii_only=ascii_only).lines

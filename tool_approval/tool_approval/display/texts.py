@@ -16,7 +16,7 @@ from .lookalikes import LONE_STROKES, Care
 from .quote import shares
 
 _LONGEST_LINE: Final = 4_000
-"""Chosen, in characters: a longer line or command is always checked as code."""
+"""Chosen: maximum characters of prose in one line. A longer line or command is always checked as code."""
 
 # Letters exclude signs used in commands, words do not begin with dashes, and contain little punctuation.
 _LETTER: Final = (
@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Chosen: maximum number of characters before a message, because they are searched once per quoted text."""
+"""Chosen: maximum number of characters before a message, because these characters are searched once per quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -67,9 +67,9 @@ def is_prose(text: str) -> bool:
 def apart(command: str) -> tuple[str, list[str]]:
     """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
 
-    Attack: a curly quotation mark that seems to begin or end a quoted text, so that executed text looks like a message
-    or a comment (test_prose.py). So nothing is split off if quoting is not simple, or if a text has both curly
-    quotation marks and shell signs.
+    An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
+    like a message or a comment (test_prose.py). So no message is split off if the quoting is not simple, or if a text
+    has both curly quotation marks and shell signs.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -97,10 +97,10 @@ def _is_calm(message: str) -> bool:
 
 
 _MOST_VALUES = 1_000
-"""Chosen: a request with more values is never shown in full. Containers, names and values count as one each."""
+"""Chosen: maximum values of a request that is shown in full. Containers, names and values count as one each."""
 
 _MOST_LEVELS = 100
-"""Chosen, in agents above the asking one: a question names five of them."""
+"""Chosen: maximum agents above the asking agent. A question names five of them."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
@@ -109,7 +109,7 @@ _MOST_OPTIONS = 9
 """Maximum number of remember options; if there are more, none is offered."""
 
 _DEEPEST = 20
-"""Chosen: deeper values are not drawn either."""
+"""Chosen: maximum depth of values to read. Deeper values are not drawn either."""
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',
@@ -174,7 +174,7 @@ def texts_of(request: ApprovalRequest) -> Texts:
 def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str]) -> None:
     """Add all texts in nested values, level by level, so that the arguments themselves come first.
 
-    Texts that are shown as the content of a file are checked as such.
+    Texts that are shown as the content of a file are checked as content.
     """
     level: list[tuple[Mapping[Any, Any] | Sequence[Any], Care]] = [(values, Care.PROSE)]
     left = _MOST_VALUES
@@ -200,7 +200,8 @@ def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str
 def _care_of(value: str, *, is_file: bool) -> Care:
     """Return how strictly to check a value.
 
-    Attack: a command of several lines in an argument of a tool without a presentation (test_warnings.py).
+    A value of several lines is not checked as text for people, because it may be a command of a tool without a
+    presentation (test_warnings.py).
     """
     line = value.removesuffix('\n')
     is_line = '\n' not in line and not is_file and not is_prose(line)

@@ -21,7 +21,7 @@ from .quote import lines_needed, quote, shares
 _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
 
 DEEPEST = 12
-"""Chosen: deeper values are not drawn, because the indentation would leave no room."""
+"""Chosen: maximum depth of values to draw, because deeper indentation would leave no room."""
 
 
 class Tree:
@@ -155,8 +155,8 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
 
     `text` is the content, or the full content.
 
-    Attack: for a duplicate name the tree would show only one value, and for a number that a float cannot hold a
-    different one (test_structure.py).
+    Text with a duplicate name is not shown as a tree, because the tree would show only one of the values. The same is
+    true of a number that a float cannot hold, because the tree would show a different number (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

@@ -19,16 +19,16 @@ _SCREEN: Final = 80
 """Columns of an ordinary terminal. Text after a gap in a table is visible within these columns."""
 
 _HIGH_GAP: Final = '\n' * 20
-"""Chosen: most of a screen."""
+"""Chosen: newlines of a gap, most of a screen."""
 
 _TAB_COLUMNS: Final = 4
 """Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Chosen, in columns: wider than any gap between two words of ordinary text."""
+"""Chosen: columns of a gap in a text, wider than any gap between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
-"""Chosen: a text with more long runs of blanks counts as one with gaps."""
+"""Chosen: maximum long runs of blanks in a text without gaps."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
@@ -40,7 +40,7 @@ _GAPS: Final = (
 def has_gap(text: str, *, is_code: bool) -> bool:
     """Return whether a text continues after a gap at which a reader may stop: many blank lines, or blanks in a line.
 
-    Indentation, and blanks in a table that fits a screen, do not count.
+    Indentation, and blanks in a table that fits a screen, are not gaps.
 
     Args:
         text: Any text.
@@ -74,12 +74,12 @@ _NAMED = 4
 """Chosen: maximum number of characters named per kind."""
 
 _LOOKED_AT = 20_000
-"""Chosen, in characters of a whole request: more than the screens of one question show. Short texts are checked in
-full. Of longer texts, only the beginning and the end are checked, and a warning says so."""
+"""Chosen: maximum characters of a request to check in full, more than the screens of one question show. Short texts are
+checked in full. Of longer texts, only the beginning and the end are checked, and a warning says so."""
 
 _MOST_CHARACTERS = 3_000
-"""Chosen, in different characters of a request, without ideographs and Korean syllables: more than any ordinary text
-has."""
+"""Chosen: maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have
+fewer."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
@@ -104,7 +104,7 @@ _CONTROL_NAMES = {
 
 
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
-    """Return warnings about characters that are not what they seem, escaped, most dangerous first; often none.
+    """Return warnings about deceptive characters, escaped, the most dangerous first. The list is often empty.
 
     The time is limited even for a large request. If part of the request was not checked, the last warning says so.
     """

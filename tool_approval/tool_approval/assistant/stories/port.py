@@ -23,7 +23,7 @@ WISHED_PORT = 8080
 """Port that is used if it is free."""
 
 READY_WITHIN_S = 20.0
-"""Chosen: longer than a Python process needs to start on a machine that works."""
+"""Chosen: seconds to wait, longer than a Python process needs to start on a machine that works."""
 
 _OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
 """Process ids in the output of `ss`, `lsof` and `port_owner.py`."""

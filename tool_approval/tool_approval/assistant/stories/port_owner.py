@@ -1,7 +1,7 @@
 """Print which process listens on a TCP port of this machine: `python port_owner.py 8080`.
 
-For Linux machines that have neither `ss` nor `lsof`. The kernel lists its sockets in `/proc/net/tcp` (see proc(5)), and
-the descriptors of each process, including sockets, in `/proc/PID/fd`.
+The script is for Linux machines that have neither `ss` nor `lsof`. The kernel lists its sockets in `/proc/net/tcp` (see
+proc(5)), and the descriptors of each process, including sockets, in `/proc/PID/fd`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A story in which the process of an agent is killed during a question, and another process takes the run up."""
+"""A story in which the process of an agent is killed during a question, and another process resumes the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .restart_worker import INVOICE, PAYMENTS, make_bookkeeper
 T = TypeVar('T')
 
 _WITHIN_S = 60.0
-"""Chosen: longer than a process needs to start, ask or end on a machine that works."""
+"""Chosen: seconds to wait, longer than a process needs to start, to ask or to end on a machine that works."""
 
 
 async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:

@@ -20,7 +20,7 @@ PAYMENTS = 'payments.txt'
 
 
 def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
-    """Make the agent, in the same way in each process. A payment is a line in a file."""
+    """Make the agent, in the same way in each process. A payment is written as a line to a file."""
     agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability()])
 
     @agent.tool_plain(requires_approval=True)

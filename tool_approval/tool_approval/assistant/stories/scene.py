@@ -48,7 +48,7 @@ class Scene:
     """Request of the user."""
     agent_name: str
     instructions: str
-    """Instructions for the agent, for the case that a real model replaces the script."""
+    """Instructions for the agent if a real model replaces the script."""
     tools: FileToolset | ShellToolset
     """Tools of the agent."""
     add_tools: AddTools = lambda agent, tools: None
