@@ -1,4 +1,6 @@
-"""Run the segments of durable runs with DBOS, behind a protocol for other engines. Needs the extra `durable`."""
+"""Run the segments of durable runs with DBOS, behind a protocol for other engines. The module needs the extra
+`durable`.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,15 @@ except ImportError:
 T = TypeVar('T')
 
 GRACE_S = 10
-"""Seconds for a running segment to end. Chosen: most tools end in this time, and a call that is cut off is unknown."""
+"""Chosen: seconds that a running segment gets to end. Most tools end in this time. The outcome of a call that is cut
+off is unknown."""
 
 CONNECTIONS = 8
-"""Most database connections of the engine in each process. Chosen: PostgreSQL allows 100 in total by default."""
+"""Chosen: maximum database connections of the engine in each process. Chosen: PostgreSQL allows 100 in total by
+default."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
-"""Runs one segment of a run, given the run's id and the segment's number. It must not raise."""
+"""Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
 
 
 class Engine(Protocol):
@@ -39,11 +43,11 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Let a process that knows the agent run a segment. A segment enqueued several times is run once."""
+        """Let a process that knows the agent run a segment. A segment that is enqueued several times runs once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
-        """Let a living process run a dead worker's segments again, from their records."""
+        """Let a living process run the segments of a dead worker again, from their records."""
         ...  # pragma: no cover - a protocol has no body
 
     def workers(self) -> Collection[str]:
@@ -51,7 +55,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """Return segments that did not end and will not be run again: the reason by run id and number."""
+        """Return the segments that did not end and will not run again: the reason by run id and number."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -64,20 +68,20 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
-        """Do a step of the current segment, or return its result if it is recorded already."""
+        """Run a step of the current segment, or return its result if it is already recorded."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Stop running segments in this process. Another process takes up the unfinished ones."""
+        """Stop running segments in this process. Another process resumes the segments that did not end."""
         ...  # pragma: no cover - a protocol has no body
 
 
 APPLICATION = 'tool-approval'
-"""Name of our processes in DBOS. Processes take up workflows of the same name and version."""
+"""Name of our processes in DBOS. Processes resume workflows of the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version of the order of a segment's recorded steps. DBOS's own version changes with any code; this one does not, so
-that a deploy takes up runs started before it."""
+"""Version of the order of a segment's recorded steps. DBOS's own version changes with any code. This version does not,
+so that a new release resumes runs that were started before it."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""
@@ -89,10 +93,10 @@ _segments: dict[str, Segment] = {}
 _SEGMENT = 'tool_approval.segment'
 
 _GIVEN_UP = ['ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED']
-"""DBOS's states of segments that were begun, did not end, and will not be run again."""
+"""DBOS's states of segments that were started, did not end, and will not run again."""
 
 _PRUNED_AT_ONCE = 500
-"""Records forgotten in one transaction. Chosen."""
+"""Chosen: maximum records to delete in one transaction."""
 
 
 @DBOS.workflow(name=_SEGMENT)
@@ -101,18 +105,20 @@ async def _run_segment(agent: str, run_id: str, segment: int) -> None:
 
 
 class DBOSEngine:
-    """Runs segments with DBOS, one instance in each process. Its tables are in a file or a PostgreSQL schema."""
+    """Runs segments with DBOS, one instance in each process. The tables of DBOS are in a file or a PostgreSQL
+    schema.
+    """
 
     def __init__(
         self, url: str, agent: str, run_segment: Segment, *, worker: str, polling_s: float, store: str = ''
     ) -> None:
-        """Keep the settings; `start` launches DBOS.
+        """Keep the settings. `start` launches DBOS.
 
         Args:
             url: SQLAlchemy URL of the database.
             agent: The name of the agent whose runs this process executes.
-            run_segment: Runs a segment.
-            worker: The id of this process, which no other process ever has.
+            run_segment: Function that runs a segment.
+            worker: The id of this process. No other process ever has the same id.
             polling_s: Seconds between two searches for segments to run.
             store: Prefix for the store of the runs. DBOS never forgets an id, and a run with the same id in another
                 store is a different run.
@@ -168,7 +174,7 @@ class DBOSEngine:
         return {each.executor_id for each in found if each.executor_id is not None}
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """See `Engine`. DBOS begins a segment 101 times; `dbos workflow cancel` ends one too."""
+        """See `Engine`. DBOS starts a segment up to 101 times. `dbos workflow cancel` ends a segment, too."""
         found = DBOS.list_workflows(
             name=_SEGMENT,
             status=_GIVEN_UP,
@@ -181,7 +187,7 @@ class DBOSEngine:
 
     @property
     def is_broken(self) -> bool:
-        """See `Engine`. `sys.exit()` in a model or in a tool without approval ends the event loop."""
+        """See `Engine`. A `sys.exit()` in a model, or in a tool without approval, ends the event loop."""
         return self._loop is not None and not self._loop.is_running()
 
     def prune(self, before: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Execute each approved call at most once, and report if it is unknown whether a call happened."""
+"""Execute each approved call at most once, and report calls whose outcome is unknown."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from .store import DurableStore, ExecutionRow, ExecutionState
 T = TypeVar('T')
 
 POLL_S = 0.2
-"""Seconds between two looks at an execution that another worker holds. Chosen: this is rare."""
+"""Chosen: seconds between two checks of an execution that another worker holds, which is rare."""
 
 PATIENCE_S = 30.0
-"""Seconds that a call waits for an unavailable store before it begins; then it is not run. Chosen."""
+"""Chosen: seconds that a call waits for an unavailable store before it begins. After this time, the call is not run."""
 
 RETRY_S = 0.5
-"""Seconds between two attempts to reach an unavailable store. Chosen."""
+"""Chosen: seconds between two attempts to reach an unavailable store."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -59,32 +59,32 @@ class UnknownCall(NamedTuple):
     attempt: int
     """Number of this attempt, from 1."""
     idempotency_key: str
-    """Idempotency key that the tool got from `current_call()`."""
+    """Idempotency key that `current_call()` gave to the tool."""
     started_at: datetime | None
     """Time at which the attempt began, or `None` if not recorded."""
 
 
 class Done(NamedTuple):
-    """The call did happen."""
+    """The call happened."""
 
     result: Any = None
     """Result for the model."""
 
 
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
-"""Outcome of an unknown call, as far as its tool can find it out.
+"""Outcome of an unknown call, as far as its tool can determine it.
 
-`not_done` runs the call again, so it has to be final: the worker may only be frozen.
+`not_done` runs the call again, so this outcome must be final. The worker may only be frozen.
 """
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
-"""Finds out the outcome of a call, for example by asking the tool's peer about the idempotency key."""
+"""Function that determines the outcome of a call, for example by asking a remote service about the idempotency key."""
 
 
 class Ledger:
-    """Records the outcome of each approved call. Safe to share between runs, threads and event loops.
+    """Records the outcome of each approved call. A ledger may be shared between runs, threads and event loops.
 
-    Create one in each process, after forking. It starts no thread before the first call.
+    Create a ledger in each process, after forking. A ledger starts no thread before the first call.
     """
 
     def __init__(
@@ -100,16 +100,16 @@ class Ledger:
         """Use a store.
 
         Args:
-            store: Keeps the executions. It stays open when the ledger is closed.
-            reconcile: Functions by tool name that find out whether an unknown call happened.
+            store: Store that keeps the executions. The store stays open when the ledger is closed.
+            reconcile: Functions by tool name that determine whether an unknown call happened.
             lease_s: Seconds without a heartbeat after which a worker counts as dead.
             beats: Whether a thread of the ledger calls `tick`.
-            clock: A clock in seconds that never goes back, to measure heartbeats.
-            now: The time of day, which is recorded but decides nothing.
+            clock: Clock that returns seconds and never goes back, to measure heartbeats.
+            now: Clock that returns the time of day, which is recorded but decides nothing.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
-        """This worker. No other has ever had this id, so it fences what this one writes."""
+        """Id of this worker, which no other worker ever has. So the store accepts changes only from the holder."""
         self._reconcile = dict(reconcile or {})
         self._lease_s = lease_s
         self._has_thread = beats
@@ -141,14 +141,16 @@ class Ledger:
 
         Args:
             call: The call.
-            run: Executes it.
-            check: Called right before: returns why the call must not run, or `None`.
-            ask: Asks an approver about an unknown call: `True` runs it again, `False` gives it up, and `None` means no
-                answer.
-            dump: Converts the result to the JSON value to keep.
-            text_of: Returns the text to keep for an error.
+            run: Function that executes the call.
+            check: Function that is called immediately before the execution, and returns why the call must not run, or
+                `None`.
+            ask: Function that asks an approver about an unknown call: `True` runs the call again, `False` gives it up,
+                and `None` means no answer.
+            dump: Function that converts the result to the JSON value to keep.
+            text_of: Function that returns the text to keep for an error.
             not_begun: Exceptions that `run` raises if it has not done anything yet.
-            tried_again: Called before an attempt with the person who let an unknown call run again beside the run.
+            tried_again: Function that is called before an attempt with the person who let an unknown call run again
+                from outside of the run.
 
         Returns:
             The result of `run`, or the recorded outcome without calling `run`.
@@ -195,10 +197,10 @@ class Ledger:
         return [row for row in rows if row.is_unsettled]
 
     async def reconcile(self, row: ExecutionRow, args: Mapping[str, Any]) -> bool:
-        """Let the tool of an unknown call find out its outcome.
+        """Let the tool of an unknown call determine the call's outcome.
 
         Returns:
-            Whether the call is settled: it was done, or may run again as another attempt.
+            Whether the call is settled, because it was done or may run again as another attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -225,12 +227,12 @@ class Ledger:
         return found == 'not_done' and await self.again(row)
 
     async def settle(self, row: ExecutionRow, result: object, by: str | None = None) -> bool:
-        """Record the result of an unknown call; return `False` if it is not unknown any more.
+        """Record the result of an unknown call. Return `False` if the call is no longer unknown.
 
         Args:
             row: The call, as last read.
             result: The result, a JSON value.
-            by: The person who gave the result, or `None` for the tool's own check. It is kept and logged.
+            by: The person who gave the result, or `None` for the tool's own check. The name is kept and logged.
 
         Raises:
             InboxError: The store cannot be used.
@@ -238,11 +240,11 @@ class Ledger:
         return await self._change(row, 'done', _write_result(result, lambda value: value, by))
 
     async def again(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Let an unknown call run again, as another attempt; return `False` if it is not unknown any more.
+        """Let an unknown call run again, as another attempt. Return `False` if the call is no longer unknown.
 
         Args:
             row: The call, as last read.
-            by: The person who decided this. It is kept with the previous attempt.
+            by: The person who decided this. The name is kept with the previous attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -263,7 +265,7 @@ class Ledger:
         return await self._patiently(lambda: self.store.retry(following, note))
 
     async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Leave an unknown call unknown without asking again; return `False` if it is not unknown any more.
+        """Leave an unknown call unknown, without asking again. Return `False` if the call is no longer unknown.
 
         Raises:
             InboxError: The store cannot be used.
@@ -273,20 +275,20 @@ class Ledger:
         return await self._change(row, 'unknown', _write(text=text, by=by))
 
     def start(self) -> None:
-        """Start the thread that sends heartbeats, unless it is running."""
+        """Start the thread that sends heartbeats, unless the thread is running."""
         with self._lock:
             if self._has_thread and self._thread is None and not self._closing.is_set():
                 self._thread = threading.Thread(target=self._keep_ticking, name='tool-approval-ledger', daemon=True)
                 self._thread.start()
 
     def tick(self, workers: Collection[str] = ()) -> Collection[str]:
-        """Send a heartbeat, retry failed writes, and release the executions of dead workers. Blocks.
+        """Send a heartbeat, retry failed writes, and release the executions of dead workers. This call blocks.
 
         Args:
             workers: Ids of workers that may be dead and have never sent a heartbeat.
 
         Returns:
-            The dead workers. They are returned again until `DurableStore.forget_worker` is called.
+            The dead workers. A dead worker is returned again until `DurableStore.forget_worker` is called.
 
         Raises:
             InboxError: The store cannot be used.
@@ -309,7 +311,9 @@ class Ledger:
         return gone.keys()
 
     def close(self) -> None:
-        """End the thread, and retry failed writes once. Another worker settles the executions still held."""
+        """End the thread, and retry failed writes once. Another worker settles the executions that this worker still
+        holds.
+        """
         self._closing.set()
         self._worker.close(PATIENCE_S)
         if self._thread is not None:
@@ -348,7 +352,8 @@ class Ledger:
     async def _alone(self, key: str) -> AsyncGenerator[None]:
         """Let one task at a time execute a call, and only after the last outcome was written.
 
-        Otherwise a delayed write could free the execution that the next task has begun, as both have the same owner.
+        Otherwise a delayed write could free the execution that the next task has begun, because both have the same
+        owner.
         """
         while True:
             with self._lock:
@@ -374,7 +379,7 @@ class Ledger:
         await self._patiently(lambda: self.store.add_execution(row))
 
     async def _let_by(self, row: ExecutionRow) -> str | None:
-        """Return who let the call run again, if it is another attempt and a person did so beside the run."""
+        """Return the person who let the call run again from outside of the run, or `None`."""
         if row.attempt == 1:
             return None
         rows = await self._patiently(lambda: self.store.executions_of(row.run_id))
@@ -395,7 +400,9 @@ class Ledger:
         return row
 
     async def _moved(self, row: ExecutionRow, state: ExecutionState) -> bool:
-        """Change the state. Return whether this worker holds it now; the answer to an earlier attempt may be lost."""
+        """Change the state of an execution. Return whether this worker holds the execution now. The answer of the store
+        to an earlier attempt may be lost.
+        """
 
         def move() -> bool:
             if self.store.move(row, state, owner=self.worker_id, at=self._now()):
@@ -448,13 +455,13 @@ class Ledger:
         return result
 
     async def _ended(self, row: ExecutionRow, state: ExecutionState, result: str) -> None:
-        """Record the outcome. The run continues even if the store is unavailable."""
+        """Record the outcome of a call. The run continues even if the store is unavailable."""
         await self._soon(row, lambda: self._end(row, state, result))
 
     def _end(self, row: ExecutionRow, state: ExecutionState, result: str | None) -> None:
-        """Record the outcome, in the worker's thread.
+        """Record the outcome in the worker's thread.
 
-        A worker that others took for dead may still record its own outcome, unless the call was tried again.
+        A worker that others considered dead may still record its own outcome, unless the call was tried again.
         """
         at = self._now()
         if self.store.move(row, state, owner=row.owner, at=at, result=result) or state == 'unknown':
@@ -466,7 +473,9 @@ class Ledger:
             _log.warning('A call of %r ended after it had been settled; its result was dropped', row.tool_name)
 
     def _soon(self, row: ExecutionRow, write: Callable[[], object]) -> asyncio.Future[None]:
-        """Write in the worker's thread, even if the waiting task is cancelled; later if the store is unavailable."""
+        """Write in the worker's thread, even if the waiting task is cancelled. If the store is unavailable, write
+        later.
+        """
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending[row.key] = write
 
@@ -502,7 +511,7 @@ class Ledger:
         return await self._patiently(lambda: self.store.move(row, to, owner=row.owner, at=self._now(), result=written))
 
     async def _patiently(self, action: Callable[[], T]) -> T:
-        """Run `action` in the worker's thread; retry for a while if the store is unavailable."""
+        """Run `action` in the worker's thread. Retry for a while if the store is unavailable."""
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -530,7 +539,7 @@ def unknown_text(row: ExecutionRow) -> str:
 
 
 def _read(row: ExecutionRow) -> Kept:
-    """Return the recorded outcome. If another program wrote it, at least the call does not run again."""
+    """Return the recorded outcome. If another program changed the outcome, the call still does not run again."""
     state = cast("Literal['done', 'failed', 'refused', 'unknown']", row.state)
     try:
         kept: object = json.loads(row.result or '')

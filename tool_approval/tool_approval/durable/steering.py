@@ -26,7 +26,7 @@ class SteeringRefused(ApprovalError):
 
 
 class UnknownRun(SteeringRefused):
-    """There is no run with that id. It never existed, or was deleted after its end."""
+    """There is no run with that id. The run never existed, or was deleted after its end."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -37,13 +37,13 @@ class RunEnded(SteeringRefused):
     """The run has ended."""
 
     def __init__(self, status: RunStatus) -> None:
-        """Set the message, with how the run ended."""
+        """Set the message, which says how the run ended."""
         self.status = status
         super().__init__(f'the run has ended: it is {status}')
 
 
 class NotUnknown(SteeringRefused):
-    """The outcome of the call is not unknown, or not any more."""
+    """The outcome of the call is no longer unknown, or never was."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -51,10 +51,10 @@ class NotUnknown(SteeringRefused):
 
 
 class NobodyMay(SteeringRefused):
-    """No request of the run says who may steer it."""
+    """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message, which names the command that still can."""
+        """Set the message, which names the command that can do it."""
         super().__init__('no request of the run says who may do that; use `tool-approval runs`')
 
 
@@ -74,7 +74,7 @@ class AskedView(_View):
     tool_call_id: str | None
     """Id of the call in the run."""
     approvers: str
-    """Description of who may answer. Hostile text."""
+    """Description of who may answer. The text is untrusted."""
     posted_at: AwareDatetime
     """Time of the question, in UTC."""
     expires_at: AwareDatetime | None
@@ -95,11 +95,11 @@ class ExecutionView(_View):
     tool_call_id: str
     """Id of the call in the run."""
     started_at: AwareDatetime | None
-    """Time at which it began to execute, in UTC."""
+    """Time at which the attempt began to execute, in UTC."""
     changed_at: AwareDatetime
     """Time of the last change of state, in UTC."""
     is_unsettled: bool
-    """Whether its outcome is unknown and was not settled."""
+    """Whether the outcome is unknown and was not settled."""
 
 
 class RunSummary(_View):
@@ -110,7 +110,7 @@ class RunSummary(_View):
     agent: str
     """Name of its agent."""
     status: RunStatus
-    """Status of the run. `queued` includes executing."""
+    """Status of the run. `queued` includes runs that are executing."""
     created_at: AwareDatetime
     """Time of its start, in UTC."""
     changed_at: AwareDatetime
@@ -139,7 +139,7 @@ class RunDetails:
     requests: Sequence[InboxEntry]
     """Requests of the run, oldest first."""
     unreadable: int
-    """Number of its requests that cannot be read."""
+    """Number of the requests that cannot be read."""
     executions: Sequence[ExecutionRow]
     """Executions of its calls."""
 
@@ -165,7 +165,7 @@ class RunDetails:
 
     @property
     def view(self) -> RunView:
-        """The same data for programs."""
+        """Return the same data for programs."""
         return RunView(
             **summary_of(self.run).model_dump(),
             why=self.why,
@@ -189,8 +189,8 @@ class RunDetails:
         """Raise unless this person may answer each open request of the run, or each of its requests if none is open.
 
         Raises:
-            NotAnApprover: The person may not. The message says why.
-            NobodyMay: The run has no request, or one that cannot be read.
+            NotAnApprover: The person may not answer such a request. The message states the reason.
+            NobodyMay: The run has no request, or has a request that cannot be read.
         """
         self._check(self.open or self.requests, by)
 
@@ -206,8 +206,8 @@ class RunDetails:
         """Raise unless this person may answer each request of the run for that tool.
 
         Raises:
-            NotAnApprover: The person may not. The message says why.
-            NobodyMay: There is no such request, or one that cannot be read.
+            NotAnApprover: The person may not answer such a request. The message states the reason.
+            NobodyMay: There is no such request, or it cannot be read.
         """
         # Executions are stored with escaped tool names.
         self._check([each for each in self.requests if escape_line(each.request.tool_name) == row.tool_name], by)
@@ -237,7 +237,7 @@ def summary_of(run: RunRow) -> RunSummary:
 
 
 def approvers_of(entry: InboxEntry) -> str:
-    """Describe who may answer a request. Hostile text: escape it."""
+    """Describe who may answer a request. The text is untrusted, and must be escaped."""
     content = entry.content
     rules = [
         [*sorted(rule.users), *(f'members of {group}' for group in sorted(rule.groups))] or ['no one']
@@ -249,7 +249,7 @@ def approvers_of(entry: InboxEntry) -> str:
 
 
 def read_run(store: DurableStore, run_id: str) -> RunDetails:
-    """Return a run with its requests and executions. Blocks.
+    """Return a run with its requests and executions. This call blocks.
 
     Raises:
         UnknownRun: There is no run with this id.
@@ -274,7 +274,7 @@ def _entries(store: DurableStore, run_id: str) -> tuple[Sequence[InboxEntry], in
 
 
 def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, at: datetime) -> RunDetails:
-    """Cancel a run and withdraw its open requests. A call that is executing is not stopped. Blocks.
+    """Cancel a run and withdraw its open requests. A call that is executing is not stopped. This call blocks.
 
     Args:
         store: The store of the run.
@@ -288,8 +288,8 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
     Raises:
         UnknownRun: There is no run with this id.
         RunEnded: The run has ended.
-        NotAnApprover: The person may not cancel it.
-        NobodyMay: The run does not say who may.
+        NotAnApprover: The person may not cancel the run.
+        NobodyMay: The run does not say who may cancel it.
         InboxError: The store cannot be used.
     """
     found = read_run(store, run_id)
@@ -301,15 +301,15 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
 
 
 def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
-    """Return the executions of a run, including one that was stopped and resumed by hand. Blocks."""
+    """Return the executions of a run, including a run that was stopped and resumed by hand. This call blocks."""
     return store.executions_of(escape_line(run_id))
 
 
 def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
-    """Return the only unknown one of these executions.
+    """Return the only unknown execution among these.
 
     Raises:
-        NotUnknown: None is unknown, or several are.
+        NotUnknown: No execution is unknown, or several are.
     """
     found = [row for row in rows if row.is_unsettled]
     if len(found) != 1:
@@ -343,7 +343,7 @@ async def settle_call(
         at: The current time.
 
     Raises:
-        NotUnknown: The call is not unknown any more.
+        NotUnknown: The call is no longer unknown.
         InboxError: The store cannot be used.
     """
     with Ledger(store, beats=False) as ledger:

@@ -14,7 +14,7 @@ from tool_approval.inbox.store import Execute, ParkingStore, Row
 from tool_approval.inbox.stores import SQLiteStore
 
 RunStatus = Literal['queued', 'waiting', 'done', 'failed', 'cancelled']
-"""Status of a run. `queued` includes executing; the last three are final."""
+"""Status of a run. `queued` includes runs that are executing. The last three statuses are final."""
 
 ExecutionState = Literal['approved', 'reserved', 'executing', 'done', 'failed', 'refused', 'unknown']
 """State of the execution of a call."""
@@ -30,17 +30,18 @@ MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
         'refused': frozenset[ExecutionState](),
     }
 )
-"""Allowed next states by state of an execution. The holder makes each change in one atomic step."""
+"""Allowed next states by state of an execution. The worker that holds the execution makes each change in one atomic
+step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunRow:
-    """One durable run. Its texts are ASCII, and the store does not interpret them."""
+    """One durable run. The texts are ASCII, and the store does not interpret them."""
 
     id: str
     """Id of the run."""
     agent: str
-    """Name of the agent. Only workers that know it can execute the run."""
+    """Name of the agent. Only workers that know the agent can execute the run."""
     state: str
     """Input of the next segment, as JSON."""
     created_at: datetime
@@ -70,17 +71,18 @@ class ExecutionRow:
     tool_call_id: str
     """Id of the call in the run."""
     idempotency_key: str
-    """Key that the tool may pass to its peer, so that the peer does this attempt only once."""
+    """Key that the tool may pass to a remote service, so that the service carries out this attempt only once."""
     changed_at: datetime
     """Time of the last change of state."""
     state: ExecutionState = 'approved'
     """State of the execution."""
     owner: str | None = None
-    """Worker that holds the execution, or held it to the end. `None` if it is free, or was tried again."""
+    """Worker that holds the execution, or held it to the end. `None` if no worker holds the execution, or the call was
+    tried again."""
     result: str | None = None
     """Outcome as JSON."""
     started_at: datetime | None = None
-    """Time at which it began to execute."""
+    """Time at which the attempt began to execute."""
 
     @property
     def is_unsettled(self) -> bool:
@@ -91,24 +93,24 @@ class ExecutionRow:
 class DurableStore:
     """Durable runs and executions in the database of an inbox. See `open_store`.
 
-    All methods block, so call them in a separate thread. All may raise `InboxUnavailable` and `InboxUntrusted`, with
-    the same meaning as for an `InboxStore`.
+    All methods block, so call them in a separate thread. All methods may raise `InboxUnavailable` and `InboxUntrusted`,
+    with the same meaning as for an `InboxStore`.
     """
 
     def __init__(self, inbox_store: ParkingStore) -> None:
         """Use a database.
 
         Args:
-            inbox_store: The inbox's part of the database. An `SQLiteStore` needs `synchronous='FULL'`; otherwise a call
-                may be executed again after a power failure.
+            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. Otherwise a call may be
+                executed again after a power failure.
         """
         self.inbox_store = inbox_store
-        """The inbox's part of the database, for `Inbox`. It shares the connection, and closes it."""
+        """The inbox's part of the database, for `Inbox`. This store shares the connection, and closes it."""
         self.place = inbox_store.place
-        """Where it is, for people; without secrets."""
+        """Location of the database, for people; without secrets."""
 
     def close(self) -> None:
-        """Close files and connections. May be called twice."""
+        """Close files and connections. This method may be called twice."""
         self.inbox_store.close()
 
     def secret(self) -> bytes:
@@ -148,7 +150,8 @@ class DurableStore:
     def release(self, worker: str, number: int, *, at: datetime) -> int:
         """Release the executions of a dead worker, unless it has recorded a later number.
 
-        Reserved executions become free. Executing ones become unknown, and the worker may still settle them.
+        Reserved executions can be taken by other workers. Executions that had begun become unknown, and the dead worker
+        may still settle them.
 
         Returns:
             The number of executions.
@@ -207,9 +210,9 @@ class DurableStore:
         """Return runs, newest first.
 
         Args:
-            status: Only runs with this status.
-            limit: The largest number of runs.
-            after: Only runs that follow the run with this id.
+            status: Status of the runs to return.
+            limit: Maximum number of runs.
+            after: Id of a run; only the runs that follow it are returned.
         """
         of_status = '' if status is None else 'AND status = ?'
         later = '' if after is None else 'AND (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?)'
@@ -229,18 +232,18 @@ class DurableStore:
         *,
         at: datetime,
     ) -> bool:
-        """End a segment: let a run wait for its requests, which are posted in the same step.
+        """End a segment, and let the run wait for its requests, which are posted in the same step.
 
         Args:
             run_id: The run.
-            segment: Its current segment. The next one has the next number.
+            segment: Its current segment. The next segment has the next number.
             state: The input of the next segment.
-            requests: The requests to post. Existing ones are left unchanged, answered or not.
+            requests: The requests to post. Existing requests are left unchanged, answered or not.
             deadline: The time of day when the requests expire.
             at: The current time.
 
         Returns:
-            Whether this call parked the run. If not, the segment is over, and nothing was changed.
+            Whether this call parked the run. If not, the segment had ended before, and nothing was changed.
         """
         with self.inbox_store.transaction() as execute:
             parked = execute(
@@ -258,7 +261,7 @@ class DurableStore:
     def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
         """Return the id and segment of each run of an agent that never began, or no longer waits for an answer.
 
-        This looks at each waiting run; `ready_after` does not.
+        This method reads every waiting run. `ready_after` does not.
         """
         ready = f'SELECT id, segment FROM runs WHERE {_IS_READY} ORDER BY status DESC, changed_at LIMIT ?'
         found = self._select(ready, (agent, limit))
@@ -280,10 +283,10 @@ class DurableStore:
         return [(run_id, segment) for run_id, segment in found]
 
     def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
-        """Begin a segment, or continue it after a crash.
+        """Start a segment, or continue it after a crash.
 
         Returns:
-            Whether it is the run's current segment. If not, nothing was changed, and there is nothing to do.
+            Whether the segment is the run's current segment. If not, nothing was changed, and there is nothing to do.
         """
         with self.inbox_store.transaction() as execute:
             begun = execute(
@@ -296,11 +299,11 @@ class DurableStore:
     def finish(
         self, run_id: str, segment: int, status: Literal['done', 'failed'], outcome: str, *, at: datetime
     ) -> bool:
-        """End a run with its current segment. Return `False`, and change nothing, if that segment is over."""
+        """End a run with its current segment. Return `False`, and change nothing, if that segment has ended."""
         return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at)
 
     def cancel(self, run_id: str, *, at: datetime) -> bool:
-        """Cancel a run. Return `False` if it does not exist or has ended."""
+        """Cancel a run. Return `False` if the run does not exist or has ended."""
         return self._end(run_id, '', (), 'cancelled', None, at)
 
     def _end(
@@ -351,7 +354,8 @@ class DurableStore:
         """Add another attempt. In the same step, the unknown attempt before it can no longer be settled.
 
         Returns:
-            Whether this call did so. If not, the previous attempt is not unknown, or was already tried again.
+            Whether this call added the attempt. If not, the previous attempt is not unknown, or was already tried
+            again.
         """
         with self.inbox_store.transaction() as execute:
             given_up = execute(
@@ -375,13 +379,13 @@ class DurableStore:
 
         Args:
             row: The execution, as last read.
-            to: The new state, one that `MOVES` allows.
-            owner: The worker that holds it from now on.
+            to: The new state, which must be a state that `MOVES` allows.
+            owner: The worker that holds the execution from now on.
             at: The current time.
             result: The outcome.
 
         Returns:
-            Whether this call changed it. If not, nothing was changed.
+            Whether this call changed the execution. If not, nothing was changed.
 
         Raises:
             ValueError: `MOVES` does not allow this change.
@@ -502,13 +506,13 @@ def _number(moment: datetime) -> int:
 
 
 def open_store(url: str) -> DurableStore:
-    """Open the database that inbox, runs and executions share. It connects at the first use.
+    """Open the database that inbox, runs and executions share. The database is connected at the first use.
 
     Args:
         url: `postgresql://user@host/database`, or the path of an SQLite file, optionally with `sqlite:///` before it.
 
     Raises:
-        ValueError: The URL is of another kind, or cannot be parsed.
+        ValueError: The URL has another form, or cannot be parsed.
         MissingExtraError: PostgreSQL needs the extra `postgres`.
     """
     scheme, separator, rest = url.partition('://')

@@ -20,26 +20,27 @@ from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
-"""Most runs found in one look; the next look finds the others. Chosen."""
+"""Chosen: maximum runs to find in one check. The next check finds the others."""
 
 WATCH_S = 0.25
-"""Seconds between two looks at what a store does not announce. Chosen. Answers and new runs end the wait at once."""
+"""Chosen: seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
+immediately."""
 
 SWEEP_S = 1.0
-"""Seconds between two looks at all parked runs, which find whatever was missed. Chosen: a look at ten thousand runs
-takes some milliseconds."""
+"""Seconds between two checks of all parked runs, which find every change that was missed. Chosen: a check of ten
+thousand runs takes some milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
-"""Longest time in seconds before a store that is available again is noticed. Chosen."""
+"""Chosen: maximum seconds before the worker notices that a store is available again."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class Sweep:
-    """Looks at the store repeatedly, in a thread of its own.
+    """Checks the store repeatedly, in a thread of its own.
 
-    An approver's process only writes the answer. Here, every living worker finds out which runs can continue, which
-    deadlines have passed, and which dead worker's runs to take up. All of these may happen twice.
+    An approver's process only writes the answer. Every living worker determines which runs can continue, which
+    deadlines have passed, and which runs of dead workers to resume. Several workers may do the same, without harm.
     """
 
     def __init__(
@@ -58,13 +59,13 @@ class Sweep:
 
         Args:
             store: The store of the runs, for this object only, which closes it.
-            engine: Runs the segments.
-            ledger: Sends heartbeats when asked to, and finds dead workers.
+            engine: Engine that runs the segments.
+            ledger: Ledger that sends heartbeats on request, and finds dead workers.
             agent: The agent whose runs this process executes.
-            is_readable: Whether this version can continue a run.
+            is_readable: Function that returns whether this version can continue a run.
             lease_s: Seconds without a heartbeat after which a worker counts as dead.
-            now: The time of day, for the deadlines of requests.
-            clock: A clock in seconds that never goes back.
+            now: Clock that returns the time of day, for the deadlines of requests.
+            clock: Clock that returns seconds and never goes back.
         """
         self._store = store
         self._engine = engine
@@ -87,13 +88,13 @@ class Sweep:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread. Other workers take up this worker's runs when its lease has ended."""
+        """Stop the thread. Other workers resume this worker's runs when its lease has ended."""
         self._ended.set()
         self._thread.join()
         self._store.close()
 
     def look(self, changed: Changes | None = None) -> None:
-        """Look at the store once.
+        """Check the store once.
 
         Args:
             changed: Changes since the last look; `None` to look at all runs.

@@ -1,1 +1,1 @@
-"""Adapt agent frameworks, one package each. Only the framework's own package imports it."""
+"""Adapt agent frameworks, one package each. Only the package of a framework imports that framework."""

@@ -46,7 +46,9 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool. The host reads from it what to inject, and the policy which checks it has."""
+        """Function of the tool. The host reads from the function which values to inject, and the policy reads which
+        checks it has.
+        """
         return getattr(self._inner, 'func', None)
 
     @property
@@ -156,7 +158,7 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
 
 
 class BoundTool(StandIn):
-    """Runs only the call that was allowed. The last check between a decision and the tool."""
+    """Runs only the call that was allowed. Makes the last check between a decision and the tool."""
 
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
@@ -166,7 +168,7 @@ class BoundTool(StandIn):
         """Replace the tool of a call.
 
         Args:
-            reader: Reads the input that the host passes to this tool.
+            reader: Tool that reads the input that the host passes to this tool.
             allowed: The allowed call, and its binding.
             gate: The gate that allowed the call, which also records its outcome.
         """
@@ -179,7 +181,7 @@ class BoundTool(StandIn):
         """Run the tool, if this is the call that was allowed.
 
         Raises:
-            ApprovalDenied: It is another call, and has no id.
+            ApprovalDenied: The call is another call, and has no id.
         """
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
@@ -190,7 +192,7 @@ class BoundTool(StandIn):
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Do the same on the event loop; see `invoke`."""
+        """Run the tool on the event loop; see `invoke`."""
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
             return ready
@@ -218,7 +220,7 @@ def _outcome_of(result: object) -> Outcome:
 
 
 def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
-    """Answer a call that did not run: with a message for a model, with an exception for code.
+    """Answer a call that did not run: a model gets a message, and code gets an exception.
 
     Raises:
         ApprovalBlocked: Policy refused the call, and it has no id.

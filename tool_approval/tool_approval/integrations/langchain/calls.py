@@ -77,8 +77,8 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
     """Decide a call that runs as soon as it is allowed.
 
     Raises:
-        AuditError: A refusal could not be logged. Nothing has run.
-        StoreError: Remembered approvals cannot be trusted. Nothing has run.
+        AuditError: A refusal could not be logged. No call has run.
+        StoreError: Remembered approvals cannot be trusted. No call has run.
     """
     try:
         call = reader.read(given)
@@ -93,13 +93,13 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
 
 
 def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str | None = None) -> CallFacts:
-    """Return the run, session and agent of a call, as far as they are known.
+    """Return the run, session and agent of a call as far as these are known.
 
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: The agent's name, in place of the one in the configuration.
-        run_id: The id of the agent run. If `None`, it is the configuration's, and inside a graph the id of the single
-            step, so that an approval for the session ends with the call.
+        run_id: The id of the agent run. `None` uses the id in the configuration, and inside a graph the id of the
+            single step, so that an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -143,7 +143,7 @@ class ToolArguments:
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
-    """Parameters that the host fills in, such as the graph's state. Passed on unchanged."""
+    """Parameters that the host fills in, such as the graph's state. These are passed on unchanged."""
 
 
 def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:
@@ -152,8 +152,8 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     Args:
         tool: The tool.
         given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
-        judges_injected: Whether a model's call may have values for parameters that the host fills in. If so, those that
-            JSON can hold are judged and shown.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. If so, the values
+            that JSON can hold are judged and shown.
 
     Raises:
         ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The text names the

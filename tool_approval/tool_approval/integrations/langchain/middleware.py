@@ -39,7 +39,7 @@ from .calls import CallReader, decide_alone, find_facts, injected_names
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedTools:
-    """Tools that the model could call in its last response. Never checkpointed."""
+    """Tools that the model could call in its last response. The list is never checkpointed."""
 
     run_id: str | None = None
     """Id of the agent's run: the one given by the caller, else the id of its first step."""
@@ -50,7 +50,7 @@ class OfferedTools:
 class Consent(TypedDict):
     """An approval on its way to its call, which runs in a later step: `Binding.as_json` and the keys below.
 
-    A checkpointer may save it.
+    A checkpointer may save this.
     """
 
     call: str
@@ -72,7 +72,7 @@ class ApprovalState(AgentState[Any]):
     """State of an agent that has the middleware. Neither key is part of the agent's input or output."""
 
     tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
-    """Tools that the model could call; missing in a step that resumes a run."""
+    """Tools that the model could call. The list is missing in a step that resumes a run."""
     tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
     """Approved calls of the last response."""
 
@@ -103,7 +103,7 @@ def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
 
 
 _AS_MADE = {'what': 'the call as the model made it'}
-"""Added to the digest of a model's call, so that it differs from the digest of an approval."""
+"""Text that is added to the digest of a model's call, so that the digest differs from the digest of an approval."""
 
 _REPEATED = 'Several calls of this response have the same id, so none of them was run.'
 
@@ -114,9 +114,9 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     After each response of the model, all its calls are decided together before any of them runs. A refused call is
     answered with a message that has `status='error'` and the reason.
 
-    Put it last in the list of middleware. Then nothing comes between it and the tools, and it knows tools that other
-    middleware adds. Wherever it is in the list, a call that another middleware changes after the decision does not run.
-    Only a middleware further inside that replaces the tool itself must be trusted.
+    Put this middleware last in the list. Then no other middleware runs between it and the tools, and it knows the tools
+    that other middleware adds. Wherever it is in the list, a call that another middleware changes after the decision
+    does not run. Only a middleware further inside that replaces the tool itself must be trusted.
     """
 
     state_schema = ApprovalState
@@ -132,14 +132,15 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """Put an agent's tools under a controller's policy.
 
         Args:
-            controller: Judges and decides. Give it a lasting `key` if runs are resumed in another process.
+            controller: Controller that judges and decides. Give the controller a lasting `key` if runs are resumed in
+                another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: The agent's name, in place of the one given to `create_agent`. Name an agent that runs in another
-                agent's tool here; otherwise nothing is remembered for it beyond its run.
+            caller: The agent's name, in place of the one given to `create_agent`. If an agent runs in another agent's
+                tool, give its name here. Otherwise nothing is remembered for it beyond its run.
             tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
         Raises:
-            ValueError: `default` is neither of the two.
+            ValueError: `default` has another value.
         """
         super().__init__()
         self._gate = Gate(controller, default=default, tells_changes=tells_changes)
@@ -154,16 +155,16 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
-        """Do the same on the event loop."""
+        """Keep the tools on the event loop; see the synchronous method."""
         return ExtendedModelResponse(model_response=await handler(request), command=_offering(request))
 
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Decide all calls of the response. Blocks, even if an event loop is running."""
+        """Decide all calls of the response. This call blocks, even if an event loop is running."""
         config = get_config()
         return wait_for(lambda: self._decide_all(state, config))
 
     async def aafter_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Do the same on the event loop."""
+        """Decide all calls on the event loop."""
         return await self._decide_all(state, get_config())
 
     def wrap_tool_call(
@@ -176,7 +177,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
-        """Do the same on the event loop."""
+        """Run a call on the event loop if it was allowed."""
         ready = await self._ready(request)
         return ready if isinstance(ready, ToolMessage) else await handler(ready)
 

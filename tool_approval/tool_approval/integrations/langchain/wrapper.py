@@ -29,8 +29,8 @@ class ApprovalToolWrapper(StandIn):
     If a model's call (one with an id) does not run, it is answered with a message that has `status='error'`. Code that
     calls the tool with plain arguments gets an exception.
 
-    An approval for a session applies to one `thread_id` and one agent. Give both, the agent by its name or by `caller`.
-    Without them, each call in an agent's run is a session of its own.
+    An approval for a session applies to one `thread_id` and one agent. Set both. The agent is known by its name or by
+    `caller`. Without them, each call in an agent's run is a session of its own.
     """
 
     _gate: Gate = PrivateAttr()
@@ -48,8 +48,8 @@ class ApprovalToolWrapper(StandIn):
         """Put a tool under a controller's policy.
 
         Args:
-            tool: The tool. Make one from a function with LangChain's `@tool`.
-            controller: Judges and decides.
+            tool: The tool. Use LangChain's `@tool` to make a tool from a function.
+            controller: Controller that judges and decides.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The name of the agent that has the tool, in place of the one in LangChain's configuration.
             tells_changes: Whether a text or message result also gives the model the arguments that an approver changed.
@@ -65,22 +65,22 @@ class ApprovalToolWrapper(StandIn):
         self._caller = caller
 
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Ask if necessary, and run the tool. Blocks, even if an event loop is running.
+        """Ask if necessary, and run the tool. This call blocks, even if an event loop is running.
 
         Args:
             input: Arguments by name, a text for the first parameter, or a model's call.
             config: LangChain's configuration. `configurable.thread_id` is the session that approvals are remembered
                 for.
-            **kwargs: Passed on to the tool.
+            **kwargs: Arguments that are passed on to the tool.
 
         Returns:
             The tool's result, or a message for a model's call.
 
         Raises:
-            ApprovalBlocked: Policy refuses the call. Nothing has run.
-            ApprovalDenied: The call was denied, or the arguments do not fit the tool. Nothing has run.
-            AuditError: The refusal could not be logged. Nothing has run.
-            StoreError: Remembered approvals cannot be trusted. Nothing has run.
+            ApprovalBlocked: Policy refuses the call. The tool has not run.
+            ApprovalDenied: The call was denied, or the arguments do not fit the tool. The tool has not run.
+            AuditError: The refusal could not be logged. The tool has not run.
+            StoreError: Remembered approvals cannot be trusted. The tool has not run.
         """
         settled = wait_for(lambda: self._settle(input, config))
         if isinstance(settled, ToolMessage):
@@ -89,7 +89,7 @@ class ApprovalToolWrapper(StandIn):
         return tool.invoke(approved, config, **kwargs)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Do the same on the event loop; see `invoke`."""
+        """Run the tool on the event loop; see `invoke`."""
         with judging():
             settled = await self._settle(input, config)
             if isinstance(settled, ToolMessage):

@@ -44,7 +44,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
     """Return the arguments that the tool `name` will get for `args`, with defaults; `args` if the tool is unknown.
 
     Raises:
-        ValueError: They do not fit the tool. The text says where, and quotes no value.
+        ValueError: The arguments do not fit the tool. The message says where, and quotes no value.
     """
     tool, decoded = find_tool(ctx, name), decode_arguments(args)
     if tool is None or ctx is None:
@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""How many toolsets may wrap each other. Chosen: far more than anyone nests; a cycle reaches it at once."""
+"""Chosen: maximum toolsets that wrap each other, far more than anyone nests. A cycle reaches it immediately."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:

@@ -45,16 +45,17 @@ OutputT = TypeVar('OutputT')
 T = TypeVar('T')
 
 Factory: TypeAlias = Callable[..., Any]
-"""Makes a run's dependencies from JSON values, passed as keywords; sync or async. Called in each segment."""
+"""Function that makes a run's dependencies from JSON values, which are passed as keywords. The function may be a
+coroutine function. The function is called in each segment."""
 
 RETRY_S = 1.0
-"""Seconds between two attempts to reach an unavailable store. Chosen."""
+"""Chosen: seconds between two attempts to reach an unavailable store."""
 
 ALIVE_S = 1.0
-"""Seconds between two checks whether this worker can still run segments. Chosen."""
+"""Chosen: seconds between two checks whether this worker can still run segments."""
 
 FOLLOW_S = 0.2
-"""Seconds between two looks at a run whose result is awaited. Chosen."""
+"""Chosen: seconds between two checks of a run whose result is awaited."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -66,7 +67,7 @@ class DurableRunFailed(ApprovalError):
 class DurableAgent(Generic[DepsT, OutputT]):
     """An agent whose runs survive crashes, deploys and long waits for an approver.
 
-    Create it in the same way in every process: in those that start runs, and in the workers that execute them.
+    Create the agent in the same way in every process: in those that start runs, and in the workers that execute them.
     """
 
     def __init__(
@@ -84,12 +85,13 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Args:
             agent: An agent with a name that stays the same, and the capability `DBOSDurability()`.
-            controller: Decides. Its `ui` is an `InboxUI` over the same store, or `None` for one with default settings.
+            controller: Controller that decides. The controller's `ui` is an `InboxUI` over the same store, or `None`
+                for one with default settings.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
                 file.
             deps: Factories of dependencies, by the name that `start` is given.
             external: Functions that carry out external calls, by tool name.
-            reconcile: Functions by tool name that find out whether a call happened that a crash interrupted. See
+            reconcile: Functions by tool name that determine whether a call happened that a crash interrupted. See
                 `Ledger`.
             tells_changes: Whether the model is informed of arguments that an approver changed.
 
@@ -111,7 +113,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self._url = store
         self.controller = controller
         self.key = b''
-        """Key that question ids are derived from: the store's, once this is a worker; empty before."""
+        """Key that question ids are derived from. The key is that of the store once this process is a worker, and empty
+        before."""
         self._factories = dict(deps or {})
         self.external = external or {}
         self.tells_changes = tells_changes
@@ -138,8 +141,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Raises:
             UserError: The prompt or the dependencies cannot be stored. The message names the field.
-            InboxUnavailable: The store cannot be reached. Either nothing was started, or the connection broke
-                afterwards: start it again with the same `run_id`.
+            InboxUnavailable: The store cannot be reached. Either no run was started, or the connection broke
+                afterwards. Start the run again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
         if escape_line(run_id) != run_id:
@@ -167,8 +170,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Args:
             polling: Seconds between two searches of the engine for segments to run.
-            lease: Seconds without a sign of life after which a worker counts as dead, and the others take up its runs.
-                It must be the same in all workers.
+            lease: Seconds without a sign of life after which a worker counts as dead, and the other workers resume its
+                runs. The value must be the same in all workers.
 
         Raises:
             ApprovalError: This process is already a worker, or uses DBOS for another purpose.
@@ -204,7 +207,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Raises:
             ApprovalError: No run can execute here any more, because a model or a tool called `sys.exit()`. Another
-                worker takes up the runs; a service manager starts this one again.
+                worker resumes the runs, and a service manager starts this worker again.
         """
 
         async def serve() -> None:
@@ -234,7 +237,9 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return self._ledger
 
     async def _run_segment(self, run_id: str, number: int) -> None:
-        """Run a segment for the engine; after a crash, again from its beginning. Errors of the run are not raised."""
+        """Run a segment for the engine. After a crash, the segment runs again from its beginning. Errors of the run are
+        recorded, not raised.
+        """
         # Retry after any error of the store: an error raised here would leave the run `queued` forever.
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now()), InboxError):
             return
@@ -297,10 +302,10 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
 
 class DurableRun(Generic[OutputT]):
-    """A run of a `DurableAgent`, in whichever process it executes."""
+    """A run of a `DurableAgent`, in any process."""
 
     def __init__(self, durable: DurableAgent[Any, OutputT], run_id: str) -> None:
-        """Called by `DurableAgent.start` and `DurableAgent.get`."""
+        """`DurableAgent.start` and `DurableAgent.get` create this object."""
         self.id = run_id
         """The run's id."""
         self._durable = durable
@@ -334,7 +339,7 @@ class DurableRun(Generic[OutputT]):
             await asyncio.sleep(FOLLOW_S)
 
     async def cancel(self) -> bool:
-        """Cancel the run: withdraw its questions, and execute no more calls. A call that is executing ends first.
+        """Cancel the run: withdraw its questions, and execute no further call. A call that is executing is not stopped.
 
         Returns:
             Whether this call ended the run.

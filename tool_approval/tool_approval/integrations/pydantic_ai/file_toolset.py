@@ -26,7 +26,7 @@ class FileToolset(FunctionToolset[Any]):
     """The eight file operations of a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
 
     Without an `ApprovalToolset` around it, the toolset itself defers calls that need approval and runs approved ones.
-    Then only the rules of the sandbox apply, not those of a policy.
+    In that case, only the rules of the sandbox apply, not those of a policy.
     """
 
     def __init__(
@@ -43,8 +43,8 @@ class FileToolset(FunctionToolset[Any]):
             sandbox: A file sandbox, or its configuration.
             base: The directory that relative paths of a configuration start from; the current working directory if
                 `None`.
-            prefix: Put before the name of each tool.
-            id: The toolset's id. Durable agents need a different one for each toolset.
+            prefix: Prefix of the tools' names.
+            id: The toolset's id. Durable agents need a different id for each toolset.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory.
@@ -66,7 +66,7 @@ class FileToolset(FunctionToolset[Any]):
         """Show a call; see `FileTools.present`.
 
         Raises:
-            FileToolError: The files are no longer those that the request is bound to.
+            FileToolError: The files have changed since the request was bound to them.
             PermissionError: The rules forbid the call, or the approver has changed its paths.
         """
         try:

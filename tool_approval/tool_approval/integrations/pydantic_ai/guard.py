@@ -24,14 +24,14 @@ from .results import find_binding, is_enclosed_by_handler, refuse
 
 @dataclass(repr=False, kw_only=True)
 class JudgedContext(RunContext[Any]):
-    """Context of one call that a toolset around its tool has judged. It lets one tool run."""
+    """Context of one call that a toolset around its tool has judged. The context lets one tool run."""
 
     judged: object = None
     """Result of judging: a `Prepared` if a gate judged the call."""
     judged_call: tuple[str | None, str | None] = (None, None)
     """Ids of the judged run and call. If code makes another call with this context, it changes the call's id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
-    """Lock held once a tool has used the judgement. Copies of the context that wrappers make share it."""
+    """Lock held once a tool has used the judgement. Copies of the context that wrappers make share this lock."""
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:

@@ -60,16 +60,16 @@ def approval_handler(
     """Return a `deferred_tool_handler` that lets `controller` decide.
 
     Give it to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`. With the host's own, only tools of an `ApprovalToolset` are bound
-    to the approved call, and only their outcomes are logged.
+    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only tools of an `ApprovalToolset`
+    are bound to the approved call, and only their outcomes are logged.
 
     Args:
-        controller: Decides. Any number of agents and runs may share it.
+        controller: Controller that decides. Any number of agents and runs may share the controller.
         external: Functions that carry out external calls and answer questions, by tool name.
         session: The conversation that approvals are remembered for.
         tells_changes: Whether the model is informed of arguments that an approver changed.
-        ledger: Executes each approved call and each external call at most once, including calls that were approved
-            before the run began.
+        ledger: Ledger that executes each approved call and each external call at most once, including calls that were
+            approved before the run began.
 
     Raises:
         UserError: `controller` is not an `ApprovalController`.
@@ -101,7 +101,7 @@ class ApprovalHandler:
         """Answer every deferred call of a response.
 
         Raises:
-            StoreError: Remembered approvals cannot be trusted or saved. None of `requests` has run.
+            StoreError: Remembered approvals cannot be trusted or saved. No call of `requests` has run.
         """
         facts = facts_of(ctx, self.session)
         batch = Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
@@ -129,7 +129,7 @@ class ApprovalHandler:
 
 
 class _LedgerHandler(ApprovalHandler):
-    """Also encloses calls that were approved before the run began."""
+    """Calls that were approved before the run began are run in the same way."""
 
     wraps_resumed = True
 
@@ -151,12 +151,12 @@ class Batch:
         """Keep the calls until `answer` or `prepare`.
 
         Args:
-            controller: Decides.
+            controller: Controller that decides.
             requests: The calls.
             external: Functions that carry out external calls, by tool name.
             facts: Known facts of the run.
             ctx: The run that waits for the answer, or `None` if it has ended.
-            ledger: Executes each external call of a waiting run at most once.
+            ledger: Ledger that executes each external call of a waiting run at most once.
             place: Place of the calls for the ledger, in place of `ctx`, if the run has ended.
         """
         self.place = place
@@ -169,7 +169,7 @@ class Batch:
         self.results = DeferredToolResults()
 
     async def answer(self) -> DeferredToolResults:
-        """Decide all calls, then carry out the allowed external ones."""
+        """Decide all calls, then run the allowed external calls."""
         to_do = await self.decide(await self.prepare())
         # No call starts before every decision of the batch is made.
         await asyncio.gather(*(self.carry_out(each) for each in to_do))
@@ -184,7 +184,7 @@ class Batch:
         """Decide all calls, as `prepare` returned them, and answer all except the allowed external ones.
 
         Returns:
-            The external calls to carry out.
+            The external calls to run.
         """
         settled = await self.gate.decide_all(calls)
         count = len(self.requests.approvals)
@@ -304,7 +304,7 @@ class Batch:
         return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
-        """Return an external call to carry out; answer any other."""
+        """Return an external call to run, and answer any other call."""
         if isinstance(settled, Refused):
             self.results.calls[str(prepared.request.tool_call_id)] = failure(settled.reason)
             return None
@@ -314,7 +314,7 @@ class Batch:
         return settled._replace(request=prepared.request)
 
     async def carry_out(self, allowed: Allowed) -> None:
-        """Carry out one external call, and answer it with the result."""
+        """Run one external call, and answer it with the result."""
         result = await carry_out_once(self.ledger, self.gate, allowed, self.ctx, self.external, place=self.place)
         self.results.calls[str(allowed.call.tool_call_id)] = result
 

@@ -27,7 +27,7 @@ try:
 except ImportError:  # pragma: no cover - the adapter also works without the loop layer, on the host's own capability
 
     def lineage() -> tuple[Any, ...]:
-        """Return no levels, because without the loop layer the runs above are unknown."""
+        """Return no levels, because the runs above are unknown without the loop layer."""
         return ()
 
 
@@ -36,8 +36,8 @@ Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
 `ctx.deps.session_id` if the deps have one, else the outermost run's id."""
 
 REQUEST_KEY = 'tool_approval_request'
-"""Key of the request that `ApprovalToolset` puts into a deferral's metadata. Only an `ApprovalRequest` object counts;
-data from a model or a file is never one."""
+"""Key of the request that `ApprovalToolset` puts into a deferral's metadata. Only an `ApprovalRequest` object is
+accepted. Data from a model or a file is never such an object."""
 
 
 def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | None = None) -> list[ApprovalRequest]:
@@ -129,11 +129,11 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
     Args:
         ctx: The run that makes the call.
         session: The conversation that approvals are remembered for.
-        tool_name: The tool, as the model calls it. Without it, the facts do not include the tool.
+        tool_name: Name by which the model calls the tool. Without it, the facts do not include the tool.
 
     Raises:
-        UserError: The given or returned session is not a text, or, if none is given, the `session_id` of the deps is
-            not.
+        UserError: The given or returned session is not a text; or no session is given, and the `session_id` of the deps
+            is not a text.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)
@@ -175,9 +175,9 @@ def executing(
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation that approvals are remembered for.
-        tool: The tool, from which the model's name for it is found. Without it, `name` is that name, and the facts do
-            not include the tool.
-        tool_call_id: The call's id; the one of `ctx` if `None`.
+        tool: The tool, from which the model's name for it is found. Without the tool, `name` is taken as the model's
+            name, and the facts do not include the tool.
+        tool_call_id: The call's id; `None` uses the id of `ctx`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id
     # A toolset around may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
@@ -205,7 +205,7 @@ def session_of_deps(deps: object) -> str | None:
     """Return the conversation that `session_id` of the dependencies names, or `None`.
 
     Raises:
-        UserError: It is not a text.
+        UserError: The value is not a text.
     """
     return _text(getattr(deps, 'session_id', None), 'deps.session_id')
 
@@ -224,7 +224,7 @@ def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
         name: The tool.
 
     Returns:
-        `toolset_id`, and `tool_digest` of name, description and schema. Empty if the tool is unknown.
+        `toolset_id`, and `tool_digest` of name, description and schema. The result is empty if the tool is unknown.
     """
     tool = find_tool(ctx, name)
     if tool is None:

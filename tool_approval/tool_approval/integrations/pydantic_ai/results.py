@@ -1,4 +1,4 @@
-"""Build results for the host: of decisions, refusals and external calls."""
+"""Build results for the host from decisions, refusals and external calls."""
 
 from __future__ import annotations
 
@@ -56,9 +56,11 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """A binding whose call a handler encloses, so that an `ApprovalToolset` inside leaves recording the outcome to it.
+    """A binding of a call whose execution a handler encloses. An `ApprovalToolset` inside leaves it to the handler to
+    record the outcome.
 
-    Wrappers pass it on; a run nested in the call does not get it. A file that a run is resumed from cannot create one.
+    Wrappers pass this object on. A run nested in the call does not get it. A file from which a run is resumed cannot
+    create this object.
     """
 
 
@@ -98,7 +100,7 @@ async def execute_once(
     ctx: RunContext[Any],
     recheck: Callable[[], str | None] | None = None,
 ) -> Any:
-    """Execute a call like `execute`; with a ledger, at most once."""
+    """Execute a call like `execute`. With a ledger, the call is executed at most once."""
     if ledger is None:
         return await execute(gate, allowed, run())
     result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run()), ctx=ctx, recheck=recheck)
@@ -110,7 +112,7 @@ async def execute_once(
 
 
 class CallPlace(NamedTuple):
-    """Place of a call, for a ledger: used instead of the context if the run has ended."""
+    """Place of a call for a ledger, used instead of the context if the run has ended."""
 
     messages: Sequence[ModelMessage]
     """History up to the call."""
@@ -157,7 +159,9 @@ def _adapter() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _dumped(result: object) -> object:
-    """Return the form of a result that a ledger keeps: of a `ToolReturn`, also the parts that the model is not sent."""
+    """Return the form of a result that a ledger keeps. The form of a `ToolReturn` includes the parts that are not sent
+    to the model.
+    """
     if not isinstance(result, ToolReturn):
         return result
     return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}
@@ -194,7 +198,7 @@ def failure(message: str) -> Any:
 
 
 class Refusal(str):
-    """A refusal in place of a tool's result, on hosts that cannot mark a result as failed. Nothing has run."""
+    """A refusal in place of a tool's result, on hosts that cannot mark a result as failed. The tool has not run."""
 
 
 def refuse(message: str, outcome: Outcome = 'failed') -> str:
@@ -208,7 +212,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
         The message, on hosts without `ToolFailed`.
 
     Raises:
-        ToolFailed: On hosts that have it. The result counts as failed, and uses up no retry.
+        ToolFailed: Raised on hosts that have `ToolFailed`. The result counts as failed, and uses up no retry.
     """
     refusal: Any = Refusal(message) if TOOL_FAILED is None else TOOL_FAILED(message)
     setattr(refusal, _OUTCOME, outcome)
@@ -220,7 +224,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
 def outcome_of(end: object) -> Outcome:
     """Return the outcome to log for a call that ended with an error or a refusal.
 
-    Only objects made by `refuse` can set it, because a tool's error may have attributes of any name.
+    Only objects made by `refuse` can set the outcome, because a tool's error may have attributes of any name.
     """
     if type(end) in (Refusal, TOOL_FAILED):
         return vars(end).get(_OUTCOME, 'failed')
@@ -250,9 +254,9 @@ def _noted(result: object, notice: str) -> Any:
 
 
 External: TypeAlias = Mapping[str, Callable[..., Any]]
-"""Functions by tool name. Arguments are passed by keyword. If the first parameter is named `ctx`, it gets the run's
-context, or `None` if the run has ended. Coroutine functions run on the event loop, other functions in a thread of their
-own."""
+"""Functions by tool name. Arguments are passed by keyword. If the first parameter is named `ctx`, the function gets the
+run's context, or `None` if the run has ended. Coroutine functions run on the event loop, other functions in a thread of
+their own."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -279,7 +283,7 @@ def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> st
 
 
 class _Failed(Exception):
-    """An external call that was not done. Its argument is the text for the model."""
+    """An external call that did not run. The argument of the exception is the text for the model."""
 
 
 async def carry_out_once(
@@ -292,7 +296,7 @@ async def carry_out_once(
     *,
     place: CallPlace | None = None,
 ) -> Any:
-    """Carry out one external call and log its outcome; with a ledger, at most once."""
+    """Run one external call and log its outcome. With a ledger, the call runs at most once."""
     call = allowed.call
 
     async def run() -> Any:
@@ -318,11 +322,11 @@ async def carry_out_once(
 async def carry_out(
     ctx: RunContext[Any] | None, external: External, name: str, args: Mapping[str, Any]
 ) -> tuple[Any, bool]:
-    """Carry out one external call.
+    """Run one external call.
 
     Returns:
-        The result for the model, and whether the call was done. If the function raises, the model gets a failure with
-        the exception's type; only cancellation passes.
+        The result for the model, and whether the call ran. If the function raises, the model gets a failure with the
+        exception's type. Only cancellation is raised.
     """
     function = external[name]
     try:

@@ -67,9 +67,9 @@ class DecidedExternal(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     refused: str | None = None
-    """Reason of a refusal, or `None` if the call may be carried out."""
+    """Reason of a refusal, or `None` if the call may run."""
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Arguments to carry it out with."""
+    """Arguments to run the call with."""
     binding: dict[str, Any] | None = None
     """Binding of its approval."""
 
@@ -91,11 +91,11 @@ class Question(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     id: str
-    """Id derived from the request, so that a replay finds the existing one."""
+    """Id that is derived from the request, so that a replay finds the existing question."""
     content: str
     """Content to post."""
     expires_at: AwareDatetime | None
-    """Time of day at which it is denied, or `None`."""
+    """Time of day at which the request expires and is denied, or `None`."""
 
 
 class Stop(BaseModel):
@@ -108,7 +108,7 @@ class Stop(BaseModel):
     decided: Decided | None = None
     """Decisions, once there is no open question."""
     questions: list[Question] = Field(default_factory=list[Question])
-    """Questions to post now; empty while the run waits."""
+    """Questions to post now. The list is empty while the run waits."""
 
 
 class Versioned(BaseModel):
@@ -134,13 +134,13 @@ class RunState(BaseModel):
     usage: RunUsage = Field(default_factory=RunUsage)
     """Usage of all segments so far."""
     rounds: int = 0
-    """Number of times the agent was run so far."""
+    """Number of agent runs so far."""
     stop: Stop | None = None
     """The last stop."""
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this version can continue a run. A corrupt run fails when it is read."""
+    """Whether this version can continue a run. A corrupt run fails when its state is read."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:

@@ -1,7 +1,7 @@
 """Execute one segment of a durable run: from its start, or from answers, to its end or the next questions.
 
-The agent always stops at deferred calls and begins again with the results, so calls execute in a new run, where the
-durable run can be parked. Read `Segment.run` from top to bottom.
+The agent always stops at deferred calls and starts again with their results. So calls execute in a new run, in which
+the durable run can be parked. Read `Segment.run` from top to bottom.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class ToolChanged(Exception):
-    """The definition of a tool changed after its call was approved. Nothing of the response has run."""
+    """The definition of a tool changed after its call was approved. No call of the response has run."""
 
     def __init__(self, ctx: RunContext[Any]) -> None:
         super().__init__('a tool was changed')
@@ -72,11 +72,11 @@ class ToolExited(ApprovalError):
 
 
 class RunCancelled(Exception):
-    """The run was cancelled: none of its calls may run any more."""
+    """The run was cancelled, so none of its calls may run any more."""
 
 
 class Answers:
-    """UI that gives a controller the answers that came while no process waited."""
+    """UI that gives a controller the answers that arrived while no process waited."""
 
     one_at_a_time = False
 
@@ -84,7 +84,7 @@ class Answers:
         self._answers = answers
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Return the recorded answer. If there is none, this raises, and the call is denied."""
+        """Return the recorded answer. Without an answer, the method raises, and the call is denied."""
         return self._answers[str(request.tool_call_id)]
 
 
@@ -147,7 +147,7 @@ class Segment:
     async def _decide(self, stop: Stop) -> bytes:
         """Find the questions to ask, and decide if there are none.
 
-        Recorded as one step, so that decisions before a crash are not judged again after it.
+        This is recorded as one step, so that decisions from before a crash are not made again after it.
         """
         durable = self.durable
         answers = await self._answers(stop)
@@ -235,7 +235,9 @@ class Segment:
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
     def _question(self, request: ApprovalRequest, of: Sequence[object]) -> Question | ApprovalDecision:
-        """Return the question for a request, with an id derived from `of`; or the denial if it cannot be asked."""
+        """Return the question for a request, with an id derived from `of`, or the denial if no approver can be
+        asked.
+        """
         content = self.durable.ui.content_of(request)
         if isinstance(content, ApprovalDecision):
             return content
@@ -248,7 +250,7 @@ class Segment:
         return Question(id=question_id, content=written, expires_at=content.expires_at)
 
     async def _park(self, stop: Stop) -> None:
-        """End the segment; the run waits in the store."""
+        """End the segment. The run waits in the store."""
         at, store, questions = now(), self.durable.store, stop.questions
         rows = [Row(id=each.id, owner=self.run_id, content=each.content, posted_at=at) for each in questions]
         deadline = min((each.expires_at for each in questions if each.expires_at is not None), default=None)
@@ -257,7 +259,7 @@ class Segment:
         await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
 
     async def _asks_about_unknown(self, stop: Stop) -> bool:
-        """Settle calls that may or may not have happened. Return whether there are questions about any."""
+        """Settle calls that may or may not have happened. Return whether there are questions about such calls."""
         stop.questions = []
         ledger, asked = self.durable.ledger, {escape_line(call.id): call for call in stop.calls}
         # Calls of nested runs ask when they are tried again.
@@ -287,7 +289,7 @@ class Segment:
         return bool(stop.questions)
 
     async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
-        """Carry out the external calls, and return the results to resume the agent with."""
+        """Run the external calls, and return the results to resume the agent with."""
         results = decided.results
         batch = self._batch(stop, self.durable.controller)
         to_do: list[Awaitable[None]] = []
@@ -385,9 +387,10 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action that the ledger guards as one step of the engine. Steps inside it do not belong to the segment.
+        """Run an action that the ledger guards as one step of the engine. Steps inside this action do not belong to the
+        segment.
 
-        After a crash, a recorded step is not done again; the ledger returns its outcome.
+        After a crash, a recorded step does not run again, and the ledger returns its outcome.
         """
         ended: list[tuple[T | None, Exception | None]] = []
 
@@ -415,7 +418,9 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """Handler of one run of the agent: lets calls leave the run, and encloses them when they come back."""
+    """Handler of one run of the agent. It lets calls leave the run, and encloses their execution when they come
+    back.
+    """
 
     segment: Segment
     stop: Stop | None = None

@@ -17,8 +17,8 @@ from tool_approval.tools.shell import ShellResult, ShellTool
 class ShellToolset(FunctionToolset[Any]):
     """One tool, `run_shell(command)`, which itself decides which commands need approval.
 
-    Put it into an `ApprovalToolset`. Without one, the toolset itself defers commands that need approval and runs
-    approved ones. Then only the rules of the shell apply, not those of a policy.
+    Put it into an `ApprovalToolset`. Without an `ApprovalToolset`, the toolset itself defers commands that need
+    approval and runs approved ones. In that case, only the rules of the shell apply, not those of a policy.
     """
 
     def __init__(self, shell: ShellTool, *, id: str | None = None, reasons: Mapping[str, str] | None = None) -> None:
@@ -70,7 +70,7 @@ class ShellToolset(FunctionToolset[Any]):
 
     @property
     def presenters(self) -> dict[str, Presenter]:
-        """Presenter for UIs in which the approver can change a command: shows the changed one."""
+        """Presenter for UIs in which the approver can change a command. It shows the changed command."""
         return {'run_shell': self._present}
 
     def _present(self, request: ApprovalRequest) -> ApprovalPresentation:
