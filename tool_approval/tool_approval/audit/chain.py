@@ -1,7 +1,7 @@
 """Chain the lines of an audit log: each line has a keyed hash of itself and of the line before it.
 
-Without the key, a line cannot be changed, removed or added without `verify` reporting the position. Only a log with its
-end cut off is still an intact chain. To detect this, compare the log with a `head` noted elsewhere.
+Without the key, a line cannot be changed, removed or added without `verify` reporting the position. A log whose end was
+cut off is still an intact chain. To detect a cut, compare the log with a `head` that was noted elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ START = '0' * 64
 
 
 class Head(NamedTuple):
-    """The end of a log. Note it elsewhere, so that a later cut can be detected."""
+    """The end of a log. Note this value elsewhere, so that a later cut can be detected."""
 
     lines: int
     """Number of lines."""
@@ -35,16 +35,17 @@ class Finding:
     """Result of `verify`."""
 
     is_intact: bool
-    """Whether every line is unchanged and in place, and the noted head is in the log."""
+    """Whether every line is unchanged and in its place, and the noted head is in the log."""
     head: Head
     """Head after the last intact line."""
     broken_line: int | None = None
-    """Number of the first line that is not intact, from 1; one past the end if lines are missing. `None` for an intact
-    log."""
+    """Number of the first line that is not intact, from 1. If lines are missing, this is the number after the last
+    line. The value is `None` for an intact log."""
     problem: str | None = None
     """The problem with that line."""
     unfinished: tuple[int, ...] = ()
-    """Numbers of approvals without an outcome: the process ended before the outcome, or the call is still running."""
+    """Numbers of the approvals without an outcome. The process ended before the outcome, or the call is still
+    running."""
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:
@@ -89,7 +90,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
     Args:
         text: The log.
         key: Key with which the log was written.
-        head: Hash of a line known to have been written. If the log lacks it, its end was cut off.
+        head: Hash of a line known to have been written. If the log lacks this line, its end was cut off.
     """
     last = Head(lines=0, mac=START)
     has_head = head is None or head == START

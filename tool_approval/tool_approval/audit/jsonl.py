@@ -16,7 +16,8 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Chosen: no real payload has a megabyte. A longer line is rejected, and its call does not run."""
+"""Chosen: maximum bytes of a line. No real payload has a megabyte. A longer line is rejected, and its call does not
+run."""
 
 
 def load_key(path: str | os.PathLike[str]) -> bytes:
@@ -49,7 +50,7 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
 
 
 class JsonlAuditSink:
-    """Appends each entry as one line of JSON, chained to the previous line. Safe to share between threads.
+    """Appends each entry as one line of JSON, chained to the previous line. The log may be shared between threads.
 
     Any number of processes may write to the same file. When `record` returns, the line has been passed to the operating
     system, or, with `fsync`, written to the disk.
@@ -95,7 +96,7 @@ class JsonlAuditSink:
 
     @property
     def head(self) -> Head:
-        """The end of the log, including lines of other processes. Note its `mac` elsewhere.
+        """The end of the log, including lines of other processes. Note the head's `mac` elsewhere.
 
         Raises:
             AuditError: The log was changed.
@@ -103,7 +104,7 @@ class JsonlAuditSink:
         return self._exclusively()
 
     def close(self) -> None:
-        """Close the file. Further entries raise `AuditError`."""
+        """Close the file. Writing further entries raises `AuditError`."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1

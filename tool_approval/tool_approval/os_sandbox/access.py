@@ -10,8 +10,8 @@ from typing import Any, Final, Literal, get_args
 from .profile import Access, OSProfile, check_path, covers
 
 AccessName = Literal['network', 'git', 'environment', 'names']
-"""One kind of extra access: the network, writes to `.git`, writes to the project's environment, or names made and
-removed at the top of a frozen folder."""
+"""A kind of extra access: the network, writes to `.git`, writes to the project's environment, or names that are created
+and removed at the top of a frozen folder."""
 ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
 """Every `AccessName`, in the order in which requests show them."""
 
@@ -21,14 +21,14 @@ _BRIEF_NETWORK: Final = 'network (every host)'
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraAccess:
-    """Access that one command gets beyond its profile. It is falsy if it grants nothing."""
+    """Access that one command gets beyond its profile. The object is falsy if it grants nothing."""
 
     network: bool = False
     """Whether the command can use the machine's network."""
     git: tuple[str, ...] = ()
-    """Work trees whose `.git` the command writes, through a layer that is thrown away afterwards."""
+    """Work trees whose `.git` the command writes, through a layer that is discarded afterwards."""
     names: tuple[str, ...] = ()
-    """Writable folders in which the command makes or removes names at the top, also through a layer."""
+    """Writable folders in which the command creates or removes names at the top, through a layer as well."""
     writes: tuple[str, ...] = ()
     """Folders that the command writes directly, such as an environment in the workspace."""
 
@@ -45,11 +45,11 @@ class ExtraAccess:
             object.__setattr__(self, name, tuple(sorted(set(paths))))
 
     def __bool__(self) -> bool:
-        """Whether it grants anything."""
+        """Whether the access grants anything."""
         return any(getattr(self, field.name) for field in fields(self))
 
     def beyond(self, profile: OSProfile) -> ExtraAccess:
-        """Return the part that `profile` lacks and that an approval can add.
+        """Return the part of the access that `profile` lacks and that an approval can add.
 
         An approval cannot add a hidden path, a blocked path or a control file. `.git` and names are added only if the
         profile makes the folder around them writable.
@@ -66,7 +66,7 @@ class ExtraAccess:
 
         Args:
             cwd: The lines show paths below this folder relative to it.
-            brief: Whether to leave out details that an approver need not read each time.
+            brief: Whether to leave out details that an approver need not read every time.
         """
         git = (os.path.join(path, '.git') for path in self.git)
         return (

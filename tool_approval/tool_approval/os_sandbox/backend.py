@@ -1,4 +1,6 @@
-"""Define the backend protocol, and two backends that confine nothing: one runs commands as given, one refuses."""
+"""Define the backend protocol, and two backends that confine nothing: one runs commands as given, and the other refuses
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ ENV: Final = '/usr/bin/env'
 of `PATH`."""
 
 OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
-"""Reaction if a backend is required and none works: `fail_fast` starts nothing, `refuse_tools` makes the file and shell
-tools refuse."""
+"""Reaction if a backend is required and none works. `fail_fast` starts nothing, and `refuse_tools` makes the file and
+shell tools refuse every call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +27,13 @@ class Availability:
     is_available: bool
     """Whether the probe started a command and the kernel confined it."""
     reason: str = ''
-    """Why the backend does not work, for the user; empty if it works."""
+    """Reason for the user why the backend does not work; empty if it works."""
     install: str = ''
-    """How to make the backend work, for the user; empty if it works or nothing helps."""
+    """Advice for the user how to make the backend work; empty if it works or nothing helps."""
 
 
 class OSSandboxBackend(Protocol):
-    """Turns a command into one that is confined.
+    """Turns a command into a confined command.
 
     A backend keeps no state between calls, and several threads may use it. Only `probe` runs a command.
     """
@@ -44,8 +46,8 @@ class OSSandboxBackend(Protocol):
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the command line that runs `command` under `profile`.
 
-        Run the command line soon: it describes the files as they are now. It contains the values of the variables in
-        `profile.environment`, taken from this process, and other users of the machine can read it.
+        Run the command line soon, because it describes the files as they are now. The command line contains the values
+        of the variables in `profile.environment`, taken from this process, and other users of the machine can read it.
 
         Args:
             command: The program and its arguments. The program is an absolute path, or is found through `PATH` inside
@@ -54,14 +56,14 @@ class OSSandboxBackend(Protocol):
             cwd: The absolute path of an existing folder in which the command starts.
 
         Raises:
-            OSSandboxError: The backend cannot enforce the profile. Nothing has run.
+            OSSandboxError: The backend cannot enforce the profile. No command has run.
         """
         ...
 
     def probe(self) -> Availability:
-        """Start a harmless program, and check that the kernel confined it. Takes some milliseconds.
+        """Start a harmless program, and check that the kernel confined it. The probe takes some milliseconds.
 
-        It never raises: any failure becomes the `reason` of the result.
+        The method never raises. Any failure becomes the `reason` of the result.
         """
         ...
 
@@ -77,7 +79,7 @@ def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
     """Run a check and return its result as an `Availability`.
 
     Args:
-        find_problem: Starts a program and returns what is wrong with its confinement, or an empty string.
+        find_problem: Function that starts a program and returns the problem with its confinement, or an empty string.
         install: How the user can solve a problem.
     """
     try:
@@ -88,7 +90,9 @@ def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
 
 
 class UnconfinedBackend:
-    """Runs commands as given, without an OS sandbox. Used only if the settings do not require a sandbox."""
+    """Runs commands as given, without an OS sandbox. This backend is used only if the settings do not require a
+    sandbox.
+    """
 
     name = 'unconfined'
 
@@ -102,7 +106,9 @@ class UnconfinedBackend:
 
 
 class RefusingBackend:
-    """Makes every file and shell tool refuse, if a backend is required and none works. Other tools still run."""
+    """Makes every file and shell tool refuse its calls, if a backend is required and none works. Other tools still
+    run.
+    """
 
     name = 'refusing'
 
@@ -114,7 +120,7 @@ class RefusingBackend:
         """Refuse.
 
         Raises:
-            OSSandboxUnavailable: Always.
+            OSSandboxUnavailable: Raised on every call.
         """
         raise OSSandboxUnavailable(self.reason)
 
@@ -122,7 +128,7 @@ class RefusingBackend:
         """Refuse on behalf of a tool that wraps no command, such as a file tool.
 
         Raises:
-            OSSandboxUnavailable: Always.
+            OSSandboxUnavailable: Raised on every call.
         """
         raise OSSandboxUnavailable(self.reason)
 

@@ -14,7 +14,7 @@ from .seccomp import filter_program
 
 _BWRAP = ('/usr/bin/bwrap', '/usr/local/bin/bwrap', '/run/current-system/sw/bin/bwrap')
 _BASH = ('/usr/bin/bash', '/bin/bash', '/usr/local/bin/bash', '/run/current-system/sw/bin/bash')
-"""Fixed paths, because the confined command may be able to write to a folder of `PATH`."""
+"""The paths are fixed, because the confined command may be able to write to a folder of `PATH`."""
 
 _LAUNCHER = """\
 exec 9< <(printf '%s') || exit 125
@@ -49,12 +49,12 @@ _INSTALL = (
 
 
 class BubblewrapBackend:
-    """Confines commands with `bwrap` 0.6 or newer. It searches fixed paths for the program."""
+    """Confines commands with `bwrap` 0.6 or newer. The backend searches fixed paths for the program."""
 
     name = 'bubblewrap'
 
     def __init__(self, *, bwrap: str | None = None, bash: str | None = None, machine: str | None = None) -> None:
-        """Replace the system's programs.
+        """Use other programs than those of the system.
 
         Args:
             bwrap: The absolute path of bubblewrap.
@@ -72,10 +72,10 @@ class BubblewrapBackend:
             command: The program and its arguments.
             profile: The access that the command gets.
             cwd: The absolute path of an existing folder in which the command starts.
-            change: Adds layers to the mounts.
+            change: Function that adds layers to the mounts.
 
         Raises:
-            OSSandboxError: The backend cannot enforce the profile. Nothing has run.
+            OSSandboxError: The backend cannot enforce the profile. No command has run.
         """
         if self._filter is None:
             raise OSSandboxError(f'there is no filter of system calls for {platform.machine()!r}')
@@ -113,7 +113,9 @@ class BubblewrapBackend:
 
 
 def _first(places: Sequence[str]) -> str:
-    """Return the first path that exists, or else the usual one: the error of starting it names the missing program."""
+    """Return the first path that exists, or else the usual one, so that the error of starting it names the missing
+    program.
+    """
     return next((place for place in places if os.path.isfile(place)), places[0])
 
 

@@ -1,7 +1,7 @@
 """Keep what confined commands download and build in private folders, two for each workspace.
 
-Pre-approved commands write to one folder and approved commands to another. An approved command never reads what a
-pre-approved one wrote. Both can read what an approved command downloaded.
+Pre-approved commands write to one folder and approved commands to another. An approved command never reads the files
+that a pre-approved command wrote. Both kinds of commands can read the files that an approved command downloaded.
 """
 
 from __future__ import annotations
@@ -31,12 +31,13 @@ _IN_PROJECT: Final = {
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""More such folders, by variable. Programs keep them in the project, where pre-approved commands cannot write."""
+"""More such folders, by variable. Programs keep these folders in the project, where pre-approved commands cannot
+write."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
 """Variable with options that pytest puts before all others."""
 _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'
-"""Silences the six-line warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` is no
-alternative: in a project without a cache it is unknown, which `--strict-config` makes an error."""
+"""The option silences the six-line warning that pytest prints if it cannot write its cache. The option `-o
+cache_dir=...` is no alternative: in a project without a cache it is unknown, which `--strict-config` makes an error."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
 """Folders that a program only has to read, by the variable that names the folder."""
 
@@ -73,8 +74,8 @@ class Caches:
 def open_caches(directory: str | os.PathLike[str]) -> Caches:
     """Return the cache folders of a workspace, and create those that do not exist.
 
-    They are in `tool-approval` in `XDG_CACHE_HOME` or `~/.cache`. They are not in the state directory, which commands
-    cannot access.
+    The folders are in `tool-approval` in `XDG_CACHE_HOME` or `~/.cache`. The state directory is not used, because
+    commands cannot access it.
 
     Raises:
         OSError: A folder cannot be created, or other users can write to it.

@@ -25,8 +25,8 @@ def choose_backend(
         candidates: Backends to try in order; by default those for this platform.
 
     Returns:
-        A backend that works. If none does: a `RefusingBackend` if one is required and the fallback is `refuse_tools`,
-        or an `UnconfinedBackend` if none is required.
+        A backend that works. If no backend works: a `RefusingBackend` if one is required and the fallback is
+        `refuse_tools`, or an `UnconfinedBackend` if none is required.
 
     Raises:
         OSSandboxUnavailable: A backend is required, none works, and the fallback is `fail_fast`. The message names

@@ -18,8 +18,8 @@ _LINUX = (
     '/etc/group', '/etc/hosts', '/etc/ld.so.cache', '/etc/localtime', '/etc/nsswitch.conf', '/etc/os-release',
     '/etc/passwd', '/etc/pki/tls/certs', '/etc/resolv.conf', '/etc/ssl/certs', '/etc/ssl/openssl.cnf',
 )  # fmt: skip
-"""Chosen file by file: all of `/etc` would show files that only root may read to a command that runs as root. The list
-is short because each entry is a mount, which costs a command a quarter of a millisecond."""
+"""The files were chosen one by one. All of `/etc` would show files that only root may read to a command that runs as
+root. The list is short because each entry is a mount, which costs a command a quarter of a millisecond."""
 
 _MACOS = (
     '/System', '/usr', '/bin', '/sbin', '/opt/homebrew', '/Library/Apple', '/Library/Developer/CommandLineTools',
@@ -68,7 +68,7 @@ class ConfiguredPath(Protocol):
 
     @property
     def suffixes(self) -> Collection[str] | None:
-        """Endings of the files that are open. `None` means any, an empty collection none."""
+        """Endings of the files that are open. `None` means any ending, and an empty collection means none."""
         ...
 
     @property
@@ -115,22 +115,22 @@ def derive_os_sandbox_profile(
 ) -> OSProfile:
     """Return the profile of a command: it never opens more than the file tools could.
 
-    Call this once, at the start. It follows relative paths and symbolic links now, and a root that leads elsewhere
-    later is refused.
+    Call this once, at the start. The function resolves relative paths and symbolic links now. If a root leads elsewhere
+    later, it is refused.
 
     Args:
         sandbox: The roots of the file tools.
         shell: The settings of the shell, which say whether commands can use the network.
-        explicit: A profile that narrows the result and widens nothing. The base stays open unless `explicit` hides it.
-        base: The parts of the system that every command needs, by default `system_profile()`. They are opened for
-            reading only, and a root of the tools with the same path takes precedence.
+        explicit: A profile that narrows the result and never widens it. The base stays open unless `explicit` hides it.
+        base: The parts of the system that every command needs, by default `system_profile()`. These parts are opened
+            for reading only, and a root of the tools with the same path takes precedence.
         directory: The folder at which relative roots start, by default the working directory of the process.
-        approved: Whether an approver approved this very command. A pre-approved command can neither read nor write
-            a path for which the file tools need approval.
+        approved: Whether an approver approved this particular command. A pre-approved command can neither read nor
+            write a path for which the file tools need approval.
         protected: Control files that a command never writes: policy, memory store, audit log.
         hidden: Files that a command cannot even read.
         held: Symbolic links that a command cannot replace, although it may write to their targets.
-        control_names: Paths below each writable root that a command never writes either.
+        control_names: Paths below each writable root that a command never writes.
 
     Raises:
         ApprovalConfigError: A mode is neither `ro` nor `rw`.

@@ -20,16 +20,16 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Chosen: limit for reading one `.git`, and for unpacking its new objects. Some seconds of work."""
+"""Chosen: maximum bytes to read from one `.git`, and of its new objects when unpacked, which takes some seconds."""
 _MOST_PACKED_REFS: Final = 1 << 24
-"""Chosen: a quarter of a million refs. Each becomes a Python object, a second of work in all."""
+"""Chosen: maximum bytes of `packed-refs`, a quarter of a million refs. Their Python objects take a second in all."""
 MOST_FILES: Final = 50_000
-"""Chosen: as many objects as one command makes that adds a large folder."""
+"""Chosen: maximum objects, as many as one command creates that adds a large folder."""
 _DEEPEST: Final = 64
-"""Chosen: nesting of folders. Git nests as deep as a branch name has parts."""
+"""Chosen: maximum nesting of folders. Git nests as deep as a branch name has parts."""
 _CHUNK: Final = 1 << 16
 _MOST_NAMED: Final = 10
-"""Chosen: as many names as fit into a line of a result."""
+"""Chosen: maximum names to list, as many as fit into a line of a result."""
 
 ID: Final = re.compile(rb'[0-9a-f]{40}')
 """Name of an object. Repositories with SHA-256 have no layer."""
@@ -43,7 +43,7 @@ _MESSAGE_BYTES: Final = 1 << 20
 
 
 class LayerError(Exception):
-    """A layer cannot be made, or nothing of it can be kept. The message is for the user and for the model."""
+    """A layer cannot be made, or none of its changes can be kept. The message is for the user and for the model."""
 
 
 def listed(names: Sequence[str]) -> str:
@@ -190,7 +190,7 @@ def _open(path: str) -> int:
 def is_ref(name: str) -> bool:
     """Whether git accepts a name as a ref that does not replace objects.
 
-    Attack: a ref below `refs/replace` makes git show one object in place of another.
+    Otherwise a ref below `refs/replace` would make git show one object in place of another.
     """
     return (
         (name == 'refs/stash' or (name.startswith('refs/') and name.count('/') > 1))
@@ -201,12 +201,14 @@ def is_ref(name: str) -> bool:
 
 
 def is_head(name: str) -> bool:
-    """Whether a name at the top of `.git` is `HEAD` or one of its kind, such as `ORIG_HEAD`."""
+    """Whether a name at the top of `.git` is `HEAD` or similar, such as `ORIG_HEAD`."""
     return name == 'HEAD' or _HEADS.fullmatch(name) is not None
 
 
 def _is_pointer(name: str, data: bytes) -> bool:
-    """Whether the data is what git writes to a ref: an object name, or for a kind of `HEAD` the name of another ref."""
+    """Whether the data is what git writes to a ref: an object name, or for `HEAD` and similar names the name of another
+    ref.
+    """
     if data.startswith(b'ref: refs/') and data.endswith(b'\n'):
         return (name == 'HEAD' or re.fullmatch('refs/remotes/.+/HEAD', name) is not None) and is_ref(
             os.fsdecode(data[5:-1])
@@ -215,7 +217,9 @@ def _is_pointer(name: str, data: bytes) -> bool:
 
 
 def is_kept(name: str, data: bytes) -> bool:
-    """Whether a file of `.git` other than objects and refs is kept: by its name, and if git would write its content."""
+    """Whether a file of `.git` other than objects and refs is kept, according to its name and to whether git would
+    write its content.
+    """
     if name == 'HEAD':
         return _is_pointer(name, data)
     if name == 'shallow':
@@ -229,7 +233,7 @@ def is_kept(name: str, data: bytes) -> bool:
 
 
 def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Return each valid ref with its content, whether it is packed or has a file of its own."""
+    """Return each valid ref with its content. A ref may be packed or have a file of its own."""
     refs: dict[str, bytes] = {}
     for line in (files['packed-refs'].data or b'').split(b'\n') if 'packed-refs' in files else []:
         value, _, name = line.partition(b' ')
@@ -240,7 +244,7 @@ def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Split a file of git's into lines. Only a line feed ends a line, and each line keeps it."""
+    """Split a file of git into lines. Only a line feed ends a line, and each line keeps its line feed."""
     return [line + b'\n' for line in data.removesuffix(b'\n').split(b'\n')] if data else []
 
 

@@ -18,7 +18,8 @@ from .git_files import LayerError
 _HEADER: Final = struct.Struct('>4sLL')
 _CHECKSUM: Final = 20
 MOST_INDEX_BYTES: Final = 1 << 26
-"""Chosen: an index of half a million files. A small crafted file can cost much more work than its size suggests."""
+"""Chosen: maximum bytes of an index, enough for half a million files. A small crafted file can cost much more work than
+its size suggests."""
 _LONGEST: Final = 4096
 """Linux's PATH_MAX."""
 _ENTRY: Final = struct.Struct('>24xL12x20sH')
@@ -47,14 +48,14 @@ class _Entry(NamedTuple):
 def plain_index(data: bytes) -> bytes:
     """Return the index without its extensions, after checking that git could have written each entry.
 
-    The extension `TREE`, which caches the trees of the entries, stays if it is right. Without it, the next commit
+    The extension `TREE`, which caches the trees of the entries, is kept if it is correct. Without it, the next commit
     writes each tree again.
 
-    Attacks: the next `git checkout` writes an entry `.git/config`. `git commit` trusts a `TREE` with other trees, and
-    `git status` does not show the difference.
+    This prevents two attacks. The next `git checkout` would write an entry `.git/config`. `git commit` trusts a `TREE`
+    with other trees, and `git status` does not show the difference.
 
     Raises:
-        LayerError: The data is not a valid index, or names a path that git never would.
+        LayerError: The data is not a valid index, or names a path that git would never write.
     """
     trees = b''
     try:
@@ -89,7 +90,7 @@ def plain_index(data: bytes) -> bytes:
 def submodules(data: bytes) -> frozenset[str]:
     """Return the paths of the submodules in an index; none if it cannot be read.
 
-    Attack: `git status` runs git in each submodule, so the repository there decides what the user's git runs.
+    Attack: `git status` runs git in each submodule, so the repository there decides which programs the user's git runs.
     """
     if _SUBMODULE_MODE not in data:
         return frozenset()
@@ -149,7 +150,7 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
 
 
 def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
-    """Whether the extension `TREE` names the trees that the entries make up.
+    """Whether the extension `TREE` names the trees that consist of the entries.
 
     Raises:
         IndexError: The extension ends too early.

@@ -28,7 +28,7 @@ from .profile import Access, OSProfile, OSSandboxError, covers, trail
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
 """Fixed paths, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders that are copied. Others, such as those of submodules, can be large; commands read the originals."""
+"""Folders that are copied. Other folders, such as those of submodules, can be large, so commands read the originals."""
 _OBJECTS: Final = 'objects-before'
 """Folder of the copy in which the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
@@ -43,7 +43,8 @@ _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
 _LONGEST: Final = 1000
 _MOST_REMOVED: Final = 20
-"""Chosen: what a result can say in a line or two. Removed refs must be named, so that they can be restored."""
+"""Chosen: maximum names that a result can list in a line or two. Removed refs must be named, so that they can be
+restored."""
 
 
 class GitLayer:
@@ -54,7 +55,7 @@ class GitLayer:
 
         Args:
             tree: The work tree.
-            staging: An empty folder that no command can reach.
+            staging: An empty folder that no command can access.
             profile: The profile of the command.
 
         Raises:
@@ -92,7 +93,7 @@ class GitLayer:
         """Write the safe changes to the repository, after the command has ended, unless `cancelled` is set before.
 
         Returns:
-            Lines with what was dropped or removed, or why nothing was kept.
+            Lines with the changes that were dropped or removed, or the reason why none was kept.
         """
         try:
             return tuple(self._kept(backend, cancelled))
@@ -277,9 +278,10 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 
 
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
-    """Put lines that logs lost back, and return the names of those logs. The log of stashes may lose lines.
+    """Restore the lines that logs lost, and return the names of those logs. The log of stashes may lose lines.
 
-    Attack: the log is the only way to find commits that no branch has, and it keeps `git gc` from deleting them.
+    Otherwise a command could remove the log, which is the only way to find commits that no branch has, and which keeps
+    `git gc` from deleting them.
     """
     shortened = [
         name
@@ -294,10 +296,10 @@ def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
 
 
 def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
-    """Return the refs and stashes whose object no ref and no log names any more, each with the object's name.
+    """Return the refs and stashes whose object is no longer named by any ref or log, each with the object's name.
 
     Raises:
-        LayerError: There are too many to name.
+        LayerError: There are too many refs and stashes to name.
     """
     logged = {
         each

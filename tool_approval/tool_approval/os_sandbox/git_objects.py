@@ -22,7 +22,7 @@ STASH: Final = 'logs/refs/stash'
 """Log that holds every stash except the last."""
 _CHECK_S: Final = 120
 _LOOK_S: Final = 0.1
-"""Chosen: the delay after which a cancellation takes effect."""
+"""Chosen: seconds after which a cancellation takes effect."""
 
 _SHALLOW: Final = 4
 _TOO_DIFFERENT: Final = 5
@@ -39,9 +39,9 @@ set -o pipefail
 """
 """Script that runs confined, in a repository that only this module writes.
 
-It does not trust a pack's own index: git makes a new one from the content of the pack. Then, as after `git fetch`,
-every object that the new refs and the index need must exist. A shallow boundary must not hide a commit that existed
-before. The last line writes how the commit of `HEAD` differs from the one before."""
+The script does not trust the index of a pack. Git makes a new index from the content of the pack. Then, as after `git
+fetch`, every object that the new refs and the index need must exist. A shallow boundary must not hide a commit that
+existed before. The last line writes how the commit of `HEAD` differs from the one before."""
 _NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 """The empty tree, which git knows in every repository."""
 
@@ -176,7 +176,7 @@ def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
     """Run a command to its end, and return its exit status.
 
     Raises:
-        LayerError: The command takes too long or is cancelled. It was killed.
+        LayerError: The command takes too long or is cancelled. The command was killed.
     """
     until = time.monotonic() + _CHECK_S
     with subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:

@@ -20,7 +20,7 @@ class PartlyWritten(Exception):
 
 
 _PATIENCE_S: Final = 1.0
-"""Chosen: longer than a git command of a shell prompt or an editor holds a lock."""
+"""Chosen: seconds to wait for a lock, longer than a git command of a shell prompt or an editor holds it."""
 _FIRST: Final = ('shallow',)
 _LAST: Final = ('COMMIT_EDITMSG', 'index')
 
@@ -34,18 +34,19 @@ def write_back(
     objects: str,
     index_time_ns: int,
 ) -> None:
-    """Write the changes if the repository is still as the command saw it: objects first, then refs, the index last.
+    """Write the changes if the repository is still as the command saw it: first objects, then refs, and the index last.
 
     Args:
         git: The `.git` folder.
         changes: The new content by name, or `None` for a removed file.
         before: The content when the layer was made.
-        read: Reads the present content, and the file `packed-refs`.
+        read: Function that reads the present content, and the file `packed-refs`.
         objects: A folder with the new objects and packs, verified.
-        index_time_ns: The time when the index was written. Git checks files again that changed at or after it.
+        index_time_ns: The time when the index was written. Git checks files again if they changed at this time or
+            later.
 
     Raises:
-        LayerError: Another program changed the repository or holds a lock. Nothing was written.
+        LayerError: Another program changed the repository or holds a lock. No change was written.
         PartlyWritten: Writing failed. Changes that were written before the error stay.
     """
     gone = frozenset(name for name, data in changes.items() if data is None and name.startswith('refs/'))
@@ -81,7 +82,7 @@ def _order(change: tuple[str, bytes | None]) -> tuple[int, bool, str]:
 
 @contextmanager
 def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
-    """Lock files as git does, with a lock file beside each, and yield a function that writes a locked file."""
+    """Lock files as git does, with a lock file beside each file, and yield a function that writes a locked file."""
     held: set[str] = set()
 
     def write(name: str, data: bytes, time_ns: int | None = None) -> None:
@@ -138,7 +139,7 @@ def _log(path: str, before: bytes, data: bytes) -> None:
 
 
 def _add_objects(source: str, destination: str) -> None:
-    """Copy the objects that are missing. A pack's index comes last, because git looks for that."""
+    """Copy the objects that are missing. The index of a pack is copied last, because git looks for the index."""
     mode = os.stat(destination).st_mode & 0o2777
     names = [
         os.path.relpath(os.path.join(folder, name), source)

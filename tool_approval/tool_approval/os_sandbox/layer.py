@@ -30,18 +30,19 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: a killed process leaves one or two folders. Later layers remove further ones."""
+"""Chosen: maximum folders of killed processes to remove at once. A killed process leaves one or two folders. Later layers remove further
+ones."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
-    """Return why commands of a backend have no layers, for the user, or `None` if they have."""
+    """Return the reason, for the user, why commands of a backend have no layers, or `None` if they have layers."""
     if isinstance(backend, BubblewrapBackend):
         return None
     return f'the OS sandbox {backend.name} cannot give a command a copy of a folder; only bubblewrap can'
 
 
 class Layer:
-    """The copies that one command writes to. `open_layer` creates it; its methods block."""
+    """The copies that one command writes to. `open_layer` creates the object. Its methods block."""
 
     def __init__(
         self,
@@ -70,13 +71,16 @@ class Layer:
         return self._backend.wrap([ENV, *environment, *command], self._profile, cwd, change=self._change)
 
     def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the safe changes back. Call this after the command has ended on its own, whatever its exit status.
+        """Write the safe changes to the folders. Call this after the command has ended on its own, whatever its exit
+        status.
 
         Args:
-            cancelled: Event that another thread may set. Changes whose writing has not begun by then are dropped.
+            cancelled: Event that another thread may set. Changes whose writing has not begun when the event is set are
+                dropped.
 
         Returns:
-            Lines for the approver and the model: what was dropped or removed, and why something was not kept.
+            Lines for the approver and the model: the changes that were dropped or removed, and the reasons why changes
+            were not kept.
         """
         lines = list(self.problems)
         # The slow part, which can be cancelled, goes first.
@@ -93,7 +97,7 @@ class Layer:
 
 @contextmanager
 def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend) -> Generator[Layer]:
-    """Make the layers for one command, and delete them in the end with everything that was not kept.
+    """Make the layers for one command. At the end, delete the layers with everything that was not kept.
 
     Args:
         extra: The extra access that an approver granted the command.
@@ -129,7 +133,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
 
 @contextmanager
 def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
-    """Create an empty folder that no command can reach.
+    """Create an empty folder that no command can access.
 
     Args:
         profile: The profile of the command.

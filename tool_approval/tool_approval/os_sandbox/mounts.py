@@ -21,18 +21,19 @@ from typing import Literal
 from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way_to_root
 
 MOST_FROZEN_ENTRIES = 200
-"""Chosen: each entry is a mount. In a frozen folder with more entries, all of them are read-only."""
+"""Chosen: maximum entries of a frozen folder that are mounted one by one. In a frozen folder with more entries, all of
+them are read-only."""
 
 FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder, followed by its path."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders that the command gets anew or not at all. No root opens those of the host."""
+"""Folders that the command gets empty or not at all. No root opens the same folders of the host."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
 )  # fmt: skip
-"""Paths where programs look for others, and where many systems have a symbolic link."""
+"""Paths where programs look for other programs or libraries, and where many systems have a symbolic link."""
 
 MountKind = Literal['write', 'read', 'empty', 'mask', 'proc', 'dev', 'temporary', 'folder', 'link', 'lock']
 
@@ -50,7 +51,8 @@ class Mount:
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """For `write` and `read`: the part of a layer to show instead of the host's path; empty for the host's path."""
+    """For `write` and `read`: the part of a layer to show instead of the host's path. An empty value shows the host's
+    path."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +62,7 @@ class MountPlan:
     mounts: tuple[Mount, ...]
     """Mounts, in the order to make them."""
     notes: tuple[str, ...]
-    """Sentences for the user: where the plan is stricter than the profile, and what to do about it."""
+    """Sentences for the user that say where the plan is stricter than the profile, and what to do about it."""
     frozen: Mapping[str, tuple[str, ...]]
     """Missing names and symbolic links that freeze a folder and must stay as they are, as paths, by frozen folder."""
 
@@ -74,8 +76,8 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
     Args:
         profile: The profile of the command.
-        cwd: A folder that must exist inside. It is empty there if the profile does not open it.
-        change: Adds layers to the mounts.
+        cwd: A folder that must exist inside. The folder is empty inside if the profile does not open it.
+        change: Function that adds layers to the mounts.
 
     Raises:
         OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is not a folder, links lead in a

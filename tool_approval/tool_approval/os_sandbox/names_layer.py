@@ -22,13 +22,14 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Chosen: copied in some milliseconds. Larger files are mounted as they are, and cannot be removed."""
+"""Chosen: maximum bytes of a file to copy, which takes some milliseconds. Larger files are mounted as they are, and
+cannot be removed."""
 _MOST_COPIED: Final = 1000
-"""Chosen: each copy takes a quarter of a millisecond."""
+"""Chosen: maximum entries to copy. Each copy takes a quarter of a millisecond."""
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:
-    """Return why the top of a folder can have no layer, for the user, or `None` if it can.
+    """Return the reason, for the user, why the top of a folder can have no layer, or `None` if it can have one.
 
     Args:
         top: The folder.
@@ -80,12 +81,12 @@ class NamesLayer:
 
         Args:
             top: The folder, which the profile freezes.
-            staging: An empty folder on the same file system that no command can reach.
+            staging: An empty folder on the same file system that no command can access.
             profile: The part of the command's profile that mounts can open.
             held: Paths in the folder that must not appear, or must stay symbolic links.
 
         Raises:
-            LayerError: The folder holds too much for a layer.
+            LayerError: The folder contains too much for a layer.
             OSError: The folder cannot be read.
         """
         self._top = top
@@ -127,15 +128,14 @@ class NamesLayer:
         yield from shown.values()
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Move the changes of the command to the folder, after it has ended. This takes milliseconds.
+        """Move the changes of the command to the folder, after it has ended. The move takes milliseconds.
 
         Args:
             backend: Not used.
-            cancelled: Not used: moving is too fast to be cancelled.
+            cancelled: This layer ignores the event, because moving is too fast to be cancelled.
 
         Returns:
-            A line each for names that were dropped, that another program changed meanwhile, and that could not be
-            moved.
+            A line for each name that was dropped, that another program changed meanwhile, or that could not be moved.
         """
         dropped: list[str] = []
         lost: list[str] = []
@@ -209,7 +209,7 @@ class NamesLayer:
 def _folded(name: str) -> str:
     """Return the name as seen by a file system that ignores case, accents and invisible characters.
 
-    Attack: on such a file system, a command that creates `.GIT` creates `.git`.
+    Otherwise, a command could create `.GIT` on such a file system, which is the same as `.git`.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')

@@ -22,7 +22,7 @@ class OSSandboxError(ApprovalError):
     """The sandbox cannot enforce the profile of a command, so the command does not run."""
 
     def __init__(self, problem: str, *, path: str | None = None) -> None:
-        """Describe the problem, and name the path on the host that causes it."""
+        """Record the problem, and the path on the host that causes it."""
         self.problem = problem
         self.path = path
         super().__init__(problem if path is None else f'{path!r}: {problem}')
@@ -35,7 +35,8 @@ class OSSandboxUnavailable(OSSandboxError):
 DEFAULT_ENVIRONMENT = frozenset(
     {'COLORTERM', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'}
 )
-"""Variables that programs expect and that hold no secret. Chosen: those of a fresh login shell, without sockets."""
+"""Variables that programs expect and that hold no secret. Chosen: the variables of a fresh login shell, without
+sockets."""
 
 
 class Access(IntEnum):
@@ -80,8 +81,8 @@ class OSProfile:
     hidden: tuple[str, ...] = ()
     """Absolute paths that are neither read nor written, with everything below them, whatever the roots say."""
     protected: tuple[str, ...] = ()
-    """Absolute paths that are never written: control files. They need not exist. The target of a symbolic link at such
-    a path is protected as well, and no folder on the way to the path or the target can be renamed."""
+    """Absolute paths that are never written: control files. Such a path need not exist. The target of a symbolic link
+    at such a path is protected as well, and no folder on the way to the path or the target can be renamed."""
     held: tuple[str, ...] = ()
     """Absolute paths of symbolic links that cannot be replaced, renamed or deleted, nor can any folder on the way to
     their targets. The access to the targets does not change."""
@@ -165,8 +166,8 @@ class OSProfile:
         """Return this profile with the extra access that an approver granted one command.
 
         The network opens, and so do the folders in `writes` that `can_open` accepts. Hidden, blocked and protected
-        paths below them stay closed, and other roots below them keep their access. `git` and `names` open nothing:
-        a command writes those folders through a layer.
+        paths below them stay closed, and other roots below them keep their access. `git` and `names` open nothing,
+        because a command writes those folders through a layer.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}

@@ -33,7 +33,7 @@ _START = """\
 (allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))
 (allow file-read* (literal "/") (literal "/dev/random") (literal "/dev/urandom"))
 """
-"""Rules that every program needs. Names and sizes of all files are visible, their content is not."""
+"""Rules that every program needs. Names and sizes of all files are visible, but their content is not."""
 
 _NETWORK = """\
 (allow network-outbound (remote ip))
@@ -51,7 +51,7 @@ _INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this progr
 
 
 class SeatbeltBackend:
-    """Confines commands with `sandbox-exec`. Not tested on macOS."""
+    """Confines commands with `sandbox-exec`. The backend was not tested on macOS."""
 
     name = 'seatbelt'
 
@@ -63,7 +63,7 @@ class SeatbeltBackend:
         """Return the confined command line; see `OSSandboxBackend.wrap`.
 
         Raises:
-            OSSandboxError: The backend cannot enforce the profile. Nothing has run.
+            OSSandboxError: The backend cannot enforce the profile. No command has run.
         """
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command needs a program, and must not contain NUL')

@@ -50,8 +50,8 @@ _MACHINES: Mapping[str, _Machine] = {
     'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
-"""The same numbers on every architecture. A filter cannot read the memory with their arguments, so the filter reports
-the calls as missing. Libraries then use the older calls, whose arguments it can read."""
+"""System calls that have the same numbers on every architecture. A filter cannot read the memory with their arguments,
+so the filter reports the calls as missing. Libraries then use the older calls, whose arguments the filter can read."""
 
 
 def filter_program(machine: str) -> bytes | None:

@@ -21,11 +21,11 @@ class Layout:
     marks: tuple[str, ...]
     """Globs of regular files and folders. A folder has this layout if each glob matches one."""
     bins: tuple[str, ...] = ('bin',)
-    """Globs of the folders with programs. If several match, the newest counts."""
+    """Globs of the folders with programs. If several folders match, the newest is used."""
     only: str = ''
     """Regular expression that the names of all entries must match if the folder is opened as a whole; empty for any."""
     variable: str = ''
-    """Variable that names the folder if it is not the usual one. Commands get the variable as well."""
+    """Variable that names the folder if it is not the usual one. Commands get this variable as well."""
     place: str = ''
     """Usual folder, relative to the home directory."""
 

@@ -23,7 +23,7 @@ from .profile import covers
 from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, Layout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
-"""Chosen: bytes of a `pyvenv.cfg` that are read; real files have a few hundred."""
+"""Chosen: maximum bytes of a `pyvenv.cfg` to read. Real files have a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
 """Kind of a folder that the settings name, and the label of messages about it."""
@@ -50,9 +50,10 @@ class Toolchains:
     found: tuple[Toolchain, ...] = ()
     """Toolchains, in the order in which they were looked for."""
     ignored: tuple[str, ...] = ()
-    """A sentence for each candidate that is not opened, with the reason, for the user."""
+    """A sentence for the user about each candidate that is not opened, with the reason."""
     environments: tuple[str, ...] = ()
-    """Virtual environments in the roots, as absolute real paths. They are read-only without extra access."""
+    """Virtual environments in the roots, as absolute real paths. Without extra access, these environments are
+    read-only."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables for commands, including `PATH`."""
 
@@ -80,10 +81,11 @@ def find_toolchains(
     """Look for toolchains. Call this once, before an agent runs.
 
     Args:
-        environment: The variables of this process, such as `os.environ`. Besides `HOME`, the home directory of the
-            account counts.
+        environment: The variables of this process, such as `os.environ`. The home directory of the account is used in
+            addition to `HOME`.
         directory: The absolute working directory. Of the toolchains in it, only the active environment is opened.
-        roots: The absolute roots of the file tools. Nothing in them is opened: their settings decide about access.
+        roots: The absolute roots of the file tools. No folder in a root is opened, because the root's settings decide
+            about access.
         configured: More absolute folders to open as a whole, whatever their content.
     """
     finder = _Finder(environment, _homes(environment), directory, roots)
@@ -100,7 +102,7 @@ def find_toolchains(
 
 
 def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
-    """Return why a folder of `sandbox.toolchains` cannot be opened, for the user, or `None` if it can."""
+    """Return the reason, for the user, why a folder of `sandbox.toolchains` cannot be opened, or `None` if it can."""
     finder = _Finder({}, _homes(os.environ), None, roots)
     finder.configured(folder)
     return next(iter(finder.problems), None)
@@ -170,7 +172,9 @@ class _Finder:
         self._last: list[str] = []
 
     def active(self) -> Iterator[str]:
-        """Open the active environments, and yield the virtual ones. Those in a root of the tools are only noted."""
+        """Open the active environments, and yield the virtual ones. Toolchains in a root of the tools are only
+        recorded.
+        """
         for root in self._roots:
             self._environments += environments_in(root)
         for variable, layout in (('VIRTUAL_ENV', ENVIRONMENT), ('CONDA_PREFIX', CONDA)):
@@ -246,7 +250,7 @@ class _Finder:
         return [place for place in self._given.get('PATH', '').split(':') if place.startswith('/')]
 
     def base(self, environment: str) -> None:
-        """Open the Python of a virtual environment. Its `pyvenv.cfg` may be forged, so the layout is checked."""
+        """Open the Python of a virtual environment. The file `pyvenv.cfg` may be forged, so the layout is checked."""
         named = _home_of(posixpath.join(environment, 'pyvenv.cfg'))
         if named is None:
             return
@@ -271,7 +275,7 @@ class _Finder:
             self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
 
     def _checked(self, label: str, given: str, layout: Layout, *, is_active: bool = False) -> str | None:
-        """Return the real folder if it may be opened, or note the problem and return `None`."""
+        """Return the real folder if it may be opened. Otherwise, record the problem and return `None`."""
         if not given.startswith('/') or '\0' in given:
             self._ignore(label, given, 'it is not an absolute path')
             return None

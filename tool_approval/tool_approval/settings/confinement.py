@@ -42,7 +42,7 @@ REFUSED: Final = (
     'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user; no call '
     'of yours can change this.'
 )
-"""Message to the model. The error at the start and the log say what is missing and how to install it."""
+"""Message to the model. The error at the start and the log name the missing program and how to install it."""
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
@@ -68,7 +68,7 @@ _NOT_ACTIVE: Final = (
 )
 
 _MOST_SECRETS: Final = 500
-"""Chosen: each secret is a mount, and all mounts are in one command line."""
+"""Chosen: maximum secrets, because each secret is a mount, and all mounts are in one command line."""
 _UNPROTECTED: Final = 'no OS sandbox confines it, so it can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')
@@ -85,10 +85,10 @@ class Confinement:
     approved: OSProfile
     """Profile of a command that was approved by an approver, the memory, or the mode `approve_all`."""
     unasked: OSProfile
-    """Profile of a pre-approved command. It can neither read nor write a path for which the file tools need
+    """Profile of a pre-approved command. Such a command can neither read nor write a path for which the file tools need
     approval."""
     secrets: Callable[[], Collection[str]] = tuple
-    """Function that returns the files and folders that hold secrets at the moment."""
+    """Function that returns the files and folders that contain secrets at the moment."""
     environments: tuple[str, ...] = ()
     """Folders in the workspace with an environment, such as a virtual one. All commands can read them; a command
     approved with the extra access `environment` can write them."""
@@ -108,7 +108,7 @@ class Confinement:
 
 
 class ConfinedShell(ShellTool):
-    """Shell tool that runs each command under the profile for how the command was allowed.
+    """Shell tool that runs each command under the profile that matches how the command was allowed.
 
     An approved command also gets the extra access that its approval is bound to.
     """
@@ -132,7 +132,7 @@ class ConfinedShell(ShellTool):
         self._confinement = confinement
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Judge a command; see `ShellTool.check_approval`. Without an OS sandbox, the request warns of it."""
+        """Judge a command; see `ShellTool.check_approval`. Without an OS sandbox, the request contains a warning."""
         request = super().check_approval(ctx)
         if request is None or self.can_be_given_access:
             return request
@@ -144,7 +144,8 @@ class ConfinedShell(ShellTool):
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that a command needs beyond its profile, by its programs and the model's wish.
+        """Return the access that a command needs beyond its profile, according to its programs and to the model's
+        `access` argument.
 
         Raises:
             PermissionError: The model asks for an unknown kind of access.
@@ -167,11 +168,11 @@ class ConfinedShell(ShellTool):
     def _lacking(
         self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
     ) -> ExtraAccess:
-        """Return the named access, without the part that the profile of approved commands grants.
+        """Return the named access without the part that the profile of approved commands already grants.
 
         Args:
             names: The kinds of access.
-            paths: Paths at which names may be made or removed.
+            paths: Paths at which names may be created or removed.
             environments: The environments that are written; empty for all in the workspace.
         """
         has_layers = layer_problem(self._confinement.backend) is None
@@ -211,7 +212,9 @@ class ConfinedShell(ShellTool):
         return {folder: names_problem(folder, mounted) for folder in found}
 
     def names_problem(self) -> str | None:
-        """Return why commands can get no access to names in the working directory, for the user, or `None`."""
+        """Return the reason, for the user, why commands can get no access to names in the working directory, or
+        `None`.
+        """
         return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
 
     def _control(self) -> str:
@@ -220,7 +223,7 @@ class ConfinedShell(ShellTool):
         return next(filter(os.path.lexists, controls), controls[-1])
 
     def _work_trees(self) -> tuple[str, ...]:
-        """Return the folder of the `.git` that git uses, or nothing if that is not a folder."""
+        """Return the folder of the `.git` that git uses, or no folder if `.git` is not one."""
         control = self._control()
         return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
 
@@ -236,11 +239,12 @@ class ConfinedShell(ShellTool):
         return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
-        """Run a command; see `ShellTool.run`. Only an approval of this very call gives it the wider profile.
+        """Run a command; see `ShellTool.run`. Only an approval of this particular call gives it the wider profile.
 
         Args:
             command: The command line.
-            access: The access that the model asked for. It grants nothing: the approval names what the command gets.
+            access: The access that the model asked for. The argument grants nothing, because the approval names the
+                access of the command.
 
         Raises:
             ApprovalBlocked: A rule blocks the command, or it cannot be confined.
@@ -261,7 +265,9 @@ class ConfinedShell(ShellTool):
     async def _confined(
         self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
     ) -> ShellResult:
-        """Run a program under the profile for its approval, or for no approval."""
+        """Run a program under the profile of approved commands if its approval is given, and of pre-approved commands
+        otherwise.
+        """
         confinement = self._confinement
         if not self.can_be_given_access:
             return await self._started(argv)
@@ -305,7 +311,9 @@ class ConfinedShell(ShellTool):
             await _to_its_end(opened.close)
 
     def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
-        """Return a note on a secret that the command could not read. A forged output is harmless: it grants nothing."""
+        """Return a note on a secret that the command could not read. A forged output is harmless, because the note
+        grants nothing.
+        """
         refused = [line for line in f'{result.stdout}\n{result.stderr}'.splitlines() if 'ermission denied' in line]
         names = (os.path.relpath(path, self.cwd) for path in hidden)
         # The longest name: `sub/.env` contains `.env`.
@@ -326,7 +334,7 @@ class ConfinedShell(ShellTool):
     def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
         """Return notes on the access that a failed command lacked.
 
-        They depend on the profile alone, because a command could forge its output to get more access.
+        The notes depend only on the profile, because a command could forge its output to get more access.
         """
         lacked = {
             name: ', '.join(lines)
@@ -363,7 +371,7 @@ async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | No
 
     Args:
         function: The blocking function.
-        cancelled: Set if the wait is cancelled, for a function that can end sooner.
+        cancelled: Event that is set if the wait is cancelled, for a function that can end sooner.
     """
     task = asyncio.ensure_future(asyncio.to_thread(function))
     try:
@@ -393,13 +401,13 @@ def _access_names(asked: object) -> Collection[AccessName]:
 
 
 class RefusingShell(ConfinedShell):
-    """Shell tool that refuses every command without asking, as an OS sandbox is required and none works."""
+    """Shell tool that refuses every command without asking, because an OS sandbox is required and none works."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Refuse the command.
 
         Raises:
-            PermissionError: Always.
+            PermissionError: Raised on every call.
         """
         raise PermissionError(REFUSED)
 
@@ -407,20 +415,20 @@ class RefusingShell(ConfinedShell):
         """Refuse the command.
 
         Raises:
-            ApprovalBlocked: Always.
+            ApprovalBlocked: Raised on every call.
         """
         raise ApprovalBlocked('shell', REFUSED)
 
 
 class RefusingFiles(FileSandbox):
-    """File sandbox that refuses every operation, as an OS sandbox is required and none works."""
+    """File sandbox that refuses every operation, because an OS sandbox is required and none works."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
         """Refuse the operation.
 
         Raises:
-            PermissionError: Always.
+            PermissionError: Raised on every call.
         """
         raise PermissionError(REFUSED)
         yield  # pragma: no cover - never reached; `contextmanager` needs a generator

@@ -39,7 +39,7 @@ class PresetRule(ShellRule):
 
     @property
     def pre_approves(self) -> bool:
-        """Whether the rule lets commands run unasked."""
+        """Whether the rule lets commands run without approval."""
         return self.allowed and not self.approval
 
 
@@ -52,7 +52,7 @@ class PresetPath(PathSettings):
 
 @lru_cache
 def read_preset(name: PresetName) -> Settings:
-    """Return the settings of a preset, of which only directories and shell rules count.
+    """Return the settings of a preset. Only their directories and shell rules are used.
 
     Raises:
         MissingExtraError: PyYAML is not installed.
@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """Return expanded settings for commands without an OS sandbox: the presets' pre-approving rules are removed."""
+    """Return expanded settings for commands without an OS sandbox, without the rules of presets that pre-approve."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))

@@ -24,7 +24,8 @@ NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
 """Names that a settings file can have. A TOML file is an error, and no tool writes one."""
 
 MAX_BYTES = 400_000
-"""Chosen: the longest text that the parser accepts, if each character has four bytes."""
+"""Chosen: maximum bytes of a file. This is the longest text that the parser accepts, if each character has four
+bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class LoadedSettings:
     """Settings, the file that they come from, and whether it is trusted."""
 
     settings: Settings
-    """Settings as written in the file. `effective(loaded)` returns those that apply."""
+    """Settings as written in the file. `effective(loaded)` returns the settings that apply."""
     source: Path | None
     """Absolute path of the file; links in its folder are resolved. `None` if there is no file."""
     directory: Path
@@ -41,9 +42,9 @@ class LoadedSettings:
     """SHA-256 in hexadecimal of the bytes of the file, or of nothing if there is no file. If the file extends presets,
     the expanded rules count as well."""
     trusted: bool
-    """Whether the user trusted these bytes at this path, or named the file. True if there is no file."""
+    """Whether the user trusted these bytes at this path, or named the file. The value is true if there is no file."""
     why_untrusted: str | None = None
-    """Why the file is not trusted, for the user; `None` if it is."""
+    """Reason for the user why the file is not trusted; `None` if it is."""
     named_as: Path | None = None
     """Absolute path of the file as the user would write it, with unresolved links; `None` if there is no file."""
     line_of: Callable[[tuple[str | int, ...]], int | None] = lambda path: None
@@ -80,7 +81,7 @@ def load_settings(
         directory: The working directory; `None` for that of the process.
         trust: The store of trusted files; by default the one in the user's state directory.
         named: Whether the user named the file, as on a command line. Such a file is trusted and may be a symbolic link.
-            A file that was found is neither.
+            A file that was found is not trusted for that, and must not be a symbolic link.
 
     Raises:
         ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,
@@ -140,7 +141,7 @@ def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
 
     Raises:
         TrustError: The trust cannot be stored.
-        ValueError: The settings come from no file.
+        ValueError: The settings do not come from a file.
     """
     if loaded.source is None:
         raise ValueError('there is no file to trust')
@@ -210,7 +211,7 @@ def _text(content: bytes, source: Path) -> str:
 def effective(loaded: LoadedSettings) -> Settings:
     """Return the settings that apply, with presets expanded; see `expand`.
 
-    Settings of an untrusted file can only tighten. Nothing runs unasked that would need approval without the file,
+    Settings of an untrusted file can only tighten. Nothing runs without approval that would need it without the file,
     nothing outside of the working directory is accessible, and what the file blocks is blocked:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
@@ -302,7 +303,7 @@ class SettingsAudit:
         """Write a line about the loaded settings.
 
         Args:
-            sink: The sink that lines go to.
+            sink: The sink to which the lines are written.
             loaded: The settings that apply to the decisions from now on.
 
         Raises:

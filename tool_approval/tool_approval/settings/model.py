@@ -1,4 +1,4 @@
-"""Define the keys of `approvals.yaml`, and read its text. Errors name the key and the line of a mistake."""
+"""Define the keys of `approvals.yaml`, and read its text. An error names the key and the line of a mistake."""
 
 from __future__ import annotations
 
@@ -85,9 +85,11 @@ class SandboxSettings(SandboxConfig):
     require_os_sandbox: StrictBool = False
     """Whether file and shell tools run only if an OS sandbox confines commands."""
     os_sandbox_fallback: OSSandboxFallback = 'fail_fast'
-    """Reaction if no OS sandbox works: `fail_fast` starts nothing, `refuse_tools` starts but refuses these tools."""
+    """Reaction if no OS sandbox works. `fail_fast` starts nothing, and `refuse_tools` starts but refuses these
+    tools."""
     toolchains: tuple[Annotated[str, AfterValidator(_is_toolchain)], ...] = ()
-    """More folders that commands can read and run programs from, as absolute paths. Each opens as a whole."""
+    """More folders that commands can read and run programs from, as absolute paths. Each folder is opened as a
+    whole."""
 
 
 DEFAULT_SANDBOX = SandboxSettings(
@@ -157,11 +159,11 @@ def read_settings(
     Args:
         document: Nested mappings with the keys of `approvals.yaml`.
         source: The file of the document, for errors.
-        line_of: Returns the line of the value at a path of keys, for errors.
+        line_of: Function that returns the line of the value at a path of keys, for errors.
 
     Raises:
-        ApprovalConfigError: A key or value is unknown or of the wrong kind. The error names the first one in the file
-            and its line.
+        ApprovalConfigError: A key or value is unknown or of the wrong kind. The error names the first such key in the
+            file and its line.
     """
     plain = plain_rules(document)
     for key in _MAY_BE_EMPTY:

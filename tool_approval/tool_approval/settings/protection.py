@@ -18,7 +18,8 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Chosen: each submodule can be a mount. In a repository with more, the whole work tree is protected."""
+"""Chosen: maximum submodules to protect one by one, because each can be a mount. In a repository with more, the whole
+work tree is protected."""
 
 
 def state_folder() -> Path | None:
@@ -34,7 +35,7 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
     Args:
         directory: The absolute working directory.
-        source: The settings file in use. If there is none, each name that one could have is protected.
+        source: The settings file in use. If no file is in use, each name that one could have is protected.
         sandbox: The roots of the file tools.
     """
     found = [source] if source is not None else [directory / name for name in NAMES]
@@ -50,11 +51,11 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
 
 def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
-    """Return further paths that the file tools do not write. Commands are prevented from it in another way.
+    """Return further paths that the file tools do not write. Commands are kept from writing these paths in another way.
 
     Args:
         directory: The absolute working directory.
-        named_as: The path of the settings file as it was named. To replace a link in it is to choose another file.
+        named_as: The path of the settings file as it was named. Replacing a link in this path chooses another file.
     """
     # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs programs
     # that its `config` names (test_hostile_repository.py). The OS sandbox lets commands make neither name there.
@@ -63,9 +64,10 @@ def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, 
 
 
 def _git_places(git: Path) -> list[Path]:
-    """Return the paths that a `.git` leads git to, and the `.git` of each submodule in its index.
+    """Return the paths to which a `.git` leads git, and the `.git` of each submodule in its index.
 
-    Attack: a command makes a repository in place of a submodule that was not fetched. `git status` runs git in it.
+    Otherwise a command could create a repository in place of a submodule that was not fetched, and `git status` would
+    run git in it.
     """
     found: list[Path] = []
     todo = [git]
@@ -96,21 +98,22 @@ def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, Ro
 
     Args:
         files: The file sandbox with the roots.
-        is_confined: Whether an OS sandbox prevents pre-approved commands from reading where roots ask.
+        is_confined: Whether an OS sandbox prevents pre-approved commands from reading paths for which a root requires
+            approval.
     """
     return {root.name: RootCheck(files, root, is_confined) for root in files.roots.all}
 
 
 @dataclass(frozen=True)
 class RootCheck:
-    """Checks whether a path is in a root, for the shell tool; see `OuterRoot`. Only the innermost root counts."""
+    """Checks whether a path is in a root, for the shell tool; see `OuterRoot`. Only the innermost root decides."""
 
     files: FileSandbox
     """File sandbox with all roots."""
     root: SandboxRoot
     """Root to check."""
     is_confined: bool
-    """Whether an OS sandbox prevents pre-approved commands from reading where roots ask."""
+    """Whether an OS sandbox prevents pre-approved commands from reading paths for which a root requires approval."""
 
     def __call__(self, path: str) -> bool:
         """Whether a pre-approved command may read a path because of this root, or of a root within it.

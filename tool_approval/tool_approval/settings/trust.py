@@ -20,7 +20,7 @@ from tool_approval.storage.private_file import (
 )
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Chosen: some 20,000 files, more than a user trusts one by one."""
+"""Chosen: maximum bytes of the store, some 20,000 files, more than a user trusts one by one."""
 
 CHANGED = 'it has changed since it was trusted'
 """Reason for a file that was trusted with other content."""
@@ -53,10 +53,10 @@ class TrustedFiles(BaseModel):
 
 
 class TrustError(ApprovalError):
-    """The store cannot be read or written. As long as this is so, no file is trusted."""
+    """The store cannot be read or written. No file is trusted until the store can be read."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Describe the problem, and name the store's file; an empty path stands for no file."""
+        """Record the problem and the store's file; an empty path stands for no file."""
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)
@@ -72,14 +72,14 @@ class TrustStore:
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """Set the path of the store. Nothing is opened or created.
+        """Set the path of the store. No file is opened or created.
 
         Args:
             path: The store's file; `None` for `tool-approval/trusted.json` in the user's state directory.
-            now: The clock.
+            now: Clock that returns the current time.
 
         Raises:
-            TrustError: There is no home directory, and so no state directory.
+            TrustError: There is no home directory, so there is no state directory.
         """
         try:
             self.path = Path(path) if path is not None else default_path().with_name('trusted.json')
@@ -111,14 +111,14 @@ class TrustStore:
         return self._read()
 
     def trust(self, path: str | os.PathLike[str], digest: str) -> None:
-        """Trust a file with these bytes only. Trust in its former bytes ends.
+        """Trust a file with these bytes only. Trust in the former bytes of the file ends.
 
         Args:
             path: The file.
             digest: SHA-256 in hexadecimal of the bytes that the user was shown.
 
         Raises:
-            TrustError: The trust cannot be stored. Nothing has changed.
+            TrustError: The trust cannot be stored. The store has not changed.
         """
         real = os.path.realpath(path)
         try:

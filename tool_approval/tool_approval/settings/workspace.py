@@ -44,7 +44,7 @@ class Workspace:
     """Tools of one working directory. Offer them with `FileToolset(workspace.files)` and `ShellToolset(...)`."""
 
     settings: Settings
-    """Settings that apply. Those of an untrusted file only tighten."""
+    """Settings that apply. The settings of an untrusted file only tighten."""
     directory: Path
     """Absolute working directory."""
     policy: ApprovalPolicy
@@ -54,12 +54,12 @@ class Workspace:
     shell: ConfinedShell
     """Shell tool."""
     backend: OSSandboxBackend
-    """Backend that confines commands: `unconfined` if none is required and none works, `refusing` if one is required
-    and none works, so that both tools refuse."""
+    """Backend that confines commands. It is `unconfined` if none is required and none works. It is `refusing` if one is
+    required and none works, so that both tools refuse."""
     protected: tuple[Path, ...]
     """Paths that neither tool ever writes."""
     notes: tuple[str, ...]
-    """Sentences for the user: where commands can do less than the settings allow, and why."""
+    """Sentences for the user that say where commands can do less than the settings allow, and why."""
 
 
 def open_workspace(
@@ -76,15 +76,15 @@ def open_workspace(
 
     Args:
         settings: Loaded settings, or settings made in code, which are trusted.
-        directory: The directory where commands run and relative paths start; by default the one that the settings were
-            loaded for, or the working directory of the process.
+        directory: The directory where commands run and relative paths start. By default, this is the directory that the
+            settings were loaded for, or the working directory of the process.
         protected: More files that are never written, such as the audit log, or a store of the memory at another path.
             The settings file, the user's state directory and `.git` are always protected.
         readable: Folders that commands need to read besides the system, such as one with a toolchain.
         explicit: A profile that narrows what the OS sandbox opens, and widens nothing.
         backend: The backend that confines commands; by default the best one that works. `UnconfinedBackend()` confines
             nothing, and is accepted only if the settings do not require an OS sandbox.
-        caches: Whether to make cache folders for commands. Without them, nothing is written before a command runs.
+        caches: Whether to make cache folders for commands. Without caches, no file is written before a command runs.
 
     Raises:
         OSSandboxUnavailable: The settings require an OS sandbox, none works, and the fallback is `fail_fast`. The

@@ -20,12 +20,12 @@ from .private_file import check_private, default_path, locked, make_private_fold
 T = TypeVar('T')
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Chosen: about 50,000 approvals. A larger file does not come from a person's choices."""
+"""Chosen: maximum bytes of the file, about 50,000 approvals. A larger file does not come from the choices of people."""
 
 _UNCHANGED = 'nothing was changed'
 
 _mark = attrgetter('st_dev', 'st_ino', 'st_mtime_ns', 'st_ctime_ns', 'st_size', 'st_mode', 'st_uid', 'st_nlink')
-"""Parts of a file's status. If any of them changes, the file is opened and checked again."""
+"""Parts of a file's status. If any of these parts changes, the file is opened and checked again."""
 
 
 class _Contents(BaseModel):
@@ -44,7 +44,7 @@ class FileApprovalStore:
 
         Args:
             project: Root of the project for which approvals are remembered. These approvals apply to no other project.
-            path: The file; `default_path()` if `None`.
+            path: The file; `None` uses `default_path()`.
 
         Raises:
             StoreError: The file or its folder is not private to the user, or the file is inside the project, where the

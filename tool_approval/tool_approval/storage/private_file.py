@@ -12,19 +12,19 @@ from collections.abc import Generator
 from pathlib import Path
 
 MODE = 0o600
-"""Readable and writable by the owner only."""
+"""Mode of a file that only its owner can read and write."""
 
 
 def open_private(path: Path, flags: int) -> int:
     """Open a regular file that only the current user may access.
 
     Args:
-        path: The file; it must not be a symbolic link. If `flags` create it, it gets mode 0600.
-        flags: As for `os.open`.
+        path: The file; it must not be a symbolic link. If `flags` create the file, it gets mode 0600.
+        flags: Flags as for `os.open`.
 
     Raises:
         PermissionError: The path is a link or not a regular file, or other users own the file or can access it. The
-            text says which.
+            message names the problem.
         OSError: The file cannot be opened for another reason, including `FileNotFoundError`.
     """
     try:
@@ -45,7 +45,7 @@ def check_private(status: os.stat_result) -> None:
     """Raise an error unless the file is a regular file that only the current user may access.
 
     Raises:
-        PermissionError: The text says why.
+        PermissionError: The message names the problem.
     """
     if not stat.S_ISREG(status.st_mode):
         raise PermissionError('it is not a regular file')
@@ -94,7 +94,7 @@ def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = Fa
     """Append all of `content`, or nothing.
 
     Args:
-        descriptor: File opened for appending. No one else may write to it meanwhile.
+        descriptor: File opened for appending. No other process may write to it at the same time.
         content: Bytes to append.
         size: Current size of the file in bytes.
         fsync: Whether to wait until the content is on the disk.

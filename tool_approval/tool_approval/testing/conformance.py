@@ -26,10 +26,11 @@ async def check_ui(
     """Check that a UI returns its approver's decision for every kind of request.
 
     Args:
-        make_ui: Makes a UI whose approver approves everything, or denies everything if called with `False`.
+        make_ui: Function that makes a UI whose approver approves everything, or denies everything if called with
+            `False`.
         timeout_s: Maximum seconds for one answer.
-        requests: More requests to ask about. The suite's own are hostile: control characters, long texts, right-to-left
-            marks, nested and empty arguments.
+        requests: More requests to ask about. The requests of the suite are hostile: control characters, long texts,
+            right-to-left marks, nested and empty arguments.
     """
     for approves in (True, False):
         for request in _numbered([*_HOSTILE, *(requests or [])]):
@@ -47,7 +48,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     """Check that a store keeps its approvals and shares them with all stores of the same place.
 
     Args:
-        make_store: Opens a store on the same place, empty at first; called several times.
+        make_store: Function that opens a store on the same place, empty at first. The function is called several times.
     """
     store = make_store()
     assert len(store.key) >= 16, 'the key is shorter than 16 bytes'
@@ -78,8 +79,8 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
     """Check that a sink writes each entry before `record` returns, in order, and loses none.
 
     Args:
-        make_sink: Opens a sink on the same place, empty at first; called several times.
-        read: Returns all entries written so far, oldest first. They may have additional fields.
+        make_sink: Function that opens a sink on the same place, empty at first. The function is called several times.
+        read: Function that returns all entries written so far, oldest first. The entries may have additional fields.
     """
     entries: list[Mapping[str, Any]] = [
         {'event': 'decision', 'tool_name': 'a', 'payload': {'nested': [1, 1.5, True, None, 'ä\n\u202e']}},
@@ -136,7 +137,7 @@ def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, 
     """Check that a store shares its content with all stores of the same place, and settles each request once.
 
     Args:
-        make_store: Opens a store on the same place, empty at first; called several times.
+        make_store: Function that opens a store on the same place, empty at first. The function is called several times.
         tries: Number of races between two stores to settle the same request.
         timeout_s: Maximum seconds until a change is noticed.
     """

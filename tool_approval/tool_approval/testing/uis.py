@@ -12,15 +12,16 @@ from tool_approval.core.request import ApprovalRequest
 Answer: TypeAlias = (
     ApprovalDecision | bool | str | BaseException | Callable[[ApprovalRequest], 'ApprovalDecision | bool | str']
 )
-"""A scripted answer. `True` or `'y'` approves, `'s'` also for the session, `'a'` always; `False` or `'n'` denies, and
-any other string denies with it as the note. An exception is raised, and a function is called with the request."""
+"""A scripted answer. `True` or `'y'` approves the call, `'s'` approves it for the session, and `'a'` always. `False` or
+`'n'` denies the call, and any other string denies it with the string as the note. If the answer is an exception, it is
+raised. If it is a function, it is called with the request."""
 
 
 class ScriptedUI:
-    """Answers from a list, in order. Another question fails the test."""
+    """Answers from a list, in order. A question beyond the list fails the test."""
 
     one_at_a_time = True
-    """Set, so that answers and questions are in the same order."""
+    """Questions are asked one by one, so that answers and questions are in the same order."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._answers = list(answers)
@@ -49,10 +50,10 @@ class ScriptedUI:
 
 
 class RecordingUI:
-    """Records its requests, and answers all of them alike."""
+    """Records its requests, and gives all of them the same answer."""
 
     def __init__(self, answer: Answer = True) -> None:
-        """Answer every request with `answer`; approve by default."""
+        """Answer every request with `answer`, which approves by default."""
         self._answer = answer
         self.requests: list[ApprovalRequest] = []
         """Requests asked about so far, in order."""

@@ -12,10 +12,10 @@ OLD_NAME = 'pydantic_ai_blocking_approval'
 
 
 class AliasError(ApprovalError, ImportError):
-    """The old module name already belongs to another module, and classes of both would be mixed."""
+    """The old module name already belongs to another module, so classes of both would be mixed."""
 
     def __init__(self, module: ModuleType) -> None:
-        """Name the module that has the old name."""
+        """Record the module that has the old name."""
         self.module = module
         found = getattr(module, '__file__', None) or 'a module without a file'
         super().__init__(
@@ -27,10 +27,10 @@ class AliasError(ApprovalError, ImportError):
 def install_alias() -> None:
     """Make `import pydantic_ai_blocking_approval`, and imports of its submodules, return this package.
 
-    Call it before any code imports that name. A second call changes nothing.
+    Call this function before any code imports that name. A second call changes nothing.
 
     Raises:
-        AliasError: The name belongs to another module. Nothing was changed.
+        AliasError: The name belongs to another module. No module was changed.
     """
     modules = _own_modules()
     found = sys.modules.get(OLD_NAME)
@@ -41,7 +41,7 @@ def install_alias() -> None:
 
 
 def uninstall_alias() -> None:
-    """Remove the old name if it is this package's. Modules that were imported by that name stay as they are."""
+    """Remove the old name if it belongs to this package. Modules that were imported by that name stay as they are."""
     for name, module in _own_modules().items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

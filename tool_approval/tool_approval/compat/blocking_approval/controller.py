@@ -12,9 +12,9 @@ from .types import ApprovalCallback, ApprovalDecision, ApprovalRequest, ensure_d
 
 
 class ApprovalController:
-    """Gives an `ApprovalToolset` its `approval_callback` and `memory`.
+    """The controller gives an `ApprovalToolset` its `approval_callback` and `memory`.
 
-    The mode has the last word: with `approve_all` and `strict`, a given callback is never called.
+    The mode takes precedence: with `approve_all` and `strict`, a given callback is never called.
     """
 
     def __init__(self, mode: str = 'interactive', approval_callback: ApprovalCallback | None = None) -> None:
@@ -22,7 +22,8 @@ class ApprovalController:
 
         Args:
             mode: `interactive` asks the callback; `approve_all` approves and `strict` denies without asking.
-            approval_callback: Asks the approver. Without one, `interactive` raises when it would ask.
+            approval_callback: Callback that asks the approver. Without a callback, `interactive` raises when an
+                approver must be asked.
 
         Raises:
             ValueError: The mode is unknown.
@@ -54,7 +55,7 @@ class ApprovalController:
         return self._callback
 
     def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide a request by mode, then memory, then callback. Remember the decision if it says so.
+        """Decide a request by mode, then memory, then callback. Remember the decision if it asks for that.
 
         Raises:
             NotImplementedError: The mode is `interactive`, and there is no callback.

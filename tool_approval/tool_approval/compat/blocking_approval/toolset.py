@@ -44,11 +44,12 @@ from .types import (
 class ApprovalToolset(WrapperToolset[AgentDepsT]):
     """Asks a callback before a tool runs. A denied or blocked call raises an exception, which ends the agent's run.
 
-    The first verdict decides: a block from any source; `tool_configs`; the inner toolset's `needs_approval`, or
-    `config` if it has none; `@requires_approval` on the tool's function; the default, which is to ask.
+    The first verdict decides, in this order: a block from any source; `tool_configs`; the inner toolset's
+    `needs_approval`, or `config` if there is no such method; `@requires_approval` on the tool's function; the default,
+    which is to ask.
 
-    A plain callback is called on the event loop and blocks it until it returns, so the rest of the program stops. An
-    async callback is awaited.
+    A plain callback is called on the event loop, and blocks the rest of the program until it returns. An async callback
+    is awaited.
     """
 
     def __init__(
@@ -67,20 +68,20 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         Args:
             inner: The toolset whose tools need approval.
             approval_callback: Decides each request: a plain function, or an async one.
-            memory: Calls approved for the session; a new memory if `None`. A mapping in this position is the `config`,
-                as in 0.9, and then nothing is remembered.
-            config: Settings by tool name; `pre_approved: True` lets a tool run without asking. A `needs_approval` that
-                takes a fourth argument gets the config, and alone decides what it means.
+            memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is taken as the
+                `config`, as in 0.9, and nothing is remembered.
+            config: Settings by tool name; `pre_approved: True` lets a tool run without asking. A `needs_approval`
+                method that takes a fourth argument gets the config, and alone decides what the config means.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
-                which asks once for the same arguments. It overrides `needs_approval`, but not a block.
-            default: Verdict for a tool that none of the above decides: `required`, or `none` to run it. Only functions
-                of a `FunctionToolset` can be marked with `@requires_approval`.
+                which asks once for the same arguments. This setting overrides `needs_approval`, but not a block.
+            default: Verdict for a tool that none of the sources above decides: `required`, or `none` to run it. Only
+                functions of a `FunctionToolset` can be marked with `@requires_approval`.
 
         Raises:
             ApprovalConfigError: `tool_configs` has an unknown key or value.
-            TypeError: The third argument is neither a memory nor a mapping, or the config is given twice.
-            ValueError: `default` is neither of the two.
+            TypeError: The third argument is neither a memory nor a mapping, or `config` is given twice.
+            ValueError: `default` has another value.
         """
         super().__init__(inner)
         if isinstance(memory, Mapping):
@@ -145,11 +146,11 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         """Ask if necessary, and call the tool.
 
         Raises:
-            ApprovalBlocked: The toolset or the configuration forbids the call. It has not run.
-            ApprovalDenied: The callback denied the call. It has not run.
+            ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
+            ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
-            Exception: Any exception of `needs_approval`, the callback or the tool. Except in the last case, the tool
-                has not run.
+            Exception: Any exception of `needs_approval`, the callback or the tool. The tool has run only in the last
+                case.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):

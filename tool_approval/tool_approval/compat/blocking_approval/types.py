@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 from tool_approval.core import errors, verdict
 
 ApprovalError = errors.ApprovalRefused
-"""Base of denials and blocks. It is a `PermissionError`, and `tool_name` names the tool."""
+"""Base class of denials and blocks. The error is a `PermissionError`, and `tool_name` names the tool."""
 
 ApprovalConfig: TypeAlias = Mapping[str, Mapping[str, Any]]
 """Settings by tool name. `pre_approved: True` lets a tool run; a toolset may give meaning to further keys."""
@@ -20,7 +20,7 @@ _NO_REASON = 'no reason was given'
 
 
 class ApprovalRequest(BaseModel):
-    """A call that the callback is asked about."""
+    """A call about which the callback is asked."""
 
     tool_name: str
     """Name that the model calls the tool by."""
@@ -40,10 +40,10 @@ class ApprovalScope(Enum):
 
 
 class ApprovalDecision(BaseModel):
-    """Answer of the callback. It may be created with `scope=` instead of `remember=`."""
+    """Answer of the callback to a request. The answer may be created with `scope=` instead of `remember=`."""
 
     approved: bool = Field(strict=True)
-    """Whether the tool may run. Only `True` approves: 1 and "yes" are errors."""
+    """Whether the tool may run. Only `True` approves. Similar values such as 1 and "yes" are errors."""
     note: str | None = None
     """Reason for a denial."""
     remember: Literal['none', 'session'] = 'none'
@@ -67,7 +67,7 @@ class ApprovalDecision(BaseModel):
 
 
 ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
-"""Decides a request. A plain function blocks the event loop meanwhile; an async one is awaited."""
+"""Callback that decides a request. A plain function blocks the event loop, and an async function is awaited."""
 
 
 class ApprovalResult(verdict.ApprovalResult):
@@ -85,8 +85,8 @@ class ApprovalResult(verdict.ApprovalResult):
 
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
-            block_reason: Why the call is blocked; only for `blocked`, which needs it.
-            reason: The name of the same field in `tool_approval`, where it may also say why approval is needed.
+            block_reason: Reason why the call is blocked; required for `blocked`, and not allowed otherwise.
+            reason: Name of `block_reason` in `tool_approval`, where a reason may also say why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -106,7 +106,7 @@ class ApprovalResult(verdict.ApprovalResult):
 
     @property
     def block_reason(self) -> str | None:
-        """Why the call is blocked, or `None`."""
+        """Reason why the call is blocked, or `None`."""
         return self.reason if self.is_blocked else None
 
 
@@ -137,8 +137,8 @@ class SupportsNeedsApproval(Protocol):
         the method raises, the exception leaves the run, and the tool does not run.
 
         Returns:
-            An `ApprovalResult`, or an object with its three predicates; `True` to ask, `False` not to; or
-            `{'description': ...}` to ask with that line. Or an awaitable of one of these.
+            An `ApprovalResult`, or an object with its three predicates. `True` asks for approval, and `False` does not.
+            `{'description': ...}` asks with that line. An awaitable of one of these is allowed as well.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -148,7 +148,7 @@ class SupportsApprovalDescription(Protocol):
     """A toolset that words its own questions."""
 
     def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
-        """Return one line for the approver. Called only if the callback is.
+        """Return one line for the approver. The method is called only if the callback is called.
 
         Args:
             name: The tool's name.
@@ -162,7 +162,7 @@ def ensure_decision(answer: object) -> ApprovalDecision:
     """Return the callback's answer if it is a decision.
 
     Raises:
-        TypeError: It is not.
+        TypeError: The answer is not a decision.
     """
     if not isinstance(answer, ApprovalDecision):
         raise TypeError(f'the approval callback must return an `ApprovalDecision`, not {type(answer).__name__}')
@@ -170,6 +170,6 @@ def ensure_decision(answer: object) -> ApprovalDecision:
 
 
 def needs_approval_from_config(name: str, config: ApprovalConfig | None) -> ApprovalResult:
-    """Return the verdict of `config`: pre-approved if the tool's entry says so, else it needs approval."""
+    """Return the verdict of `config`: pre-approved if the tool's entry says so, else approval is needed."""
     entry = (config or {}).get(name) or {}
     return ApprovalResult.pre_approved() if entry.get('pre_approved') else ApprovalResult.needs_approval()
