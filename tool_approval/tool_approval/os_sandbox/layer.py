@@ -30,8 +30,8 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: maximum folders of killed processes to remove at once. A killed process leaves one or two folders. Later layers remove further
-ones."""
+"""Chosen: maximum folders of killed processes to remove at once. A killed process leaves one or two folders. Later
+layers remove further ones."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
