@@ -7,7 +7,7 @@ Set up the app as docs/how-to/slack.md describes, and set these environment vari
     SLACK_CHANNEL      the id of the channel, C...
     SLACK_APPROVERS    ids of the users (U...) and user groups (S...) who may approve, separated by commas
 
-The agent wants to delete two backups. It waits up to ten minutes for the answers in the channel.
+The agent wants to delete two backups. The run waits up to ten minutes for the answers in the channel.
 Needs `pip install ./pydantic_ai_slim './tool_approval[slack,pydantic-ai]'` in the checkout.
 """
 

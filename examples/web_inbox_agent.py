@@ -48,7 +48,7 @@ def throw_away(plant: str) -> str:
 
 
 async def work(store: str | None, timeout: float) -> None:
-    """Run the agent once. It waits in this process until all calls are answered."""
+    """Run the agent once. The run waits in this process until all calls are answered."""
     with Inbox(SQLiteStore(store)) as inbox:
         policy = {'*': {'approval': 'required'}}
         controller = ApprovalController(policy=policy, ui=InboxUI(inbox, timeout=timeout))

@@ -591,22 +591,22 @@ def spoil_oversized(path):
 
 
 SPOILT = [
-    (spoil_corrupt, 'it is corrupt'),
-    (spoil_other_schema, 'it is corrupt'),
-    (spoil_other_version, 'it is corrupt'),
-    (spoil_truncated, 'it is corrupt'),
-    (spoil_emptied, 'it is corrupt'),
+    (spoil_corrupt, 'the file is corrupt'),
+    (spoil_other_schema, 'the file is corrupt'),
+    (spoil_other_version, 'the file is corrupt'),
+    (spoil_truncated, 'the file is corrupt'),
+    (spoil_emptied, 'the file is corrupt'),
     pytest.param(
         spoil_owner,
-        'it belongs to another user',
+        'the file belongs to another user',
         marks=pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away; runs as root'),
     ),
     (spoil_readable, r'others may use it \(mode 0644\)'),
     (spoil_writable, r'others may use it \(mode 0622\)'),
-    (spoil_symlink, 'it is a symbolic link'),
-    (spoil_hard_link, 'it has another name'),
-    (spoil_pipe, 'it is not a regular file'),
-    (spoil_folder, 'it is not a regular file'),
+    (spoil_symlink, 'the file is a symbolic link'),
+    (spoil_hard_link, 'the file has another name'),
+    (spoil_pipe, 'the path is not a regular file'),
+    (spoil_folder, 'the path is not a regular file'),
     (spoil_oversized, 'larger than 16777216 bytes'),
 ]
 
@@ -638,7 +638,7 @@ def test_a_memory_file_inside_of_the_project_is_refused(tmp_path):
     path.write_text('{"version": 1, "key": "' + '0' * 64 + '", "approvals": []}')
     path.chmod(0o600)
 
-    with pytest.raises(StoreError, match='it is inside the project'):
+    with pytest.raises(StoreError, match='the file is inside the project'):
         FileApprovalStore(tmp_path / 'project', path)
 
 

@@ -11,10 +11,10 @@ def test_every_change_of_the_log_is_named_with_its_line(play):
         '4. run 3 delete_mail denied {}',
         '',
         'as it was written: intact',
-        'a denial is made an approval: line 3: it was changed, or written with another key',
-        'a line is taken out: line 3: it does not follow the previous line: lines were removed, added or moved',
+        'a denial is made an approval: line 3: the line was changed, or written with another key',
+        'a line is taken out: line 3: the line does not follow the previous line: lines were removed, added or moved',
         'the last line is cut off: line 4: the noted head is not in the log: lines are missing at its end',
-        'read with another key: line 1: it was changed, or written with another key',
+        'read with another key: line 1: the line was changed, or written with another key',
     ]
 
 

@@ -112,7 +112,11 @@ def test_an_approval_for_the_session_answers_the_next_call_too(in_room):
 @pytest.mark.parametrize(
     ('token', 'said', 'reply'),
     [
-        ('token-eve', 'approve 1', 'You may not answer this request: only listed approvers may. Nothing was changed.'),
+        (
+            'token-eve',
+            'approve 1',
+            'You may not answer this request: only listed approvers may answer. Nothing was changed.',
+        ),
         (
             'token-bob',
             'approve 1',

@@ -66,7 +66,7 @@ def test_user_outside_the_staff_sees_the_request_and_cannot_answer(app):
             statuses.append(person.post(path, json=body, headers=headers).status_code)
         asked.result(60)
 
-    assert request['why_not'] == 'only listed approvers may'
+    assert request['why_not'] == 'only listed approvers may answer'
     assert statuses == [403, 200]
 
 

@@ -246,7 +246,7 @@ def test_the_notes_say_what_holds(folder, state, monkeypatch):
         'no OS sandbox: commands are not confined',
         'no settings file, so the defaults apply',
     )
-    assert f'settings {folder}/approvals.yaml (not trusted, so it only makes rules stricter)' in found
+    assert f'settings {folder}/approvals.yaml (the file is not trusted, so it only makes rules stricter)' in found
     assert f'settings {folder}/approvals.yaml (trusted)' in named
     assert 'mode strict' in named[0]
 

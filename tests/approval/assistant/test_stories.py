@@ -99,7 +99,7 @@ def test_edit_shows_a_diff_the_new_file_and_what_goes():
 def test_edit_with_everything_refused_changes_nothing():
     shown, _ = played('edit', 'nnn')
 
-    assert 'greeting.py is as it was, test_greeting.py was not written, notes.txt is still there.' in shown
+    assert 'greeting.py is unchanged, test_greeting.py was not written, notes.txt is still there.' in shown
     assert 'Nothing was changed, as you wished.' in shown
 
 
@@ -160,7 +160,7 @@ def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
     end = asyncio.run(play(STORIES['edit'], make_ui=lambda memory, presenters: Leaves(), screen=screen))
 
     assert end == 'stopped'
-    assert 'Stopped.\n\nIn fact: greeting.py is as it was' in screen.shown
+    assert 'Stopped.\n\nIn fact: greeting.py is unchanged' in screen.shown
     assert list(tmp_path.iterdir()) == []
 
 

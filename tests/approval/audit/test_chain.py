@@ -9,8 +9,8 @@ from tool_approval.audit.chain import START, chained, read_head
 from tests.approval.parts import KEY
 from tool_approval import NotCanonicalError
 
-CHANGED = 'it was changed, or written with another key'
-MOVED = 'it does not follow the previous line: lines were removed, added or moved'
+CHANGED = 'the line was changed, or written with another key'
+MOVED = 'the line does not follow the previous line: lines were removed, added or moved'
 
 
 def log_of(*entries, key=KEY):
@@ -72,7 +72,7 @@ def test_a_line_that_does_not_end_in_a_hash_is_named(line):
     lines = list(LINES)
     lines[2] = line + b'\n'
 
-    assert problem_of(lines) == (3, 'it does not end in a hash')
+    assert problem_of(lines) == (3, 'the line does not end in a hash')
 
 
 @pytest.mark.parametrize('number', range(5))
@@ -113,8 +113,8 @@ def test_a_log_that_goes_on_with_another_key_is_named_there():
 
 
 def test_a_line_that_was_not_written_to_its_end_is_named():
-    assert problem_of([*LINES[:5], LINES[5][:-10]]) == (6, 'it is incomplete')
-    assert problem_of([*LINES[:5], LINES[5][:-1]]) == (6, 'it is incomplete')
+    assert problem_of([*LINES[:5], LINES[5][:-10]]) == (6, 'the line is incomplete')
+    assert problem_of([*LINES[:5], LINES[5][:-1]]) == (6, 'the line is incomplete')
 
 
 @pytest.mark.parametrize('left', range(6))
@@ -188,7 +188,7 @@ def test_no_head_is_read_from_a_line_that_does_not_end_in_a_hash(line):
 
 
 def test_no_head_is_read_from_a_changed_line():
-    with pytest.raises(ValueError, match='it was changed'):
+    with pytest.raises(ValueError, match='the line was changed'):
         read_head(LINES[0].rstrip(b'\n').replace(b'"line":1', b'"line":7'), key=KEY)
 
 

@@ -97,9 +97,9 @@ def test_a_log_whose_last_line_is_not_intact_is_not_continued(sink, path, tail):
     with path.open('ab') as file:
         file.write(tail)
 
-    with pytest.raises(AuditError, match='its last line is not intact'):
+    with pytest.raises(AuditError, match='the last line is not intact'):
         JsonlAuditSink(path, key=KEY)
-    with pytest.raises(AuditError, match='its last line is not intact'):
+    with pytest.raises(AuditError, match='the last line is not intact'):
         sink.record(NOTE)
 
 
@@ -107,7 +107,7 @@ def test_a_log_that_has_become_shorter_is_not_continued(sink, path):
     sink.record(NOTE)
     os.truncate(path, 0)
 
-    with pytest.raises(AuditError, match='it has become shorter'):
+    with pytest.raises(AuditError, match='the file has become shorter'):
         sink.record(NOTE)
 
 
@@ -172,9 +172,9 @@ def test_a_closed_log_takes_no_entries(sink):
     sink.close()
     sink.close()
 
-    with pytest.raises(AuditError, match='it is closed'):
+    with pytest.raises(AuditError, match='the log is closed'):
         sink.record(NOTE)
-    with pytest.raises(AuditError, match='it is closed'):
+    with pytest.raises(AuditError, match='the log is closed'):
         _ = sink.head
 
 
@@ -349,7 +349,7 @@ def test_a_file_that_holds_no_key_is_refused(key_file, content):
     load_key(key_file)
     key_file.write_bytes(content.encode('latin-1'))
 
-    with pytest.raises(AuditError, match='the key cannot be used: it contains no key'):
+    with pytest.raises(AuditError, match='the key cannot be used: the file contains no key'):
         load_key(key_file)
 
 

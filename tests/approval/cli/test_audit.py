@@ -69,7 +69,7 @@ def test_the_first_line_that_was_changed_is_named(tool_approval, log, work):
 
     assert finished.status == 1
     assert (finished.json['is_intact'], finished.json['broken_line'], finished.json['lines']) == (False, 3, 2)
-    assert verify(tool_approval).out.startswith('broken at line 3: it was changed')
+    assert verify(tool_approval).out.startswith('broken at line 3: the line was changed')
 
 
 def test_a_tail_that_was_cut_off_is_noticed_by_the_head(tool_approval, log, work):

@@ -20,7 +20,7 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
 
     assert finished.status == 0
     assert finished.out.endswith('0 errors, 0 warnings\n')
-    assert 'it is not trusted (the user has not trusted it)' in finished.out
+    assert 'it is not trusted (the user has not trusted the file)' in finished.out
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
             'sandbox.toolchains.1',
             'commands cannot use it: there is no such directory',
         ),
-        ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'it is the home directory or contains it'),
+        ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'the folder is the home directory, or contains it'),
         ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'not a directory'),
         (
             'shell: {rules: [{pattern: ls}, {pattern: ls -l, approval: false}]}',
@@ -242,11 +242,14 @@ def test_like_findings_are_printed_together(tool_approval, work):
 @pytest.mark.parametrize(
     ('glob', 'said'),
     [
-        ('./config/*', 'it matches nothing: no name consists of only dots or blanks'),
-        ('a/. /b', 'it matches nothing: no name consists of only dots or blanks'),
-        ('*.{key,pem}', 'it matches only names with brackets: `[...]` and `{...}` have no special meaning here'),
-        ('[a-z].key', 'it matches only names with brackets: `[...]` and `{...}` have no special meaning here'),
-        ('node_modules/**/.npmrc', 'it hides nothing from commands: folders named `node_modules` are not searched'),
+        ('./config/*', 'the glob matches nothing: no name consists of only dots or blanks'),
+        ('a/. /b', 'the glob matches nothing: no name consists of only dots or blanks'),
+        ('*.{key,pem}', 'the glob matches only names with brackets: `[...]` and `{...}` have no special meaning here'),
+        ('[a-z].key', 'the glob matches only names with brackets: `[...]` and `{...}` have no special meaning here'),
+        (
+            'node_modules/**/.npmrc',
+            'the glob hides nothing from commands: folders named `node_modules` are not searched',
+        ),
         ('config/*', None),
         ('**/secret/', None),
         ('node_modules', None),

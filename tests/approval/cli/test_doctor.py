@@ -133,7 +133,10 @@ def test_the_toolchains_that_commands_can_use_and_those_that_they_cannot(tool_ap
     finished = tool_approval('doctor')
 
     assert f'toolchain         cargo in {home}/.cargo\n' in finished.out
-    assert f'toolchain         PYENV_ROOT: {home} is ignored: it is the home directory or contains it\n' in finished.out
+    assert (
+        f'toolchain         PYENV_ROOT: {home} is ignored: the folder is the home directory, or contains it\n'
+        in finished.out
+    )
 
 
 def test_doctor_reports_a_machine_without_own_toolchains(tool_approval, backends, work, monkeypatch):

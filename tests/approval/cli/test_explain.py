@@ -71,7 +71,7 @@ def test_a_configuration_that_is_not_trusted_is_judged_as_if_it_were_and_that_is
     finished = tool_approval('explain', 'shell', 'git status')
 
     assert finished.status == 0
-    assert 'approvals.yaml is not trusted (the user has not trusted it)' in finished.err
+    assert 'approvals.yaml is not trusted (the user has not trusted the file)' in finished.err
 
 
 def test_one_that_is_named_is_trusted(tool_approval):

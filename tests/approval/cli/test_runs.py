@@ -78,7 +78,7 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
 
     assert tool_approval('runs', 'show', 'order-17').out.splitlines() == [
         'run order-17 of shop, started 2026-03-04 12:00:00 UTC',
-        'It waits for 2 answers since 2026-03-04 12:00:01 UTC.',
+        'The run waits for 2 answers since 2026-03-04 12:00:01 UTC.',
         (
             'asks for pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
             'ada, eve<U+001B>, members of ops, who must also be no one, but not eve may answer'
@@ -99,12 +99,12 @@ def test_a_run_that_has_ended_is_shown_with_its_outcome(tool_approval, store):
     shown = tool_approval('runs', 'show', 'order-17', '--json').json
 
     assert lines[1:] == [
-        'It ended at 2026-03-04 12:00:00 UTC: done.',
+        'The run ended at 2026-03-04 12:00:00 UTC: done.',
         'asked for pay (call c1) at 2026-03-04 12:00:00 UTC: withdrawn',
         'outcome: "paid<U+001B>"',
     ]
     assert (shown['outcome'], [each['state'] for each in shown['requests']]) == ('"paid\x1b"', ['withdrawn'])
-    assert (shown['why'], shown['executions']) == ('It ended at 2026-03-04 12:00:00 UTC: done', [])
+    assert (shown['why'], shown['executions']) == ('The run ended at 2026-03-04 12:00:00 UTC: done', [])
 
 
 def test_a_run_is_cancelled_once(tool_approval, store):

@@ -688,8 +688,8 @@ def at_once(monkeypatch):
     ('decision', 'result', 'paid'),
     [
         (YES, 'wired 10', 2),
-        (NO, 'ada decided not to run it again.', 1),
-        (ApprovalDecision(approved=True, override_args={'amount': 1}), 'It was not run again.', 1),
+        (NO, 'ada decided not to run the call again.', 1),
+        (ApprovalDecision(approved=True, override_args={'amount': 1}), 'The call was not run again.', 1),
     ],
 )
 def test_an_approver_decides_about_a_call_that_may_have_happened(decision, result, paid, url, inbox, at_once):
@@ -700,7 +700,10 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
         durable = bot.durable(url)
         async with working(durable):
             [entry] = await soon(inbox)
-            assert 'It may have happened. Approve to run it again, or deny to give it up.' in entry.request.description
+            assert (
+                'The call may have happened. Approve to run the call again, or deny to give it up.'
+                in entry.request.description
+            )
             await answer(inbox, entry, decision)
             return json.loads(await durable.get('run').result())
 
@@ -734,7 +737,7 @@ def test_a_call_that_may_have_happened_is_given_up_where_nobody_may_approve_it(u
         async with working(durable):
             return json.loads(await durable.get('run').result())
 
-    assert asyncio.run(main())['1'][0].endswith('It may have happened. It was not run again.')
+    assert asyncio.run(main())['1'][0].endswith('The call may have happened. The call was not run again.')
     assert len(bot.paid) == 1
 
 

@@ -239,7 +239,7 @@ async def test_an_execution_that_is_cut_off_is_unknown(store, process, error):
     assert kept.state == 'unknown'
     assert kept.text == (
         "The call of 'pay' was started at 2026-03-04 12:00:00 UTC and its end was not recorded: its worker died, or "
-        'the run was cancelled. It may have happened.'
+        'the run was cancelled. The call may have happened.'
     )
     assert len(tool.effects) == 1
 
@@ -457,8 +457,8 @@ async def test_person_is_asked_if_the_check_is_inconclusive(store, process):
     kept = await one.execute(CALL, Tool(), ask=deny)
 
     [question] = questions
-    assert question.endswith('It may have happened.')
-    assert kept == Kept('unknown', text=f'{question} It was not run again.')
+    assert question.endswith('The call may have happened.')
+    assert kept == Kept('unknown', text=f'{question} The call was not run again.')
     assert await one.execute(CALL, Tool(), ask=deny) == kept
     assert len(questions) == 1
     assert await one.unknown('run') == store.unknown_executions() == []
@@ -499,7 +499,7 @@ async def test_an_unknown_call_is_settled_once(store, process):
     assert store.latest(row.key).result is None
     assert [await one.settle(row, 1), await one.again(row), await one.give_up(row)] == [False] * 3
     assert rows(store) == [(1, 'unknown'), (2, 'approved')]
-    assert 'ada<U+000A> decided not to run it again.' in store.executions_of('run')[0].result
+    assert 'ada<U+000A> decided not to run the call again.' in store.executions_of('run')[0].result
 
 
 @pytest.mark.parametrize('kind', ['settle', 'give_up', 'again'])
@@ -526,7 +526,7 @@ async def test_who_has_settled_it_is_kept_and_in_the_log(store, process, kind):
         assert log.outcomes()[-2:] == ['failed', 'executed']
     else:
         assert await one.give_up(found[0], 'bob')
-        with pytest.raises(ExecutionNotRepeated, match='bob decided not to run it again'):
+        with pytest.raises(ExecutionNotRepeated, match='bob decided not to run the call again'):
             await executed(one, pay, controller, to='ada')
 
     outcome = 'executed' if kind == 'settle' else 'failed'
@@ -540,7 +540,7 @@ async def test_who_tried_it_again_is_kept_with_the_attempt_before(store, process
     assert await one.again(row, 'ada')
 
     [before, _] = store.executions_of('run')
-    assert json.loads(before.result) == {'text': f'{ledger.unknown_text(row)} It was tried again.', 'by': 'ada'}
+    assert json.loads(before.result) == {'text': f'{ledger.unknown_text(row)} The call was tried again.', 'by': 'ada'}
 
 
 async def test_a_ledger_that_only_settles_makes_the_keys_that_the_others_make(store, process):

@@ -40,11 +40,11 @@ def test_why_a_run_does_not_go_on(store):
     told.append(read_run(store, 'order-17').why)
 
     assert told == [
-        'It waits for 2 answers since 2026-03-04 12:00:01 UTC',
-        'It waits for 1 answer since 2026-03-04 12:00:01 UTC',
-        'It has its answers, and continues as soon as a worker takes it up',
-        'It is executing, or waiting for a worker that knows its agent and version, since 2026-03-04 12:00:01 UTC',
-        'It ended at 2026-03-04 12:00:01 UTC: failed',
+        'The run waits for 2 answers since 2026-03-04 12:00:01 UTC',
+        'The run waits for 1 answer since 2026-03-04 12:00:01 UTC',
+        'The run has its answers, and continues as soon as a worker resumes it',
+        'The run is executing, or waits for a worker that knows its agent and version, since 2026-03-04 12:00:01 UTC',
+        'The run ended at 2026-03-04 12:00:01 UTC: failed',
     ]
 
 
@@ -90,7 +90,7 @@ def test_where_nothing_is_open_who_may_answer_all_that_was_asked_may_cancel(stor
     waiting(store, first := asked(approvers=OPS))
     store.inbox_store.settle(first.id, 'withdrawn', at=SOON)
 
-    with pytest.raises(NotAnApprover, match='only listed approvers may'):
+    with pytest.raises(NotAnApprover, match='only listed approvers may answer'):
         cancel_run(store, 'order-17', ADA, at=NOON)
 
     assert cancel_run(store, 'order-17', BOB, at=SOON).run.status == 'cancelled'
@@ -138,8 +138,8 @@ def settled(store, row, verdict, result=None, **keywords):
     ('verdict', 'rows', 'kept'),
     [
         ('result', [('done', 1)], {'value': {'paid': 250}, 'by': 'ada'}),
-        ('again', [('unknown', 1), ('approved', 2)], {'text': '... It was tried again.', 'by': 'ada'}),
-        ('give_up', [('unknown', 1)], {'text': '... ada decided not to run it again.', 'by': 'ada'}),
+        ('again', [('unknown', 1), ('approved', 2)], {'text': '... The call was tried again.', 'by': 'ada'}),
+        ('give_up', [('unknown', 1)], {'text': '... ada decided not to run the call again.', 'by': 'ada'}),
     ],
 )
 def test_a_call_is_settled_once_and_its_run_can_go_on(store, verdict, rows, kept):
@@ -151,7 +151,7 @@ def test_a_call_is_settled_once_and_its_run_can_go_on(store, verdict, rows, kept
     found = store.executions_of('order-17')
     written = json.loads(found[0].result)
     if 'text' in written:
-        began, _, end = written['text'].partition('It may have happened.')
+        began, _, end = written['text'].partition('The call may have happened.')
         assert began.startswith("The call of 'pay' was started at 2026-03-04 12:00:01 UTC")
         written['text'] = f'...{end}'
     assert ([(each.state, each.attempt) for each in found], written) == (rows, kept)

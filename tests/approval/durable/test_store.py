@@ -201,7 +201,7 @@ def test_a_changed_secret_is_refused(store, value):
     with store.inbox_store.transaction() as execute:
         execute('UPDATE secret SET value = ?', (value,))
 
-    with pytest.raises(InboxUntrusted, match='its secret key was changed'):
+    with pytest.raises(InboxUntrusted, match='the secret key was changed'):
         store.secret()
 
 
@@ -320,9 +320,9 @@ def test_what_another_program_wrote_is_refused(tmp_path):
         execute("UPDATE runs SET changed_at = 'soon'")
         execute('UPDATE executions SET started_at = ?', (2**62,))
 
-    with pytest.raises(InboxUntrusted, match='a row of it was changed by another program'):
+    with pytest.raises(InboxUntrusted, match='a row was changed by another program'):
         store.get_run('run')
-    with pytest.raises(InboxUntrusted, match='a row of it was changed by another program'):
+    with pytest.raises(InboxUntrusted, match='a row was changed by another program'):
         store.latest('key')
     with pytest.raises(InboxUntrusted, match='CHECK constraint failed'), store.inbox_store.transaction() as execute:
         execute("UPDATE runs SET status = 'later'")

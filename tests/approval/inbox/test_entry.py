@@ -166,7 +166,7 @@ def test_only_who_is_listed_may_answer():
     entry = entry_of(approvers=(ops,))
 
     entry.check_approver(BOB)
-    with pytest.raises(NotAnApprover, match=r"^'ada' may not answer for 'delete': only listed approvers may$"):
+    with pytest.raises(NotAnApprover, match=r"^'ada' may not answer for 'delete': only listed approvers may answer$"):
         entry.check_approver(ADA)
     with pytest.raises(NotAnApprover):
         entry_of(approvers=(ops, ApproverRule(users=frozenset({'ada'})))).check_approver(BOB)

@@ -29,8 +29,8 @@ REFUSED = [
     ),
     (OtherContent(), 'the answer does not match the content of the request; load the request again and decide anew'),
     (
-        NotAnApprover('ada', 'rm', 'only listed approvers may'),
-        "'ada' may not answer for 'rm': only listed approvers may",
+        NotAnApprover('ada', 'rm', 'only listed approvers may answer'),
+        "'ada' may not answer for 'rm': only listed approvers may answer",
     ),
     (InvalidAnswer('the decision is malformed'), 'the answer is invalid: the decision is malformed'),
 ]
@@ -39,7 +39,7 @@ OTHERS = [
         RequestTooLarge(5, 4),
         'the request has 5 bytes, more than the limit of 4; shorten its arguments or presentation',
     ),
-    (InboxUnavailable('here', 'it is closed'), 'the inbox in here is unavailable: it is closed'),
+    (InboxUnavailable('here', 'the store is closed'), 'the inbox in here is unavailable: the store is closed'),
     (InboxUntrusted('here', 'it is a link'), 'the inbox in here cannot be used: it is a link'),
 ]
 
@@ -68,8 +68,8 @@ def test_they_stand_in_the_tree_that_is_drawn():
             'Your answer came too late: already denied by eve<U+000A> at 03:04:05 UTC.',
         ),
         (
-            NotAnApprover('eve', 't', 'only listed approvers may'),
-            'You may not answer this request: only listed approvers may. Nothing was changed.',
+            NotAnApprover('eve', 't', 'only listed approvers may answer'),
+            'You may not answer this request: only listed approvers may answer. Nothing was changed.',
         ),
         (
             OtherContent(),

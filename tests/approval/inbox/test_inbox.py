@@ -162,7 +162,7 @@ def test_who_is_not_listed_may_not_answer_and_the_request_stays_open(agents, pag
         rule = ApproverRule(groups=frozenset({'ops'}))
         entry = await page.get(await agents.post(request_for(), approvers=(rule,), requester='bob'))
         for decision in (YES, NO):
-            with pytest.raises(NotAnApprover, match='only listed approvers may'):
+            with pytest.raises(NotAnApprover, match='only listed approvers may answer'):
                 await answer(page, entry, decision, by=ADA)
         assert (await page.get(entry.id)).state == 'pending'
         return await answer(page, entry, YES, by=BOB)

@@ -113,7 +113,9 @@ def test_a_hook_gains_nothing(repo: Repository):
     assert repo.files('config', 'hooks') == {name: each for name, each in before.items() if 'objects' not in name}
     assert before.items() <= repo.files().items()
     assert status != 0
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: objects that it needs are missing or broken',)
+    assert notes == (
+        f'{repo.path} is unchanged, nothing was kept: objects that the repository needs are missing or broken',
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +208,9 @@ def test_refs_and_entries_lead_to_objects_that_are_there(repo: Repository, scrip
 
     _, _, notes = repo.run(script)
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: objects that it needs are missing or broken',)
+    assert notes == (
+        f'{repo.path} is unchanged, nothing was kept: objects that the repository needs are missing or broken',
+    )
     assert repo.files() == before
 
 
@@ -283,8 +287,8 @@ def test_an_index_leads_nowhere(repo: Repository):
 
     assert notes == (
         (
-            f'{repo.path} is unchanged, nothing was kept: its index names a path that git never does, such as one in '
-            '`.git`'
+            f'{repo.path} is unchanged, nothing was kept: the index names a path that git would never write, such '
+            'as one in `.git`'
         ),
     )
     assert repo.files() == before
@@ -310,7 +314,7 @@ def test_objects_of_another_repository_are_not_copied(repo: Repository, place: s
     assert {name: each for name, each in repo.files().items() if 'objects' in name} == {
         name: each for name, each in before.items() if 'objects' in name
     }
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: its `objects` is not a folder',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: `objects` is not a folder',)
 
 
 @pytest.mark.parametrize('ref', ['replace/$(git rev-parse HEAD~)', 'heads/-x', 'heads/a..b', 'heads/x.lock', 'top'])
@@ -403,7 +407,7 @@ def test_a_concurrent_change_is_not_overwritten(repo: Repository):
 
     _, _, notes = repo.run('echo x > x; git add x; git commit -qm x', meanwhile=commit)
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: another program changed it meanwhile',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: another program changed the repository meanwhile',)
     assert repo.git('log', '-1', '--format=%s') == 'host\n'
     assert not list(repo.path.rglob('*.lock'))
 
@@ -444,7 +448,7 @@ def test_a_ref_that_becomes_a_folder_is_refused(repo: Repository, first: str, se
 
     _, _, [note] = repo.run(f'git branch -m {first} {second}')
 
-    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: a name in it is a ref and a folder of refs')
+    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: a name is both a ref and a folder of refs')
     assert {name: each for name, each in repo.files().items() if each} == {
         name: each for name, each in before.items() if each
     }
@@ -484,19 +488,19 @@ def test_hidden_path_is_not_in_the_layer(repo: Repository):
 @pytest.mark.parametrize(
     ('prepare', 'why'),
     [
-        ('mv .git ../lib/real; echo "gitdir: ../lib/real" > .git', 'it is not a folder'),
-        ('echo ../../lib > .git/commondir', 'it shares the repository of another work tree'),
+        ('mv .git ../lib/real; echo "gitdir: ../lib/real" > .git', '`.git` is not a folder'),
+        ('echo ../../lib > .git/commondir', 'the work tree shares the repository of another work tree'),
         ('mv .git/refs x; ln -s ../x .git/refs', 'a file that git writes is a symbolic link'),
         ('rm .git/HEAD; ln -s refs/heads/main .git/HEAD', 'a file that git writes is a symbolic link'),
         ('mv .git/objects x; ln -s ../x .git/objects', 'a file that git writes is a symbolic link'),
-        ('rm .git/HEAD', 'it is not a repository'),
-        ('mkdir .git/reftable', 'its format is not supported (reftable)'),
+        ('rm .git/HEAD', 'the folder is not a repository'),
+        ('mkdir .git/reftable', 'the format is not supported (reftable)'),
         (
             'git config extensions.partialClone origin',
-            'its format is not supported (extensions.part',
+            'the format is not supported (extensions.part',
         ),
-        ('git update-index --split-index', 'its index is split'),
-        ('rm -rf .git', 'it is not a folder'),
+        ('git update-index --split-index', 'the index is split'),
+        ('rm -rf .git', '`.git` is not a folder'),
     ],
 )
 def test_a_repository_of_another_kind_has_no_layer(repo: Repository, prepare: str, why: str):
@@ -554,7 +558,7 @@ def test_a_layer_that_is_too_large_is_not_looked_at(
 
     _, _, [note] = repo.run(script)
 
-    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: it holds ')
+    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: the repository has ')
     assert why in note
     assert repo.files() == before
 
@@ -714,7 +718,7 @@ def test_error_while_keeping_writes_is_reported(repo: Repository, monkeypatch: p
 
     _, _, notes = repo.run('echo x > x; git add x; git commit -qm x')
 
-    assert notes == (f'{repo.path}: not all was kept: [Errno 28] No space left on device',)
+    assert notes == (f'{repo.path}: not all changes were kept: [Errno 28] No space left on device',)
     assert not list(repo.path.rglob('*.lock'))
     # The commit is there, and the index can be made again.
     repo.git('reset', '-q')
@@ -741,7 +745,7 @@ def test_a_repository_in_a_folder_does_not_become_a_submodule(repo: Repository, 
 
     [note] = notes
     assert note == (
-        f'{repo.path} is unchanged, nothing was kept: its {where} adds a submodule '
+        f'{repo.path} is unchanged, nothing was kept: the {where} adds a submodule '
         '(sub), in which git would run; only the user can add one'
     )
     assert repo.files() == before
@@ -775,7 +779,7 @@ def test_a_commit_that_differs_in_too_much_is_not_kept(repo: Repository, monkeyp
     _, _, notes = repo.run(f'mkdir x; touch x/{{1..{count}}}; git add -A; git commit -qm x')
 
     assert notes == (
-        f'{repo.path} is unchanged, nothing was kept: its commit differs in too many files from the one before',
+        f'{repo.path} is unchanged, nothing was kept: the commit differs in too many files from the one before',
     )
     assert repo.git('log', '--format=%s').split() == ['two', 'one']
 
@@ -787,7 +791,7 @@ def test_a_check_that_takes_too_long_is_ended(repo: Repository, monkeypatch: pyt
 
     _, _, notes = repo.run('git tag x')
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: its check took more than 0.2 s',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: the check took more than 0.2 s',)
     assert repo.git('tag') == ''
 
 

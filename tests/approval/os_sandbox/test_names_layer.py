@@ -254,12 +254,12 @@ def test_too_many_files_have_no_layer(house: House, monkeypatch: pytest.MonkeyPa
     _, output, notes = run(house, 'touch new')
 
     assert 'Read-only file system' in output
-    assert notes == (f'names at the top of {house.work} cannot be changed: it holds more than 1 files',)
+    assert notes == (f'names at the top of {house.work} cannot be changed: the folder has more than 1 files',)
 
 
 def test_a_folder_that_cannot_be_listed_has_no_layer(tmp_path: Path):
     assert names_layer.names_problem(str(tmp_path / 'absent'), OSProfile()) == (
-        'it cannot be listed: No such file or directory'
+        'the folder cannot be listed: No such file or directory'
     )
 
 

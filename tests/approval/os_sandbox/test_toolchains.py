@@ -104,7 +104,7 @@ def test_a_variable_never_opens_the_home_directory_or_what_is_above_it(home, wor
     found = find(home, work, **{variable: given})
 
     assert found.opened == ()
-    assert any(each.startswith(f'{variable}: {given} is ignored: it ') for each in found.ignored)
+    assert any(each.startswith(f'{variable}: {given} is ignored: the ') for each in found.ignored)
 
 
 def test_the_home_directory_of_the_account_counts_whatever_home_says(home, work):
@@ -112,7 +112,7 @@ def test_the_home_directory_of_the_account_counts_whatever_home_says(home, work)
 
     found = find(home, work, PYENV_ROOT=account)
 
-    assert found.ignored == (f'PYENV_ROOT: {account} is ignored: it is the home directory or contains it',)
+    assert found.ignored == (f'PYENV_ROOT: {account} is ignored: the folder is the home directory, or contains it',)
 
 
 def test_a_user_without_an_account_has_the_home_that_the_variable_says(home, work, monkeypatch):
@@ -141,7 +141,7 @@ def test_what_belongs_to_another_user_is_not_opened(home, work):
     found = find(home, work, PATH=home / 'bin')
 
     assert found.opened == ()
-    assert found.ignored == (f'NVM_DIR: {home}/.nvm is ignored: it belongs to another user',)
+    assert found.ignored == (f'NVM_DIR: {home}/.nvm is ignored: the folder belongs to another user',)
 
 
 def test_nothing_in_the_workspace_is_opened_but_the_active_environment(home, work):
@@ -151,7 +151,9 @@ def test_nothing_in_the_workspace_is_opened_but_the_active_environment(home, wor
     found = find(home, work, PYENV_ROOT=work / '.pyenv', PATH=f'{work}/tools/bin:{work}/bin:relative')
 
     assert found.opened == ()
-    assert found.ignored == (f'PYENV_ROOT: {work}/.pyenv is ignored: it is in the workspace, where an agent may write',)
+    assert found.ignored == (
+        f'PYENV_ROOT: {work}/.pyenv is ignored: the folder is in the workspace, where an agent may write',
+    )
 
 
 def test_the_active_environment_comes_first_on_the_path_with_the_python_that_it_was_made_of(home, work):
@@ -302,7 +304,7 @@ def test_programs_in_the_home_directory_open_neither_it_nor_their_folder(home, w
     found = find(home, work, PATH=home / 'bin')
 
     assert found.opened == (f'{home}/bin/uv',)
-    assert found.ignored == (f'PATH: {home} is ignored: it is the home directory or contains it',)
+    assert found.ignored == (f'PATH: {home} is ignored: the folder is the home directory, or contains it',)
 
 
 def test_links_to_nothing_make_no_layout(home, work):
@@ -365,12 +367,12 @@ def test_what_the_settings_name_is_opened_as_a_whole(home, work):
 @pytest.mark.parametrize(
     ('folder', 'problem'),
     [
-        ('{home}', 'it is the home directory or contains it'),
-        ('/', 'it is the home directory or contains it'),
-        ('{work}/tools', 'it is in the workspace, where an agent may write'),
-        ('{work}/..', 'it contains the workspace'),
+        ('{home}', 'the folder is the home directory, or contains it'),
+        ('/', 'the folder is the home directory, or contains it'),
+        ('{work}/tools', 'the folder is in the workspace, where an agent may write'),
+        ('{work}/..', 'the folder contains the workspace'),
         ('{home}/nowhere', 'there is no such directory'),
-        ('{home}/.config', 'it holds more than a toolchain'),
+        ('{home}/.config', 'the folder contains more than a toolchain'),
         ('{home}/tools', None),
     ],
 )

@@ -66,7 +66,7 @@ def test_settings_that_change_after_they_were_trusted_are_not_trusted(clone, sto
     (clone / 'approvals.yaml').write_text('default: none # and more')
     loaded = load_settings(directory=clone, trust=store)
 
-    assert loaded.why_untrusted == 'it has changed since it was trusted'
+    assert loaded.why_untrusted == 'the file has changed since it was trusted'
     assert effective(loaded).default is None
 
 
@@ -86,7 +86,7 @@ def test_the_same_bytes_are_not_trusted_elsewhere(clone, store, tmp_path):
 
     loaded = load_settings(directory=tmp_path / 'moved', trust=store)
 
-    assert loaded.why_untrusted == 'the user has not trusted it'
+    assert loaded.why_untrusted == 'the user has not trusted the file'
 
 
 def test_another_name_in_the_same_folder_is_not_trusted(clone, store):
@@ -102,7 +102,9 @@ def test_settings_that_are_found_are_no_symbolic_link(clone, store, tmp_path):
     (clone / 'approvals.yaml').symlink_to('../other/approvals.yaml')
     trust_settings(load_settings(directory=tmp_path / 'other', trust=store), store)
 
-    with pytest.raises(ApprovalConfigError, match='it is a symbolic link, which is read only if you name it yourself'):
+    with pytest.raises(
+        ApprovalConfigError, match='the file is a symbolic link, which is read only if you name it yourself'
+    ):
         load_settings(directory=clone, trust=store)
 
 
@@ -133,7 +135,7 @@ def test_a_link_to_nowhere_is_an_error_and_not_a_missing_file(clone, store):
     (clone / 'approvals.yaml').unlink()
     (clone / 'approvals.yaml').symlink_to('nowhere')
 
-    with pytest.raises(ApprovalConfigError, match='it is a symbolic link'):
+    with pytest.raises(ApprovalConfigError, match='the file is a symbolic link'):
         load_settings(directory=clone, trust=store)
 
 

@@ -24,7 +24,7 @@ def untrusted(document, directory='.'):
         directory=Path(directory).absolute(),
         digest='',
         trusted=False,
-        why_untrusted='the user has not trusted it',
+        why_untrusted='the user has not trusted the file',
     )
 
 

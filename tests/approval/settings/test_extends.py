@@ -165,7 +165,7 @@ def test_a_preset_that_changes_has_to_be_trusted_again(tmp_path, store, monkeypa
     assert not loaded.trusted
     assert unchanged.trusted
     assert not changed.trusted
-    assert changed.why_untrusted == 'it, or a preset that it extends, has changed since it was trusted'
+    assert changed.why_untrusted == 'the file, or a preset that the file extends, has changed since it was trusted'
 
 
 def test_without_presets_the_digest_is_that_of_the_file(tmp_path, store, monkeypatch):

@@ -456,7 +456,7 @@ def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_say
     assert 'extra_access' not in confined.ui.requests[-1].bound_to
     assert (
         f'[The command could not create, rename or delete files in {confined.folder}, '
-        f'and this access cannot be granted: it holds {problem}' in said
+        f'and this access cannot be granted: the folder has {problem}' in said
     )
     assert confined.workspace.shell.names_problem() is not None
     assert (confined.folder / '7').exists()

@@ -114,7 +114,7 @@ def test_a_file_that_is_named_is_trusted_and_one_that_is_found_is_not(work, stor
     found = load_settings(directory=work, trust=store)
     named = load_settings(work / 'approvals.yaml', directory=work, trust=store, named=True)
 
-    assert (found.trusted, found.why_untrusted) == (False, 'the user has not trusted it')
+    assert (found.trusted, found.why_untrusted) == (False, 'the user has not trusted the file')
     assert (named.trusted, named.why_untrusted) == (True, None)
     assert found.settings == named.settings
 
@@ -127,7 +127,7 @@ def test_a_file_is_trusted_as_it_was_shown(work, store):
     held = trust_settings(shown, store)
 
     assert (held.trusted, held.settings.mode) == (True, 'strict')
-    assert load_settings(directory=work, trust=store).why_untrusted == 'it has changed since it was trusted'
+    assert load_settings(directory=work, trust=store).why_untrusted == 'the file has changed since it was trusted'
 
 
 def test_there_is_nothing_to_trust_without_a_file(work, store):
@@ -181,7 +181,7 @@ def test_a_file_in_toml_that_is_found_is_an_error_too(work, store):
 def test_a_missing_file_is_an_error(work, store):
     mistake = mistake_in(work / 'approvals.yaml', trust=store, named=True)
 
-    assert str(mistake) == f'{work}/approvals.yaml: it cannot be read: No such file or directory'
+    assert str(mistake) == f'{work}/approvals.yaml: the file cannot be read: No such file or directory'
 
 
 def test_a_path_with_a_nul_is_an_error(work, store):
@@ -192,13 +192,13 @@ def test_a_path_with_a_nul_is_an_error(work, store):
 def test_a_directory_with_the_name_is_an_error(work, store, named):
     (work / 'approvals.yaml').mkdir()
 
-    assert mistake_in(work / 'approvals.yaml', trust=store, named=named).problem == 'it is not a regular file'
+    assert mistake_in(work / 'approvals.yaml', trust=store, named=named).problem == 'the path is not a regular file'
 
 
 def test_a_pipe_with_the_name_is_an_error_and_no_wait(work, store):
     os.mkfifo(work / 'approvals.yaml')
 
-    assert mistake_in(None, directory=work, trust=store).problem == 'it is not a regular file'
+    assert mistake_in(None, directory=work, trust=store).problem == 'the path is not a regular file'
 
 
 def test_invalid_utf_8_is_an_error_with_its_line(work, store):
@@ -226,4 +226,4 @@ def test_a_file_that_cannot_be_read_to_its_end_is_an_error(store):
     # Reading a process's own memory from its beginning fails.
     mistake = mistake_in('/proc/self/mem', trust=store, named=True)
 
-    assert mistake.problem == 'it cannot be read: Input/output error'
+    assert mistake.problem == 'the file cannot be read: Input/output error'

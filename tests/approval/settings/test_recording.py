@@ -36,7 +36,7 @@ def test_the_settings_are_the_first_line_and_their_digest_is_in_every_line(tmp_p
     assert [line['event'] for line in lines] == ['settings', 'decision', 'outcome']
     assert {line['settings_digest'] for line in lines} == {loaded.digest}
     assert lines[0]['source'] == str(loaded.source)
-    assert (lines[0]['trusted'], lines[0]['why_untrusted']) == (False, 'the user has not trusted it')
+    assert (lines[0]['trusted'], lines[0]['why_untrusted']) == (False, 'the user has not trusted the file')
     assert verify(tmp_path / 'audit.jsonl', key=KEY).is_intact
     assert verify(tmp_path / 'audit.jsonl', key=KEY).unfinished == ()
 

@@ -250,7 +250,10 @@ def test_an_active_environment_that_is_broken_is_noted(house, monkeypatch):
 
     workspace = open_workspace(settings_of(SETTINGS), house / 'project', backend=BubblewrapBackend())
 
-    assert f'VIRTUAL_ENV: {broken} is ignored: it does not have the layout of a virtual environment' in workspace.notes
+    assert (
+        f'VIRTUAL_ENV: {broken} is ignored: the folder does not have the layout of a virtual environment'
+        in workspace.notes
+    )
 
 
 def test_without_an_os_sandbox_nothing_is_looked_for(tmp_path, cache, monkeypatch):

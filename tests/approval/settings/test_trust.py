@@ -25,7 +25,7 @@ def policy(tmp_path):
 
 def test_nothing_is_trusted_at_first(store, policy):
     assert not store.is_trusted(policy, DIGEST)
-    assert store.why_untrusted(policy, DIGEST) == 'the user has not trusted it'
+    assert store.why_untrusted(policy, DIGEST) == 'the user has not trusted the file'
     assert store.list_all() == []
     assert not store.path.exists()
 
@@ -34,8 +34,8 @@ def test_a_file_is_trusted_with_its_bytes_at_its_path(store, policy):
     store.trust(policy, DIGEST)
 
     assert store.is_trusted(policy, DIGEST)
-    assert store.why_untrusted(policy, OTHER) == 'it has changed since it was trusted'
-    assert store.why_untrusted(policy.with_name('approvals.yml'), DIGEST) == 'the user has not trusted it'
+    assert store.why_untrusted(policy, OTHER) == 'the file has changed since it was trusted'
+    assert store.why_untrusted(policy.with_name('approvals.yml'), DIGEST) == 'the user has not trusted the file'
     assert store.list_all() == [TrustedFile(path=str(policy), digest=DIGEST, trusted_at=NOW)]
 
 
@@ -96,16 +96,16 @@ def spoilt_by(path, how):
 
 
 PROBLEMS = {
-    'text': 'its content is invalid',
-    'bytes': 'its content is invalid',
-    'version': 'its content is invalid',
-    'extra': 'its content is invalid',
-    'shape': 'its content is invalid',
+    'text': 'the content is invalid',
+    'bytes': 'the content is invalid',
+    'version': 'the content is invalid',
+    'extra': 'the content is invalid',
+    'shape': 'the content is invalid',
     'long': 'larger than 4194304 bytes',
     'mode': 'others may use it (mode 0644); run: chmod 600',
-    'symlink': 'it is a symbolic link',
-    'hard link': 'it has another name (a hard link)',
-    'folder': 'it is not a regular file',
+    'symlink': 'the file is a symbolic link',
+    'hard link': 'the file has another name (a hard link)',
+    'folder': 'the path is not a regular file',
 }
 
 
@@ -129,13 +129,13 @@ def test_store_of_another_user_trusts_nothing(store, policy):
 
     os.chown(store.path, 65534, 65534)
 
-    assert 'it belongs to another user (id 65534)' in store.why_untrusted(policy, DIGEST)
+    assert 'the file belongs to another user (id 65534)' in store.why_untrusted(policy, DIGEST)
 
 
 def test_a_store_beside_the_file_trusts_nothing(policy):
     store = TrustStore(policy.parent / 'state' / 'trusted.json')
 
-    with pytest.raises(TrustError, match='it is in the folder of the file to trust'):
+    with pytest.raises(TrustError, match='the store is in the folder of the file to trust'):
         store.trust(policy, DIGEST)
     assert 'move it elsewhere' in store.why_untrusted(policy, DIGEST)
 

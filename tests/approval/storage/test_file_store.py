@@ -124,20 +124,20 @@ def test_a_file_of_another_key_is_refused(store, project, path):
     path.unlink()
     FileApprovalStore(project, path)
 
-    with pytest.raises(StoreError, match='it was replaced by another store; restart to use that one'):
+    with pytest.raises(StoreError, match='the file was replaced by another store; restart to use that one'):
         store.get(A)
 
 
 def test_a_file_that_vanishes_while_it_is_opened_is_an_error(monkeypatch, project, path):
     monkeypatch.setattr(file_store, 'replace_private', lambda path, content: None)
 
-    with pytest.raises(StoreError, match='it disappeared while it was being opened'):
+    with pytest.raises(StoreError, match='the file disappeared while it was being opened'):
         FileApprovalStore(project, path)
 
 
 @pytest.mark.parametrize('place', ['approvals.json', '.hidden/approvals.json', '../project/approvals.json'])
 def test_a_store_inside_of_the_project_is_refused(project, place):
-    with pytest.raises(StoreError, match=re.escape(f'it is inside the project {str(project)!r}; keep it else')):
+    with pytest.raises(StoreError, match=re.escape(f'the file is inside the project {str(project)!r}; keep it else')):
         FileApprovalStore(project, project / place)
 
     assert os.listdir(project) == []
@@ -155,7 +155,7 @@ def test_a_file_too_large_to_be_read_is_not_written(monkeypatch, store):
     store.put(approval())
     monkeypatch.setattr(file_store, 'MAX_BYTES', 1000)
 
-    with pytest.raises(StoreError, match='it would be larger than 1000 bytes; revoke some approvals'):
+    with pytest.raises(StoreError, match='the file would be larger than 1000 bytes; revoke some approvals'):
         store.put(approval(B, label='x' * 1000))
 
     assert [each.id for each in store.list_all()] == [A]

@@ -51,7 +51,7 @@ def test_a_file_that_others_may_use_is_refused(file, mode):
 def test_file_of_another_user_is_refused(file):
     os.chown(file, 65534, 65534)
 
-    with pytest.raises(PermissionError, match=re.escape('it belongs to another user (id 65534)')):
+    with pytest.raises(PermissionError, match=re.escape('the file belongs to another user (id 65534)')):
         opens(file)
 
 
@@ -60,28 +60,28 @@ def test_a_symbolic_link_is_refused(tmp_path, file, target):
     (tmp_path / 'link').symlink_to(target)
 
     for flags in (os.O_RDONLY, os.O_RDWR | os.O_CREAT):
-        with pytest.raises(PermissionError, match='it is a symbolic link'):
+        with pytest.raises(PermissionError, match='the file is a symbolic link'):
             open_private(tmp_path / 'link', flags)
 
 
 def test_a_file_with_another_name_is_refused(tmp_path, file):
     os.link(file, tmp_path / 'other')
 
-    with pytest.raises(PermissionError, match='it has another name'):
+    with pytest.raises(PermissionError, match='the file has another name'):
         opens(file)
 
 
 def test_a_pipe_is_refused_without_waiting_for_its_other_end(tmp_path):
     os.mkfifo(tmp_path / 'pipe', 0o600)
 
-    with pytest.raises(PermissionError, match='it is not a regular file'):
+    with pytest.raises(PermissionError, match='the path is not a regular file'):
         opens(tmp_path / 'pipe')
 
 
 def test_a_folder_is_refused(tmp_path):
     (tmp_path / 'folder').mkdir(mode=0o700)
 
-    with pytest.raises(PermissionError, match='it is not a regular file'):
+    with pytest.raises(PermissionError, match='the path is not a regular file'):
         opens(tmp_path / 'folder')
 
 

@@ -98,5 +98,5 @@ def test_names_in_a_folder_of_20_000_files_are_not_changed_and_the_result_says_w
 
     results = scenario.play('Tidy up.', shell('rm -f 1.txt'), questions=[('$ rm -f 1.txt', 'y')])
 
-    assert re.search('files in .*, and this access cannot be granted: it holds more than 1000 files', results[0])
+    assert re.search('files in .*, and this access cannot be granted: the folder has more than 1000 files', results[0])
     assert (scenario.path / '1.txt').exists()

@@ -22,11 +22,11 @@ def test_a_run_is_found_read_and_cancelled(site: Site, visit: Callable[..., Page
 
     page.get_by_role('link', name='Runs').click()
     page.get_by_role('link', name='order-17/a?b').click()
-    expect(page.get_by_text(re.compile('It waits for 1 answer since'))).to_be_visible()
+    expect(page.get_by_text(re.compile('The run waits for 1 answer since'))).to_be_visible()
     page.get_by_text('Cancel this run').click()
     page.get_by_role('button', name='Cancel the run').click()
 
-    expect(page.get_by_text(re.compile('It ended at .*: cancelled'))).to_be_visible()
+    expect(page.get_by_text(re.compile('The run ended at .*: cancelled'))).to_be_visible()
     expect(page.get_by_role('button', name='Cancel the run')).to_have_count(0)
     assert [row.state for row in store.requests_of('order-17/a?b')] == ['withdrawn']
 
@@ -38,7 +38,7 @@ def test_who_may_not_cancel_a_run_sees_why_and_no_button(site: Site, visit: Call
 
     page.goto(f'http://{site.host}/run?run=order-17')
 
-    expect(page.get_by_text('ada may not cancel this run: only listed approvers may.')).to_be_visible()
+    expect(page.get_by_text('ada may not cancel this run: only listed approvers may answer.')).to_be_visible()
     expect(page.get_by_role('button', name='Cancel the run')).to_have_count(0)
 
 

@@ -44,7 +44,7 @@ from .screen import Screen
 INSTRUCTIONS = (
     'You work in the directory of the user, with file tools and a shell. Look before you change anything, change as '
     'little as needed, and say briefly what you did. Some calls need the approval of the user. If a call is refused, '
-    'the result says why; do not try the same again in another form.'
+    'the result says why; do not try the call again in another form.'
 )
 
 
@@ -123,7 +123,7 @@ def build_assistant(
         )
     source = 'no settings file, so the defaults apply'
     if loaded.source is not None:
-        trusted = 'trusted' if loaded.trusted else 'not trusted, so it only makes rules stricter'
+        trusted = 'trusted' if loaded.trusted else 'the file is not trusted, so it only makes rules stricter'
         source = f'settings {loaded.source} ({trusted})'
     conversation = Conversation(
         agent,

@@ -107,12 +107,12 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
         except ValueError as error:
             return broken(str(error))
         if entry['previous'] != last.mac or entry['line'] != number:
-            return broken('it does not follow the previous line: lines were removed, added or moved')
+            return broken('the line does not follow the previous line: lines were removed, added or moved')
         last = Head(lines=number, mac=mac)
         has_head = has_head or mac == head
         _pair(entry, number, open_approvals)
     if tail:
-        return broken('it is incomplete')
+        return broken('the line is incomplete')
     if not has_head:
         return broken('the noted head is not in the log: lines are missing at its end')
     unfinished = sorted(number for numbers in open_approvals.values() for number in numbers)
@@ -136,10 +136,10 @@ _LINE = re.compile(rb'(\{.+),"mac":"([0-9a-f]{64})"\}', re.DOTALL)
 def _read(line: bytes, key: bytes) -> tuple[dict[str, Any], str]:
     found = _LINE.fullmatch(line)
     if found is None:
-        raise ValueError('it does not end in a hash')
+        raise ValueError('the line does not end in a hash')
     body, mac = found[1] + b'}', found[2].decode()
     if not hmac.compare_digest(mac, _mac(body, key)):
-        raise ValueError('it was changed, or written with another key')
+        raise ValueError('the line was changed, or written with another key')
     return json.loads(body), mac
 
 

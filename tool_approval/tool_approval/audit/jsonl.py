@@ -42,10 +42,10 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
                 append_whole(descriptor, text + b'\n', size=0, fsync=True)
         key = bytes.fromhex(text.decode())
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        problem = error.strerror or str(error) if isinstance(error, OSError) else 'it contains no key'
+        problem = error.strerror or str(error) if isinstance(error, OSError) else 'the file contains no key'
         raise AuditError(str(place), f'the key cannot be used: {problem}') from None
     if len(key) != 32:
-        raise AuditError(str(place), 'the key cannot be used: it contains no key')
+        raise AuditError(str(place), 'the key cannot be used: the file contains no key')
     return key
 
 
@@ -65,7 +65,7 @@ class JsonlAuditSink:
             fsync: Whether entries must survive a power cut; this takes some milliseconds per line.
 
         Raises:
-            AuditError: The file is not private to the user, or its last line is not intact under this key.
+            AuditError: The file is not private to the user, or the last line is not intact under this key.
             ValueError: The key is too short.
         """
         if len(key) < 16:
@@ -113,7 +113,7 @@ class JsonlAuditSink:
         """Lock the file, find the end of the log, and append `entry` if there is one."""
         with self._lock:
             if self._descriptor < 0:
-                raise AuditError(self._path, 'it is closed')
+                raise AuditError(self._path, 'the log is closed')
             try:
                 if self._process != os.getpid():
                     # A forked process shares the open file, and so the lock, with its parent. It needs its own.
@@ -146,9 +146,9 @@ class JsonlAuditSink:
         status = os.fstat(self._descriptor)
         check_private(status)
         if _identity(os.lstat(self._path)) != self._identity:
-            raise AuditError(self._path, 'it was replaced by another file while it was open')
+            raise AuditError(self._path, 'the file was replaced by another file while it was open')
         if status.st_size < self._size:
-            raise AuditError(self._path, 'it has become shorter')
+            raise AuditError(self._path, 'the file has become shorter')
         # Attack: lines are cut off, and another process appends a line, so that the chain is intact (test_jsonl.py).
         if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
             raise AuditError(self._path, 'the last known line was changed or removed')
@@ -159,7 +159,7 @@ class JsonlAuditSink:
             self._head, self._size, self._last = read_head(line, key=self._key), status.st_size, line + b'\n'
         except ValueError as error:
             raise AuditError(
-                self._path, f'its last line is not intact: {error}. Verify the log, move it away, and start a new one'
+                self._path, f'the last line is not intact: {error}. Verify the log, move it away, and start a new one'
             ) from None
         return self._head
 

@@ -324,4 +324,4 @@ def _guarded(read: Callable[[], Any]) -> Any:
     except (ValueError, RecursionError) as error:
         if isinstance(error, NotCanonicalError):
             raise
-        raise NotCanonicalError('nested too deeply, or within itself') from None
+        raise NotCanonicalError('a value that is nested too deeply, or within itself') from None

@@ -42,7 +42,7 @@ def canonical_json(value: object) -> str:
     except UnicodeEncodeError:
         raise NotCanonicalError('text with a lone surrogate') from None
     except RecursionError:
-        raise NotCanonicalError('nested too deeply, or within itself') from None
+        raise NotCanonicalError('a value that is nested too deeply, or within itself') from None
     except (TypeError, ValueError) as error:
         if isinstance(error, NotCanonicalError):
             raise

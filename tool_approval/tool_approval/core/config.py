@@ -213,13 +213,13 @@ _SECTIONS: dict[str, Callable[[object], object]] = {
 """Sections in which `None` means empty."""
 
 _KINDS = {
-    'model_type': 'not a mapping of keys to values',
-    'dict_type': 'not a mapping of keys to values',
+    'model_type': 'the value must be a mapping of keys to values',
+    'dict_type': 'the value must be a mapping of keys to values',
     'list_type': 'not a list',
     'tuple_type': 'not a list',
-    'string_type': 'not a string; quote it',
-    'path_type': 'not a string; quote it',
-    'bool_type': 'neither true nor false',
+    'string_type': 'the value must be a string; quote it',
+    'path_type': 'the value must be a string; quote it',
+    'bool_type': 'the value must be true or false',
     'float_type': 'not a number',
     'missing': 'this key is missing',
 }
@@ -234,7 +234,7 @@ def _problem(kind: str, path: Path, message: str, given: object, model: type[Bas
         allowed = get_args(_type_at(model, path))
         return f'{_unknown_value(given, allowed)}; use {", ".join(f"`{value}`" for value in allowed)}'
     if kind == 'model_type' and _type_at(model, path) is ToolRule:
-        return 'not a rule; write one as `{approval: required}`'
+        return 'the value is not a rule; write a rule as `{approval: required}`'
     message = message.removeprefix('Value error, ')
     return _KINDS.get(kind, message[0].lower() + message[1:])
 

@@ -68,7 +68,7 @@ class _Reader:
             if isinstance(event, yaml.NodeEvent):
                 documents.append(self._value(event, ()))
                 if not isinstance(documents[0], dict | None):
-                    raise self._error('not a mapping of keys to values', _line(event))
+                    raise self._error('the value must be a mapping of keys to values', _line(event))
         return cast('dict[str, Any]', documents[0] or {}) if documents else {}
 
     def _value(self, event: yaml.NodeEvent, path: Path) -> object:

@@ -28,8 +28,8 @@ from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, together
 
 _STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. To be asked, leave strict mode; to allow '
-    'such calls, add a rule.'
+    'Strict mode: approval required, so the call was denied without asking. Leave strict mode to be asked, or add '
+    'a rule that allows such calls.'
 )
 _NO_STORE = "'always' cannot be remembered: the memory has no store; pass `ApprovalMemory(store)`"
 

@@ -27,7 +27,9 @@ T = TypeVar('T')
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """Reason for a call that differs from the one that was approved."""
 
-DENIED = 'The approver denied this call. Do not try it in another form; ask what to do instead, or go on without it.'
+DENIED = (
+    'The approver denied this call. Do not try this call in another form; ask what to do instead, or go on without it.'
+)
 """Default reason when the approver gives none."""
 
 
@@ -441,7 +443,7 @@ class Gate:
 
         async def ask(question: str) -> bool | None:
             request = allowed.request or self._anew(allowed.call)
-            text = f'{question} Approve to run it again, or deny to give it up.'
+            text = f'{question} Approve to run the call again, or deny to give it up.'
             return await self.controller.ask_anew(request.changed(description=text, described_by=None))
 
         def tried_again(by: str) -> None:

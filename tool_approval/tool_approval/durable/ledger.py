@@ -261,7 +261,7 @@ class Ledger:
             changed_at=self._now(),
             idempotency_key=self._idempotency_key(row.key, attempt),
         )
-        note = None if by is None else _write(text=f'{unknown_text(row)} It was tried again.', by=by)
+        note = None if by is None else _write(text=f'{unknown_text(row)} The call was tried again.', by=by)
         return await self._patiently(lambda: self.store.retry(following, note))
 
     async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
@@ -270,7 +270,7 @@ class Ledger:
         Raises:
             InboxError: The store cannot be used.
         """
-        told = 'It was not run again.' if by is None else f'{escape_line(by)} decided not to run it again.'
+        told = 'The call was not run again.' if by is None else f'{escape_line(by)} decided not to run the call again.'
         text = f'{unknown_text(row)} {told}'
         return await self._change(row, 'unknown', _write(text=text, by=by))
 
@@ -534,7 +534,7 @@ def unknown_text(row: ExecutionRow) -> str:
     began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
     return (
         f'The call of {row.tool_name!r} was started{began} and its end was not recorded: its worker died, or the run '
-        'was cancelled. It may have happened.'
+        'was cancelled. The call may have happened.'
     )
 
 

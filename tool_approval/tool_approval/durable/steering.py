@@ -154,14 +154,14 @@ class RunDetails:
         at = f'{self.run.changed_at:%Y-%m-%d %H:%M:%S} UTC'
         since = f'since {at}'
         if has_ended(self.run):
-            return f'It ended at {at}: {self.run.status}'
+            return f'The run ended at {at}: {self.run.status}'
         if self.unreadable:
-            return f'It waits {since}; {self.unreadable} of its requests cannot be read'
+            return f'The run waits {since}; {self.unreadable} of its requests cannot be read'
         if self.open:
-            return f'It waits for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
+            return f'The run waits for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
-            return 'It has its answers, and continues as soon as a worker takes it up'
-        return f'It is executing, or waiting for a worker that knows its agent and version, {since}'
+            return 'The run has its answers, and continues as soon as a worker resumes it'
+        return f'The run is executing, or waits for a worker that knows its agent and version, {since}'
 
     @property
     def view(self) -> RunView:

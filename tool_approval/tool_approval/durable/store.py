@@ -128,7 +128,7 @@ class DurableStore:
         except (TypeError, ValueError):
             key = b''
         if len(key) != 32:
-            raise InboxUntrusted(self.place, 'its secret key was changed')
+            raise InboxUntrusted(self.place, 'the secret key was changed')
         return key
 
     # Workers
@@ -465,7 +465,7 @@ class DurableStore:
         try:
             return _EPOCH + timedelta(milliseconds=cast('int', number))
         except (TypeError, OverflowError):
-            raise InboxUntrusted(self.place, 'a row of it was changed by another program') from None
+            raise InboxUntrusted(self.place, 'a row was changed by another program') from None
 
 
 _IS_READY = (

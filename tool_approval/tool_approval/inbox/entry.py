@@ -123,7 +123,7 @@ class InboxEntry(BaseModel):
         if content.forbid_self_approval and approver.id == content.requester:
             raise NotAnApprover(approver.id, self.request.tool_name, 'requesters may not answer their own requests')
         if not all(rule.lists(approver) for rule in content.approvers or ()):
-            raise NotAnApprover(approver.id, self.request.tool_name, 'only listed approvers may')
+            raise NotAnApprover(approver.id, self.request.tool_name, 'only listed approvers may answer')
 
     def check_decision(self, decision: ApprovalDecision) -> ApprovalDecision:
         """Return the decision, validated against what the request offers.
@@ -201,7 +201,7 @@ def write_answer(answer: Answer) -> str:
     try:
         return _limited(json.dumps(answer.model_dump(mode='json'), separators=(',', ':')))
     except RequestTooLarge as error:
-        raise InvalidAnswer(f'it has {error.size} bytes, more than the limit of {error.limit}') from None
+        raise InvalidAnswer(f'the answer has {error.size} bytes, more than the limit of {error.limit}') from None
 
 
 def digest_of(request_id: str, content: str) -> str:
@@ -226,10 +226,10 @@ def read_entry(row: Row) -> InboxEntry:
             answer=None if row.answer is None else Answer.model_validate(json.loads(row.answer)),
         )
     except (RecursionError, AttributeError):
-        raise ValueError('nested too deeply, or not a text') from None
+        raise ValueError('a value that is nested too deeply, or is not a text') from None
     said = None if entry.answer is None else entry.answer.decision.approved
     if said is not {'approved': True, 'denied': False}.get(entry.state):
-        raise ValueError('its state does not match its answer')
+        raise ValueError('the state of the request does not match its answer')
     return entry
 
 

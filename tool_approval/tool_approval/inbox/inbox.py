@@ -301,7 +301,7 @@ class Inbox:
                 return await self.get(request_id)
         except (InboxUnavailable, TimeoutError) as error:
             self.abandon(request_id, 'expired')
-            problem = error.problem if isinstance(error, InboxUnavailable) else 'it does not respond'
+            problem = error.problem if isinstance(error, InboxUnavailable) else 'the store does not respond'
             raise InboxUnavailable(self.store.place, problem) from None
 
     async def _row(self, request_id: str) -> Row:

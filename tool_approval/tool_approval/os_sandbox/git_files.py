@@ -57,7 +57,7 @@ class File:
     """A file or symbolic link, as it was read."""
 
     data: bytes | None
-    """Content; `None` if it is not a regular file."""
+    """Content; `None` if the path is not a regular file."""
     mode: int = 0o644
     """Permission bits."""
     target: str = ''
@@ -80,7 +80,7 @@ class Reader:
         """
         self._bytes += size
         if self._bytes > MOST_BYTES:
-            raise LayerError(f'it holds more than {MOST_BYTES >> 20} MiB to read')
+            raise LayerError(f'the repository has more than {MOST_BYTES >> 20} MiB to read')
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield the path of each file below a folder, relative to it, without following links.
@@ -92,12 +92,12 @@ class Reader:
         while todo:
             above = todo.pop()
             if above.count('/') > _DEEPEST:
-                raise LayerError(f'it holds folders nested more than {_DEEPEST} deep')
+                raise LayerError(f'the repository has folders nested more than {_DEEPEST} deep')
             with os.scandir(os.path.join(folder, above)) as found:
                 for each in found:
                     self._files += 1
                     if self._files > MOST_FILES:
-                        raise LayerError(f'it holds more than {MOST_FILES} files to read')
+                        raise LayerError(f'the repository has more than {MOST_FILES} files to read')
                     name = os.path.join(above, each.name)
                     if each.is_dir(follow_symlinks=False):
                         todo.append(name)
@@ -116,7 +116,7 @@ class Reader:
         if not stat.S_ISREG(status.st_mode):
             return File(None)
         if os.path.basename(path) == 'packed-refs' and status.st_size > _MOST_PACKED_REFS:
-            raise LayerError(f'it holds packed refs of more than {_MOST_PACKED_REFS >> 20} MiB')
+            raise LayerError(f'the repository has packed refs of more than {_MOST_PACKED_REFS >> 20} MiB')
         self.count(status.st_size)
         with open(_open(path), 'rb') as opened:
             # Cut off a file that is still growing; git would not read it either.

@@ -64,25 +64,25 @@ def plain_index(data: bytes) -> bytes:
         while extension < len(data) - _CHECKSUM:
             name = data[extension : extension + 4]
             if not name[:1].isupper():
-                raise LayerError('its index is split or sparse, which a layer cannot keep')
+                raise LayerError('the index is split or sparse, which a layer cannot keep')
             start = extension + 8
             extension = start + int.from_bytes(data[start - 4 : start])
             if name == b'TREE' and _is_right(data[start:extension], entries):
                 trees = data[start - 8 : extension]
     except (IndexError, ValueError, struct.error):
-        raise LayerError('its index cannot be read') from None
+        raise LayerError('the index cannot be read') from None
     if extension != len(data) - _CHECKSUM:
-        raise LayerError('its index cannot be read')
+        raise LayerError('the index cannot be read')
     if any(each.mode >> 12 not in (_REGULAR, _LINK, _SUBMODULE) for each in entries):
-        raise LayerError('its index is sparse, which a layer cannot keep')
+        raise LayerError('the index is sparse, which a layer cannot keep')
     paths = [each.path for each in entries]
     if _WRONG_PATH.search(b'\0'.join([b'', *paths, b''])):
-        raise LayerError('its index names a path that git never does, such as one in `.git`')
+        raise LayerError('the index names a path that git would never write, such as one in `.git`')
     # Attack: `a` is a link to a folder elsewhere, and a checkout would write `a/b` there.
     for link in (each.path + b'/' for each in entries if each.mode >> 12 != _REGULAR):
         inner = bisect_left(paths, link)
         if inner < len(paths) and paths[inner].startswith(link):
-            raise LayerError('its index has a name both as a link and as a folder')
+            raise LayerError('the index has a name both as a link and as a folder')
     plain = data[:end] + trees
     return plain + hashlib.sha1(plain, usedforsecurity=False).digest()
 

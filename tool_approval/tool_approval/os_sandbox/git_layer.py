@@ -98,7 +98,7 @@ class GitLayer:
         try:
             return tuple(self._kept(backend, cancelled))
         except PartlyWritten as error:
-            return (f'{self._shown()}: not all was kept: {printable(str(error))}',)
+            return (f'{self._shown()}: not all changes were kept: {printable(str(error))}',)
         except (LayerError, OSError, OSSandboxError, ValueError) as error:
             return (f'{self._shown()} is unchanged, nothing was kept: {printable(str(error), _LONGEST)}',)
 
@@ -164,10 +164,10 @@ class GitLayer:
         new.pop(_GLOBAL, None)
         before, after = _kept_names(self._old), _kept_names(new)
         if 'HEAD' not in after:
-            raise LayerError('its HEAD is missing or invalid')
+            raise LayerError('HEAD is missing or invalid')
         branch = os.fsdecode(after['HEAD'].removeprefix(b'ref: ').rstrip(b'\n'))
         if branch in before.keys() - after.keys():
-            raise LayerError('the branch that its HEAD names was removed')
+            raise LayerError('the branch that HEAD names was removed')
         dropped = _lengthen(before, after)
         kept = before.keys() | after.keys()
         differing = {name for name in kept if before.get(name) != after.get(name)}
@@ -194,7 +194,7 @@ class GitLayer:
             for where, paths in (('index', submodules(index or b'')), ('commit', committed)):
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
-                        f'its {where} adds a submodule ({listed(sorted(added))}), '
+                        f'the {where} adds a submodule ({listed(sorted(added))}), '
                         'in which git would run; only the user can add one'
                     )
             write_back(
@@ -227,11 +227,11 @@ def _write(path: str, data: bytes) -> None:
 def _check_profile(git: str, profile: OSProfile) -> None:
     inner = [path for path in (*(root.path for root in profile.roots), *profile.protected) if path != git]
     if profile.access(os.path.dirname(git)) is not Access.WRITE or profile.access(git) is not Access.READ:
-        raise LayerError('the folder it is in cannot be written')
+        raise LayerError('the folder around `.git` cannot be written')
     if any(covers((git,), path) for path in inner) or any(covers((f'{git}/objects',), path) for path in profile.hidden):
         raise LayerError('the settings have a rule for a path inside it')
     if any(step.kind != 'folder' for step in trail(git)[0]):
-        raise LayerError('it is not a folder: the repository is elsewhere, as in a linked work tree or a submodule')
+        raise LayerError('`.git` is not a folder: the repository is elsewhere, as in a linked work tree or a submodule')
 
 
 def _check_repository(
@@ -240,14 +240,14 @@ def _check_repository(
     if any(file.data is None for name, file in files.items() if is_head(name) or name.split('/')[0] in _WRITTEN):
         raise LayerError('a file that git writes is a symbolic link, or not a regular file')
     if 'HEAD' not in files or not os.path.isdir(os.path.join(git, 'objects')):
-        raise LayerError('it is not a repository')
+        raise LayerError('the folder is not a repository')
     if 'commondir' in files:
-        raise LayerError('it shares the repository of another work tree')
+        raise LayerError('the work tree shares the repository of another work tree')
     found = {key for key, _ in settings if key.startswith('extensions.')} - _EXTENSIONS
     if found or 'reftable' in others:
-        raise LayerError(f'its format is not supported ({listed(sorted(found)) or "reftable"})')
+        raise LayerError(f'the format is not supported ({listed(sorted(found)) or "reftable"})')
     if any(name.startswith('sharedindex.') for name in files):
-        raise LayerError('its index is split, which a layer cannot keep')
+        raise LayerError('the index is split, which a layer cannot keep')
 
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:

@@ -80,7 +80,7 @@ class NewObjects:
         """
         # Attack: the folder is a link to the objects of a repository that the command cannot read.
         if not all(stat.S_ISDIR(os.lstat(path).st_mode) for path in (self._source, f'{self._source}/pack')):
-            raise LayerError('its `objects` is not a folder')
+            raise LayerError('`objects` is not a folder')
         reader = Reader()
         # Git writes an object again if it cannot set the time of the existing one.
         packed = Packed(self._before)
@@ -151,10 +151,10 @@ class NewObjects:
         if status == _SHALLOW:
             raise LayerError('a shallow boundary would hide commits')
         if status not in (0, _TOO_DIFFERENT):
-            raise LayerError('objects that it needs are missing or broken')
+            raise LayerError('objects that the repository needs are missing or broken')
         differing = Reader().file(os.path.join(self._staging, 'differing')).data if old != new else b''
         if status != 0 or differing is None or len(differing) == MOST_INDEX_BYTES:
-            raise LayerError('its commit differs in too many files from the one before')
+            raise LayerError('the commit differs in too many files from the one before')
         return _submodules_in(differing)
 
 
@@ -187,7 +187,7 @@ def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
                     return process.returncode
         finally:
             process.kill()
-    raise LayerError('its check was cancelled' if cancelled.is_set() else f'its check took more than {_CHECK_S} s')
+    raise LayerError('the check was cancelled' if cancelled.is_set() else f'the check took more than {_CHECK_S} s')
 
 
 def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:

@@ -54,7 +54,7 @@ def write_back(
     with _locks(git, sorted(locked | ({'packed-refs'} if gone else set[str]()))) as write:
         now, packed = read()
         if any(now.get(name) != before.get(name) for name in {*changes, 'HEAD'}):
-            raise LayerError('another program changed it meanwhile')
+            raise LayerError('another program changed the repository meanwhile')
         try:
             _add_objects(objects, os.path.join(git, 'objects'))
             left = without_refs(packed, gone)
@@ -116,7 +116,7 @@ def _lock(path: str, until: float) -> None:
         for folder, _, _ in os.walk(path, topdown=False):
             os.rmdir(folder)
     except OSError as error:
-        raise LayerError(f'a name in it is a ref and a folder of refs ({error.strerror})') from error
+        raise LayerError(f'a name is both a ref and a folder of refs ({error.strerror})') from error
     while True:
         try:
             with open(f'{path}.lock', 'xb'):

@@ -175,7 +175,7 @@ class _Planner:
                     if each.is_dir(follow_symlinks=False) or each.is_file(follow_symlinks=False)
                 ]
         except OSError as error:
-            raise OSSandboxError(f'it cannot be listed: {error.strerror}', path=folder) from error
+            raise OSSandboxError(f'the folder cannot be listed: {error.strerror}', path=folder) from error
         if len(entries) > MOST_FROZEN_ENTRIES:
             self.notes.append(f'{folder} holds more than {MOST_FROZEN_ENTRIES} entries, so commands can only read them')
             return set()

@@ -39,7 +39,7 @@ def names_problem(top: str, profile: OSProfile) -> str | None:
         with os.scandir(top) as found:
             return _too_much(found, profile)
     except OSError as error:
-        return f'it cannot be listed: {error.strerror}'
+        return f'the folder cannot be listed: {error.strerror}'
 
 
 def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | None:
@@ -48,9 +48,9 @@ def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | 
         is_shown = _is_shown(each.stat(follow_symlinks=False), profile.access(each.path))
         shown, copied = shown + is_shown, copied + (not is_shown)
         if shown > MOST_FROZEN_ENTRIES:
-            return f'it holds more than {MOST_FROZEN_ENTRIES} folders, or files that are not copied'
+            return f'the folder has more than {MOST_FROZEN_ENTRIES} folders, or files that are not copied'
         if copied > _MOST_COPIED:
-            return f'it holds more than {_MOST_COPIED} files'
+            return f'the folder has more than {_MOST_COPIED} files'
     return None
 
 

@@ -299,7 +299,7 @@ def _kind(entry: str) -> Literal['folder', 'file', 'link', 'missing']:
     except FileNotFoundError:
         return 'missing'
     except OSError as error:
-        raise OSSandboxError(f'it cannot be inspected: {error.strerror}', path=entry) from error
+        raise OSSandboxError(f'the path cannot be inspected: {error.strerror}', path=entry) from error
     if stat.S_ISLNK(mode):
         return 'link'
     return 'folder' if stat.S_ISDIR(mode) else 'file'

@@ -262,7 +262,7 @@ class _Finder:
         # Attack: the `home` of an environment in a repository is the home directory (test_toolchains.py).
         problem = self._problem(posixpath.dirname(bins))
         if problem or layout is None:
-            self._ignore(label, named, problem or 'it does not have the layout of a Python')
+            self._ignore(label, named, problem or 'the folder does not have the layout of a Python')
         else:
             self._open(layout, posixpath.dirname(bins))
 
@@ -277,25 +277,25 @@ class _Finder:
     def _checked(self, label: str, given: str, layout: Layout, *, is_active: bool = False) -> str | None:
         """Return the real folder if it may be opened. Otherwise, record the problem and return `None`."""
         if not given.startswith('/') or '\0' in given:
-            self._ignore(label, given, 'it is not an absolute path')
+            self._ignore(label, given, 'the path is not absolute')
             return None
         folder = os.path.realpath(given)
         problem = self._problem(folder, is_active=is_active)
         if not problem and not has_layout(layout, folder):
-            problem = f'it does not have the layout of a {layout.kind}'
+            problem = f'the folder does not have the layout of a {layout.kind}'
         if problem:
             self._ignore(label, given, problem)
         return None if problem else folder
 
     def _problem(self, folder: str, *, is_active: bool = False) -> str:
         if any(covers((folder,), home) for home in self._homes):
-            return 'it is the home directory or contains it'
+            return 'the folder is the home directory, or contains it'
         if any(folder == posixpath.join(home, wide) for home in self._homes for wide in _WIDE):
-            return 'it holds more than a toolchain'
+            return 'the folder contains more than a toolchain'
         if not is_active and covers(self._workspace, folder):
-            return 'it is in the workspace, where an agent may write'
+            return 'the folder is in the workspace, where an agent may write'
         if any(root != folder and covers((folder,), root) for root in self._workspace):
-            return 'it contains the workspace'
+            return 'the folder contains the workspace'
         try:
             return self._owner_problem(os.stat(folder))
         except OSError:
@@ -304,7 +304,7 @@ class _Finder:
     @staticmethod
     def _owner_problem(status: os.stat_result) -> str:
         if status.st_uid not in (0, os.geteuid()):
-            return 'it belongs to another user'
+            return 'the folder belongs to another user'
         return 'every user may write to it' if status.st_mode & _OTHERS_WRITE else ''
 
     def _ignore(self, label: str, given: str, problem: str) -> None:

@@ -167,7 +167,7 @@ def _why_untrusted(loaded: LoadedSettings, trust: TrustStore | None) -> str | No
     except TrustError as error:
         return str(error)
     if why == CHANGED and loaded.settings.extends:
-        return 'it, or a preset that it extends, has changed since it was trusted'
+        return 'the file, or a preset that the file extends, has changed since it was trusted'
     return why
 
 
@@ -181,7 +181,7 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
         raise ApprovalConfigError(_why(error, source), source=str(source)) from None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise ApprovalConfigError('it is not a regular file', source=str(source))
+            raise ApprovalConfigError('the path is not a regular file', source=str(source))
         with os.fdopen(descriptor, 'rb', closefd=False) as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
@@ -196,8 +196,8 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
 def _why(error: OSError, source: Path) -> str:
     if error.errno == errno.ELOOP and source.is_symlink():
         # Attack: the target is outside of the working tree, and can change while the tree does not.
-        return 'it is a symbolic link, which is read only if you name it yourself'
-    return f'it cannot be read: {error.strerror}'
+        return 'the file is a symbolic link, which is read only if you name it yourself'
+    return f'the file cannot be read: {error.strerror}'
 
 
 def _text(content: bytes, source: Path) -> str:

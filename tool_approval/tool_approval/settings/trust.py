@@ -22,7 +22,7 @@ from tool_approval.storage.private_file import (
 MAX_BYTES = 4 * 1024 * 1024
 """Chosen: maximum bytes of the store, some 20,000 files, more than a user trusts one by one."""
 
-CHANGED = 'it has changed since it was trusted'
+CHANGED = 'the file has changed since it was trusted'
 """Reason for a file that was trusted with other content."""
 
 _SO = 'no file is trusted'
@@ -99,7 +99,7 @@ class TrustStore:
         except TrustError as error:
             return str(error)
         if not known:
-            return 'the user has not trusted it'
+            return 'the user has not trusted the file'
         return None if digest in known else CHANGED
 
     def list_all(self) -> Sequence[TrustedFile]:
@@ -159,7 +159,7 @@ class TrustStore:
         try:
             return TrustedFiles.model_validate_json(text).files
         except ValidationError:
-            problem = f'its content is invalid; {_SO}; repair it, or delete it to start again'
+            problem = f'the content is invalid; {_SO}; repair it, or delete it to start again'
             raise TrustError(str(self.path), problem) from None
 
     def _change(self, change: Callable[[list[TrustedFile]], list[TrustedFile]], file: str | None = None) -> None:
@@ -174,4 +174,6 @@ class TrustStore:
     def _check_place(self, file: str | None) -> None:
         # Attack: a repository contains a store, and makes an environment variable point to it.
         if file is not None and Path(os.path.realpath(self.path)).is_relative_to(Path(file).parent):
-            raise TrustError(str(self.path), f'it is in the folder of the file to trust; {_SO}; move it elsewhere')
+            raise TrustError(
+                str(self.path), f'the store is in the folder of the file to trust; {_SO}; move it elsewhere'
+            )

@@ -58,7 +58,7 @@ class FileApprovalStore:
         self._by_id: dict[str, RememberedApproval] = {}
         root = Path(project).resolve()
         if self._path.resolve().is_relative_to(root):
-            raise StoreError(str(self._path), f'it is inside the project {str(root)!r}; keep it elsewhere')
+            raise StoreError(str(self._path), f'the file is inside the project {str(root)!r}; keep it elsewhere')
         self.scope: Mapping[str, str] = {'project': str(root)}
         self.key = self._guarded(self._make_key)
 
@@ -93,7 +93,7 @@ class FileApprovalStore:
                 self._write(_Contents(version=1, key=secrets.token_hex(32), approvals=[]))
             self._read()
         if self._contents is None:
-            raise StoreError(str(self._path), 'it disappeared while it was being opened')
+            raise StoreError(str(self._path), 'the file disappeared while it was being opened')
         return bytes.fromhex(self._contents.key)
 
     def _read(self) -> dict[str, RememberedApproval]:
@@ -118,11 +118,11 @@ class FileApprovalStore:
             # The error's text quotes the file, so it is left out.
             raise StoreError(
                 str(self._path),
-                f'it is corrupt ({error.error_count()} errors) and approves nothing; inspect it, or delete it '
+                f'the file is corrupt ({error.error_count()} errors) and approves nothing; inspect it, or delete it '
                 'to start over',
             ) from None
         if self._contents is not None and contents.key != self._contents.key:
-            raise StoreError(str(self._path), 'it was replaced by another store; restart to use that one')
+            raise StoreError(str(self._path), 'the file was replaced by another store; restart to use that one')
         self._contents = contents
         self._by_id = {each.id: each for each in contents.approvals}
         self._seen = _mark(status)
@@ -142,5 +142,5 @@ class FileApprovalStore:
         text = contents.model_dump_json(indent=1).encode()
         if len(text) > MAX_BYTES:
             # A larger file could not be read again.
-            raise StoreError(str(self._path), f'it would be larger than {MAX_BYTES} bytes; revoke some approvals')
+            raise StoreError(str(self._path), f'the file would be larger than {MAX_BYTES} bytes; revoke some approvals')
         replace_private(self._path, text)

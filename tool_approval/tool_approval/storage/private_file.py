@@ -31,7 +31,7 @@ def open_private(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, MODE)
     except OSError as error:
         if path.is_symlink():
-            raise PermissionError('it is a symbolic link') from error
+            raise PermissionError('the file is a symbolic link') from error
         raise
     try:
         check_private(os.fstat(descriptor))
@@ -48,13 +48,13 @@ def check_private(status: os.stat_result) -> None:
         PermissionError: The message names the problem.
     """
     if not stat.S_ISREG(status.st_mode):
-        raise PermissionError('it is not a regular file')
+        raise PermissionError('the path is not a regular file')
     if status.st_uid != os.geteuid():
-        raise PermissionError(f'it belongs to another user (id {status.st_uid})')
+        raise PermissionError(f'the file belongs to another user (id {status.st_uid})')
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(f'others may use it (mode {stat.S_IMODE(status.st_mode):04o}); run: chmod 600')
     if status.st_nlink != 1:
-        raise PermissionError('it has another name (a hard link)')
+        raise PermissionError('the file has another name (a hard link)')
 
 
 def make_private_folder(folder: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_newer_schema_is_refused_with_what_to_do(open_store, database, schema)
     open_store(schema).add(ROW)
     database.execute(f'UPDATE {schema}.version SET number = 3')
 
-    refused(open_store(schema), 'its schema has version 3, but this tool_approval supports up to 2; upgrade it')
+    refused(open_store(schema), 'the schema has version 3, but this tool_approval supports up to 2; upgrade it')
 
 
 @pytest.mark.parametrize('change', ['DELETE FROM {}.version', 'INSERT INTO {}.version VALUES (1)'])
@@ -76,7 +76,7 @@ def test_a_schema_that_does_not_say_its_version_is_refused(open_store, database,
     open_store(schema).add(ROW)
     database.execute(change.format(schema))
 
-    refused(open_store(schema), "its table 'version' must have one row")
+    refused(open_store(schema), "the table 'version' must have one row")
 
 
 def test_a_schema_with_other_tables_is_refused_and_left_as_it_was(open_store, database, schema):
@@ -201,7 +201,7 @@ def test_closed_store_is_reported(open_store, schema):
     store = open_store(schema)
     store.close()
 
-    with pytest.raises(InboxUnavailable, match='it is closed'):
+    with pytest.raises(InboxUnavailable, match='the store is closed'):
         store.open(10)
 
 

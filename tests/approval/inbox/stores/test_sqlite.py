@@ -72,27 +72,27 @@ def test_a_link_is_refused(store, path):
     link = path.with_name('link')
     link.symlink_to(path)
 
-    refused(link, 'it is a symbolic link')
+    refused(link, 'the file is a symbolic link')
 
 
 def test_a_file_with_another_name_is_refused(store, path):
     os.link(path, path.with_name('other'))
 
-    refused(path, 'it has another name')
+    refused(path, 'the file has another name')
 
 
 def test_no_regular_file_is_refused(tmp_path, path):
     path.mkdir(parents=True)
     path.parent.chmod(0o700)
 
-    refused(path, 'it is not a regular file')
+    refused(path, 'the path is not a regular file')
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away')
 def test_file_of_another_user_is_refused(store, path):
     os.chown(path, 65534, -1)
 
-    refused(path, 'it belongs to another user')
+    refused(path, 'the file belongs to another user')
 
 
 def test_a_folder_that_others_may_write_to_is_refused(path):
@@ -146,7 +146,7 @@ def test_another_programs_file_is_refused_and_left_as_it_was(path, statement):
     other_program(path, statement)
     before = path.read_bytes()
 
-    refused(path, 'it belongs to another program')
+    refused(path, 'the file belongs to another program')
 
     assert path.read_bytes() == before
 
@@ -156,7 +156,8 @@ def test_a_newer_file_is_refused_with_what_to_do(store, path):
     other_program(path, f'PRAGMA user_version = {len(MIGRATIONS) + 1}')
 
     refused(
-        path, f'it has version {len(MIGRATIONS) + 1}, but this tool_approval supports up to {len(MIGRATIONS)}; upgrade'
+        path,
+        f'the file has version {len(MIGRATIONS) + 1}, but this tool_approval supports up to {len(MIGRATIONS)}; upgrade',
     )
 
 
@@ -222,9 +223,9 @@ def test_a_file_that_was_removed_is_noticed_and_made_anew(store, path):
     assert store.watch(0.0) is None
     path.unlink()
 
-    with pytest.raises(InboxUnavailable, match='it was removed, or replaced by another file'):
+    with pytest.raises(InboxUnavailable, match='the file was removed, or replaced by another file'):
         store.open(10)
-    with pytest.raises(InboxUnavailable, match='it was removed'):
+    with pytest.raises(InboxUnavailable, match='the file was removed'):
         store.watch(0.0)
     assert list(store.open(10)) == []
     assert store.watch(0.0) is None
@@ -261,7 +262,7 @@ def test_closing_ends_a_watch(store):
     watching.join(20)
 
     assert not watching.is_alive()
-    with pytest.raises(InboxUnavailable, match='it is closed'):
+    with pytest.raises(InboxUnavailable, match='the store is closed'):
         store.open(10)
 
 

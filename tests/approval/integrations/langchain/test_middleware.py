@@ -182,7 +182,7 @@ def test_changed_arguments_that_do_not_fit_the_tool_do_not_run(run, files):
     told = run(scripted(WRITE, 'done'), files.tools(), controller)
 
     assert files.ran == []
-    reason = 'they do not fit the tool (path: Field required)'
+    reason = 'the values do not fit the tool (path: Field required)'
     assert told == [('write', f"The approver's arguments cannot be used: {reason}. The call was not run.", 'error')]
     assert audit.outcomes() == ['refused']
 
@@ -404,8 +404,10 @@ def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
 @pytest.mark.parametrize(
     ('args', 'reason'),
     [
-        pytest.param({}, 'they do not fit the tool (path: Field required)', id='missing'),
-        pytest.param({'path': 5}, 'they do not fit the tool (path: Input should be a valid string)', id='another type'),
+        pytest.param({}, 'the values do not fit the tool (path: Field required)', id='missing'),
+        pytest.param(
+            {'path': 5}, 'the values do not fit the tool (path: Input should be a valid string)', id='another type'
+        ),
         pytest.param({'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number that', id='not JSON'),
         pytest.param({'path': '\ud800'}, 'no canonical JSON: text with a lone surrogate', id='lone surrogate'),
     ],

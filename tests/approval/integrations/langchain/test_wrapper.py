@@ -138,7 +138,7 @@ def test_a_text_is_the_first_parameter(invoke, files):
 def test_arguments_that_do_not_fit_raise_without_asking(invoke, files, given):
     ui = RecordingUI(True)
 
-    with pytest.raises(ApprovalDenied, match="The arguments of 'write' cannot be used: they "):
+    with pytest.raises(ApprovalDenied, match="The arguments of 'write' cannot be used: the "):
         invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), given)
 
     assert ui.requests == []

@@ -376,5 +376,5 @@ def test_changed_content_is_shown_and_a_changed_path_is_told_to_be_refused(base)
         with pytest.raises(PermissionError, match='with another path it is refused'):
             presented(path=other)
     (base / 'notes/a.txt').write_text('changed meanwhile\n')
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         presented()

@@ -344,7 +344,7 @@ def test_an_approvers_arguments_that_do_not_fit_the_tool_are_refused_without_run
 
     assert ran == []
     assert returns(result.all_messages())['1'] == (
-        "The approver's arguments cannot be used: they do not fit the tool (path, force). The call was not run.",
+        "The approver's arguments cannot be used: the values do not fit the tool (path, force). The call was not run.",
         'denied',
     )
 
@@ -904,7 +904,7 @@ def test_an_external_call_with_arguments_outside_of_its_schema_is_not_started():
     result = agent.run_sync('go', deferred_tool_handler=handler)
 
     assert returns(result.all_messages())['1'] == (
-        "The arguments of 'ask' cannot be used: they do not fit its schema (question: type).",
+        "The arguments of 'ask' cannot be used: the values do not fit the schema (question: type).",
         FAILED,
     )
 
@@ -941,7 +941,7 @@ def test_an_external_call_that_is_blocked_is_refused():
 
 
 def test_an_external_call_runs_with_what_the_approver_made_of_its_arguments_if_they_fit():
-    problem = 'they do not fit its schema (question: type)'
+    problem = 'the values do not fit the schema (question: type)'
     unfit = f"The approver's arguments cannot be used: {problem}. The call was not run."
     for arguments, told in (
         ({'question': 'age?'}, ('age?', 'success')),

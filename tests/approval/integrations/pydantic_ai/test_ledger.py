@@ -290,9 +290,13 @@ class Interrupted(Tools):
 
 ASKED = [
     (True, 'deleted', [('1', 1, 'unknown'), ('1', 2, 'done')]),
-    (False, 'It was not run again.', [('1', 1, 'unknown')]),
-    (ApprovalDecision(approved=True, override_args={'path': 'b'}), 'It may have happened.', [('1', 1, 'unknown')]),
-    (OSError(), 'It may have happened.', [('1', 1, 'unknown')]),
+    (False, 'The call was not run again.', [('1', 1, 'unknown')]),
+    (
+        ApprovalDecision(approved=True, override_args={'path': 'b'}),
+        'The call may have happened.',
+        [('1', 1, 'unknown')],
+    ),
+    (OSError(), 'The call may have happened.', [('1', 1, 'unknown')]),
 ]
 
 
@@ -313,7 +317,7 @@ async def test_a_person_is_asked_what_to_do_about_an_unknown_call_whatever_the_m
     assert all_states(store) == state
     assert len(tools.keys) == len(state) - 1
     [request] = ui.requests
-    assert 'It may have happened. Approve to run it again, or deny to give it up.' in request.description
+    assert 'The call may have happened. Approve to run the call again, or deny to give it up.' in request.description
     assert dict(request.args) == {'path': 'a'}
     decisions = [each for each in log.entries if each['event'] == 'decision']
     assert len(decisions) == (1 if isinstance(answer, bool) else 0)

@@ -38,13 +38,13 @@ def test_changed_file_is_kept(folder, tmp_path, monkeypatch, has_exchange):
     seen = state_of(folder, 'x')
     (tmp_path / 'x').write_text('newer')
 
-    with pytest.raises(FileToolError, match='root:x: it has changed in the meantime'):
+    with pytest.raises(FileToolError, match='root:x: the content has changed in the meantime'):
         put(folder, seen)
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         put(folder, MISSING)
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         commit.take_away(folder, 'x', expected=seen, shown='root:x')
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         commit.carry(folder, 'x', folder, 'y', expected=seen, shown='root:x')
 
     assert contents(tmp_path) == ['newer']
@@ -74,7 +74,7 @@ def test_a_file_that_has_gone_is_not_replaced(folder, tmp_path):
     seen = state_of(folder, 'x')
     (tmp_path / 'x').unlink()
 
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         put(folder, seen)
 
     assert os.listdir(tmp_path) == []
@@ -88,7 +88,7 @@ def test_something_else_in_its_place_stays(folder, tmp_path, make):
     make(tmp_path / 'x')
     kind = os.lstat(tmp_path / 'x').st_mode
 
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         put(folder, seen)
 
     assert os.listdir(tmp_path) == ['x']
@@ -153,7 +153,7 @@ def test_moving_onto_a_file_checks_both(folder, tmp_path):
     states = {name: state_of(folder, name) for name in 'ab'}
 
     for source, dest in ((states['a'], 'other'), ('other', states['b'])):
-        with pytest.raises(FileToolError, match='it has changed'):
+        with pytest.raises(FileToolError, match='the content has changed'):
             commit.replace(folder, 'a', folder, 'b', expected=dest, shown='root:b', source_state=source)
         assert contents(tmp_path) == ['a', 'b']
         assert (tmp_path / 'a').read_text() == 'a'
@@ -173,7 +173,7 @@ def test_file_that_cannot_be_restored_is_named(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(commit, 'state_of', taken)
 
-    with pytest.raises(FileToolError, match=r"it is now called '\.tool-approval-[0-9a-f]{16}\.tmp'"):
+    with pytest.raises(FileToolError, match=r"the file is now called '\.tool-approval-[0-9a-f]{16}\.tmp'"):
         commit.take_away(folder, 'x', expected='sha256:seen', shown='root:x')
 
     assert contents(tmp_path) == ['another', 'not what was seen']
@@ -202,7 +202,7 @@ def test_what_cannot_be_read_is_not_what_was_expected(folder, tmp_path, monkeypa
 
     monkeypatch.setattr(commit, 'state_of', fail)
 
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         put(folder, seen)
     assert contents(tmp_path) == ['old']
 

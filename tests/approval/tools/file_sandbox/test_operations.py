@@ -35,7 +35,7 @@ def test_a_text_that_is_too_long_is_neither_read_nor_written(world):
         assert perform(sandbox, access, {}) == '0123456789'
     with (
         sandbox.open('read_file', 'cache/y') as access,
-        pytest.raises(FileToolError, match='cache:y: it has 11 bytes; at most 10 can be read'),
+        pytest.raises(FileToolError, match='cache:y: the file has 11 bytes; at most 10 can be read'),
     ):
         perform(sandbox, access, {})
     with (
@@ -137,7 +137,7 @@ def test_a_piece_is_replaced_exactly_once(world):
 def test_what_is_no_text_is_not_edited(world):
     (world.ws / 'cache/x').write_bytes(b'a\xff')
 
-    with pytest.raises(FileToolError, match='it is not a text file'):
+    with pytest.raises(FileToolError, match='the file is not text'):
         world.do('edit_file', 'cache/x', old_text='a', new_text='b')
 
 
@@ -273,7 +273,7 @@ def test_no_descriptor_stays_open(world):
 def test_what_is_not_what_was_consented_to_stays(world, operation, dest, arguments, expected):
     (world.ws / 'cache/y').write_text('y')
 
-    with pytest.raises(FileToolError, match='it has changed in the meantime'):
+    with pytest.raises(FileToolError, match='the content has changed in the meantime'):
         world.do(operation, 'cache/c.dat', dest, expected=expected, **arguments)
 
     assert (world.ws / 'cache/c.dat').read_text() == 'c\n'
@@ -342,7 +342,7 @@ def test_path_out_and_back_does_not_reveal_which_files_exist(world, folder, rest
     }
 
     assert len(told) == 1
-    assert 'It is outside of the directories' in told.pop()
+    assert 'The path is outside of the directories' in told.pop()
 
 
 def test_a_path_may_go_up_where_it_is_known_what_there_is(world):

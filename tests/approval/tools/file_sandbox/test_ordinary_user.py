@@ -79,10 +79,10 @@ def test_the_corpus_is_decided_the_same_and_the_systems_refusals_are_told(open_f
     assert found['wrong'] == []
     outside = found['told'].pop('behind a directory of another')
     assert found['told'] == {
-        'in a closed directory': "'cache/closed/x' is refused. It cannot be reached in cache: Permission denied.",
+        'in a closed directory': "'cache/closed/x' is refused. The path cannot be reached in cache: Permission denied.",
         'a closed directory deleted': 'cache:closed cannot be searched: Permission denied.',
         'read_file': 'cache:mute: the system refused: permission denied',
         'list_files': 'cache:closed: the system refused: permission denied',
         'beside a root in a closed directory': 'allow',
     }
-    assert 'is refused. It is outside of the directories' in outside
+    assert 'is refused. The path is outside of the directories' in outside

@@ -88,13 +88,13 @@ def test_only_line_feeds_end_lines(world):
         (
             'edit_file',
             {'path': 'cache/none', 'old_text': 'a', 'new_text': 'b'},
-            ('Would change nothing: cache:none (missing) is not text that can be edited.'),
+            ('The edit would change nothing: cache:none (missing) is not text that can be edited.'),
         ),
         (
             'edit_file',
             {'path': 'cache/c.dat', 'old_text': 'x', 'new_text': 'b'},
             (
-                'Would change nothing in cache:c.dat:'
+                'The edit would change nothing in cache:c.dat:'
                 ' `old_text` does not occur in the file; it must match exactly, including blanks and line ends.'
             ),
         ),
@@ -209,7 +209,7 @@ def test_nothing_is_shown_of_a_file_that_changed_since_the_check(world):
     request = tools.check_approval(context('write_file', path='notes/a.txt', content='new'))
     (world.ws / 'notes/a.txt').write_text('another')
 
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         tools.present(request)
 
 
@@ -219,5 +219,5 @@ def test_nothing_is_shown_of_a_place_that_a_link_leads_from_by_now(world):
     (world.ws / 'priv/p.txt').unlink()
     os.symlink('../notes/a.txt', world.ws / 'priv/p.txt')
 
-    with pytest.raises(FileToolError, match='it has changed'):
+    with pytest.raises(FileToolError, match='the content has changed'):
         tools.present(request)

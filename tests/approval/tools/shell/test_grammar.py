@@ -24,7 +24,7 @@ def test_command_that_takes_too_long_to_parse_asks():
     parsed = parse('ls', clock=lambda: next(ticks))
 
     assert parsed.root is None
-    assert parsed.problem == 'parsing it takes longer than 20 ms'
+    assert parsed.problem == 'parsing the command takes longer than 20 ms'
 
 
 def test_command_that_is_slow_to_parse_asks_even_if_a_rule_allows_it():
@@ -45,7 +45,7 @@ def test_nesting_without_end_is_asked_about(piece):
 def test_a_command_that_is_nested_deeper_than_the_limit_is_not_read():
     parsed = parse('$(' * 40 + 'ls' + ')' * 40)
 
-    assert (parsed.root, parsed.problem) == (None, 'it is nested too deeply')
+    assert (parsed.root, parsed.problem) == (None, 'the command is nested too deeply')
 
 
 def test_a_blocked_program_stays_blocked_where_the_text_is_not_parsed():

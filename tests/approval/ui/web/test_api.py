@@ -124,7 +124,7 @@ def test_who_is_not_listed_cannot_decide(desk):
     view = desk.client.get(f'/api/v1/requests/{entry.id}').json()
     refused = desk.decide(entry)
 
-    assert (view['can_answer'], view['why_not']) == (False, 'only listed approvers may')
+    assert (view['can_answer'], view['why_not']) == (False, 'only listed approvers may answer')
     assert error_of(refused) == (403, 'not_an_approver')
     assert desk.now(entry).state == 'pending'
 

@@ -287,7 +287,7 @@ def test_user_who_may_not_answer_sees_the_reason_and_no_buttons(desk):
     refused = desk.answer(entry)
     editing = desk.client.get(f'/requests/{entry.id}/edit')
 
-    assert 'ada may not answer this: only listed approvers may.' in page
+    assert 'ada may not answer this: only listed approvers may answer.' in page
     assert 'value="approve"' not in page
     assert (refused.status_code, editing.status_code) == (403, 403)
     assert desk.now(entry).state == 'pending'

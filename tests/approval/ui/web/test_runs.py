@@ -81,7 +81,7 @@ def test_a_run_is_shown_with_what_it_waits_for(desk, store):
     shown = text_of(page(desk, '/run?run=order-17'))
 
     assert 'agent shop' in shown
-    assert 'It waits for 1 answer since 2026-03-04 12:00:01 UTC.' in shown
+    assert 'The run waits for 1 answer since 2026-03-04 12:00:01 UTC.' in shown
     assert 'pay , asked at 2026-03-04 12:00:00 UTC : Withdrawn' in shown
     assert 'send_mail , asked at 2026-03-04 12:00:00 UTC ; may be answered by everyone who has access' in shown
     assert 'pay, attempt 1: executing , started at 2026-03-04 12:00:01 UTC' in shown
@@ -95,7 +95,7 @@ def test_a_run_that_has_ended_has_an_outcome_and_no_way_to_cancel_it(desk, store
 
     shown = text_of(page(desk, '/run?run=order-17'))
 
-    assert 'It ended at 2026-03-04 12:00:01 UTC: done.' in shown
+    assert 'The run ended at 2026-03-04 12:00:01 UTC: done.' in shown
     assert f'Outcome: "{"x" * 1999}... ' in f'{shown} '
     assert 'cancel' not in shown.lower()
     assert run(desk)['outcome'] == f'"{"x" * 3000}\u202e"'
@@ -152,9 +152,9 @@ def test_a_program_lists_reads_and_cancels_runs(desk, store):
 @pytest.mark.parametrize(
     ('requests', 'why'),
     [
-        ([asked(approvers=OPS)], 'only listed approvers may'),
+        ([asked(approvers=OPS)], 'only listed approvers may answer'),
         ([asked(**NOT_ADA)], 'requesters may not answer their own requests'),
-        ([asked(), asked(call='c2', approvers=OPS)], 'only listed approvers may'),
+        ([asked(), asked(call='c2', approvers=OPS)], 'only listed approvers may answer'),
         ([], 'no request of the run says who may do that; use `tool-approval runs`'),
     ],
 )
@@ -283,7 +283,7 @@ def test_an_approver_settles_an_unknown_call_at_the_page(desk, store, fields, ro
     for each, (_, kept) in zip(found, rows, strict=True):
         assert kept is None or json.loads(each.result) == kept
     assert 'The call may have run' not in page(desk, '/run?run=order-17')
-    assert 'It has its answers' in page(desk, '/run?run=order-17')
+    assert 'The run has its answers' in page(desk, '/run?run=order-17')
     assert settle_form(desk, **fields).status_code == 409
 
 
@@ -301,7 +301,7 @@ def test_a_program_settles_an_unknown_call(desk, store):
 @pytest.mark.parametrize(
     ('content', 'why'),
     [
-        ({'approvers': OPS}, 'only listed approvers may'),
+        ({'approvers': OPS}, 'only listed approvers may answer'),
         (NOT_ADA, 'requesters may not answer their own requests'),
         (None, 'no request of the run says who may do that; use `tool-approval runs`'),
     ],

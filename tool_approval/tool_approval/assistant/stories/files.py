@@ -67,7 +67,7 @@ def _edit(results: list[ToolReturnPart]) -> Step:
 def _edited(folder: Path) -> list[str]:
     is_mended = _NEW_LINE in (folder / 'greeting.py').read_text()
     return [
-        f'greeting.py {"was changed" if is_mended else "is as it was"}',
+        f'greeting.py {"was changed" if is_mended else "is unchanged"}',
         f'test_greeting.py {"is there" if (folder / "test_greeting.py").exists() else "was not written"}',
         f'notes.txt {"is still there" if (folder / "notes.txt").exists() else "is gone"}',
     ]
@@ -125,7 +125,7 @@ def open_nested() -> Generator[Scene]:
     """Use an agent as a tool of another one. The question names the agent that asks."""
     with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
         yield Scene(
-            opening='A manager has a researcher at hand. Both need consent, and both ask you.',
+            opening='A manager has a researcher at hand. Both need approval, and both ask you.',
             prompt='Write a report about the visits.',
             agent_name='manager',
             instructions='Ask the researcher about the figures, then write report.md with what it says. If something '

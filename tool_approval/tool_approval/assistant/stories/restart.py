@@ -61,11 +61,11 @@ async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
             entry = await _soon(_question(inbox))
             process.kill()
             process.wait()
-        screen.say(f'It wants to ask you. Now `kill -9 {process.pid}`: no process of the agent is left.')
+        screen.say(f'The agent wants to ask you. Now `kill -9 {process.pid}`: no process of the agent is left.')
         asked: Any = make_ui(ApprovalMemory(), {}).choose(entry.request, mode='interactive')
         decision = await asked if inspect.isawaitable(asked) else asked
         await inbox.decide(entry.id, decision, by=Approver(id='you'), digest=entry.digest)
-        screen.say('Your answer is in the file. Another process starts, and takes the run up.')
+        screen.say('Your answer is in the file. Another process starts, and resumes the run.')
         with _worker(folder):
             output = await _soon(run.result())
     words = StreamWrapper(screen)

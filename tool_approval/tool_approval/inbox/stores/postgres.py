@@ -104,7 +104,7 @@ class PostgresConnection:
 
     def _connected(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._is_closed:
-            raise InboxUnavailable(self._place, 'it is closed')
+            raise InboxUnavailable(self._place, 'the store is closed')
         if self._connection is None:
             self._connection = psycopg.connect(self._dsn, autocommit=True)
             self._set_up(self._connection)
@@ -127,7 +127,7 @@ class PostgresConnection:
             if version > len(self._migrations):
                 raise InboxUntrusted(
                     self._place,
-                    f'its schema has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
+                    f'the schema has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
                     'upgrade it',
                 )
             for steps in self._migrations[version:]:
@@ -147,7 +147,7 @@ class PostgresConnection:
             )
         found = connection.execute('SELECT number FROM version').fetchall()
         if len(found) != 1:
-            raise InboxUntrusted(self._place, "its table 'version' must have one row")
+            raise InboxUntrusted(self._place, "the table 'version' must have one row")
         [(version,)] = found
         return version
 

@@ -108,7 +108,7 @@ class SQLiteFile:
 
     def _opened(self) -> sqlite3.Connection:
         if self._is_closed:
-            raise InboxUnavailable(self._place, 'it is closed')
+            raise InboxUnavailable(self._place, 'the store is closed')
         if self._connection is not None:
             try:
                 is_same = self._check() == self._identity
@@ -116,7 +116,7 @@ class SQLiteFile:
                 is_same = False
             if not is_same:
                 self._let_go()
-                raise InboxUnavailable(self._place, 'it was removed, or replaced by another file')
+                raise InboxUnavailable(self._place, 'the file was removed, or replaced by another file')
             return self._connection
         make_private_folder(self._path.parent)
         with locked(self._path.with_name(f'{self._path.name}.lock')):
@@ -142,7 +142,7 @@ class SQLiteFile:
     def _check(self) -> tuple[int, int]:
         status = os.lstat(self._path)
         if stat.S_ISLNK(status.st_mode):
-            raise PermissionError('it is a symbolic link')
+            raise PermissionError('the file is a symbolic link')
         check_private(status)
         return status.st_dev, status.st_ino
 
@@ -154,11 +154,12 @@ class SQLiteFile:
         [(application,)] = connection.execute('PRAGMA application_id')
         [(tables,)] = connection.execute('SELECT count(*) FROM sqlite_schema')
         if application != APPLICATION_ID and (application, version, tables) != (0, 0, 0):
-            raise InboxUntrusted(self._place, 'it belongs to another program')
+            raise InboxUntrusted(self._place, 'the file belongs to another program')
         if version > len(self._migrations):
             raise InboxUntrusted(
                 self._place,
-                f'it has version {version}, but this tool_approval supports up to {len(self._migrations)}; upgrade it',
+                f'the file has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
+                'upgrade it',
             )
         [(mode,)] = connection.execute('PRAGMA journal_mode = WAL')
         if mode != 'wal':

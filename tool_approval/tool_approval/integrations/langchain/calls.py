@@ -162,7 +162,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
         given = {_first_name(tool): given}
     if not isinstance(given, Mapping):
-        raise ValueError('they are not a mapping of names to values')  # noqa: TRY004 - like all other reasons
+        raise ValueError('the input is not a mapping of names to values')  # noqa: TRY004 - like all other reasons
     by_host, items = injected_names(tool), cast('Mapping[str, Any]', given).items()
     injected = {name: value for name, value in items if name in by_host}
     try:
@@ -265,14 +265,14 @@ def _validate(schema: type[BaseModel], passed: Mapping[str, Any]) -> BaseModel:
         return schema.model_validate(passed)
     except ValidationError as error:
         problems = [f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors()]
-        raise ValueError(f'they do not fit the tool ({"; ".join(problems)})') from None
+        raise ValueError(f'the values do not fit the tool ({"; ".join(problems)})') from None
     except Exception as error:  # noqa: BLE001 - a tool's own validator may fail in any way
-        raise ValueError(f'they could not be validated ({type(error).__name__})') from None
+        raise ValueError(f'the values could not be validated ({type(error).__name__})') from None
 
 
 def _refuse(names: list[str], problem: str) -> None:
     if names:
-        raise ValueError(f'they do not fit the tool ({problem}: {", ".join(map(str, names))})')
+        raise ValueError(f'the values do not fit the tool ({problem}: {", ".join(map(str, names))})')
 
 
 def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:

@@ -56,7 +56,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
         return tool.args_validator.validate_python(decoded, context=ctx.validation_context)
     except ValidationError as error:
         places = ', '.join('.'.join(map(str, each['loc'])) or 'the whole' for each in error.errors(include_input=False))
-        raise ValueError(f'they do not fit the tool ({places})') from None
+        raise ValueError(f'the values do not fit the tool ({places})') from None
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:

@@ -279,7 +279,7 @@ def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> st
         return None
     places = sorted({'.'.join(str(part) for part in each.absolute_path) or 'the whole' for each in errors})
     rules = sorted({str(each.validator) for each in errors})
-    return f'they do not fit its schema ({", ".join(places)}: {", ".join(rules)})'
+    return f'the values do not fit the schema ({", ".join(places)}: {", ".join(rules)})'
 
 
 class _Failed(Exception):

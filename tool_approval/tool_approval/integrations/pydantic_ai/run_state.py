@@ -146,7 +146,7 @@ def is_readable(row: RunRow) -> bool:
     except ValidationError:
         return True
     if version != VERSION:
-        _log.error('A durable run was started by another version of tool_approval (%d): it waits', version)
+        _log.error('A durable run was started by another version of tool_approval (%d): the run waits', version)
     return version == VERSION
 
 

@@ -269,7 +269,7 @@ class Segment:
             call = asked[row.tool_call_id]
             if await ledger.reconcile(row, call.request.args):
                 continue
-            text = f'{unknown_text(row)} Approve to run it again, or deny to give it up.'
+            text = f'{unknown_text(row)} Approve to run the call again, or deny to give it up.'
             facts = call.facts._replace(can_remember_always=False)
             request = call.restored.changed(facts, description=text, described_by=None, remember_options=())
             question = self._question(request, ['unknown', row.key, row.attempt])

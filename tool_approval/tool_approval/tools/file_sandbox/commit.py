@@ -108,7 +108,7 @@ def _missing(*arguments: object) -> int:
     return -1
 
 
-CHANGED = 'it has changed in the meantime, so nothing was done; read it again'
+CHANGED = 'the content has changed in the meantime, so nothing was done; read it again'
 
 
 def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) -> None:
@@ -177,7 +177,9 @@ def replace(
         # Another process replaced the file in between: the content that came back must not be deleted.
         kept = _keep(source_folder, source, folder, name)
         raise FileToolError(
-            shown, f'it kept changing, so nothing was done; one version is now called {kept!r}, in the same directory'
+            shown,
+            f'the content kept changing, so nothing was done; one version is now called {kept!r}, in the same '
+            'directory',
         )
     raise FileToolError(shown, CHANGED)
 
@@ -223,7 +225,9 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
     try:
         rename()
     except OSError:
-        raise FileToolError(shown, f'it kept changing, so nothing was done; it is now called {kept!r}') from None
+        raise FileToolError(
+            shown, f'the content kept changing, so nothing was done; the file is now called {kept!r}'
+        ) from None
 
 
 def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, shown: str) -> None:

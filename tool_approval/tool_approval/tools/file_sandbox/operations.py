@@ -63,7 +63,7 @@ def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
     content = read_file(target.place.parent, target.place.name, max_bytes)
     if content is None:
         size = target.place.status.st_size if target.place.status is not None else 0
-        raise FileToolError(target.shown, f'it has {size} bytes; at most {max_bytes} can be read')
+        raise FileToolError(target.shown, f'the file has {size} bytes; at most {max_bytes} can be read')
     return content, as_text(content)
 
 
@@ -112,7 +112,7 @@ def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) 
 
 def _edited(target: PathTarget, text: str | None, arguments: Mapping[str, Any], max_bytes: int) -> str:
     if text is None:
-        raise FileToolError(target.shown, 'it is not a text file, so it cannot be edited')
+        raise FileToolError(target.shown, 'the file is not text, so it cannot be edited')
     try:
         return edited(text, arguments, max_bytes)
     except ValueError as error:

@@ -196,7 +196,7 @@ def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str) -> N
         raise OSError(errno.ENOTDIR, '')
 
 
-OUTSIDE = 'It is outside of the directories that these tools may use.'
+OUTSIDE = 'The path is outside of the directories that these tools may use.'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +281,9 @@ class SandboxRoots:
             _identity_of(folder) == root.identity and tuple(place.names[:depth]) != root.names and root.is_where_it_was
             for depth, folder in enumerate(place.folders)
         ):
-            raise PermissionError(f'It is, or looks like, another path of {root.name!r}; use the configured path.')
+            raise PermissionError(
+                f'The path is, or looks like, another path of {root.name!r}; use the configured path.'
+            )
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:
         """Return the roots at a path or below it."""

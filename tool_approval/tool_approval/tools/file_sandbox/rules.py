@@ -139,7 +139,7 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
         target.needs.append(f'{target.shown} usually holds secrets.')
     if has_more_names(target):
         # Attack: `ln ~/.ssh/id notes/a.txt`. The other names of a file cannot be found out (test_links.py).
-        target.needs.append(f'{target.shown} has more than one name (hard links); the others may be elsewhere.')
+        target.needs.append(f'{target.shown} has more than one name (hard links); the other names may be elsewhere.')
 
 
 def has_more_names(target: PathTarget) -> bool:

@@ -215,7 +215,7 @@ class FileSandbox:
         except WalkError as error:
             # Outside of the roots, the message must not reveal what exists.
             root = self.roots.find(error.names) if self._goes_up_inside(error.left) else None
-            reason = OUTSIDE if root is None else f'It cannot be reached in {root.name}: {error}.'
+            reason = OUTSIDE if root is None else f'The path cannot be reached in {root.name}: {error}.'
             raise PermissionError(self._refusal(path, reason)) from None
         # Attack: `../x/../ws/a` leads to `a` only if a directory `x` exists, which would reveal that it does
         # (test_operations.py).

@@ -164,11 +164,13 @@ def glob_problem(glob: str) -> str | None:
     """
     parts = [part for part in glob.split('/') if part]
     if not all(map(fold, parts)):
-        return 'it matches nothing: no name consists of only dots or blanks'
+        return 'the glob matches nothing: no name consists of only dots or blanks'
     if re.search(r'[\[{]', glob):
-        return 'it matches only names with brackets: `[...]` and `{...}` have no special meaning here'
+        return 'the glob matches only names with brackets: `[...]` and `{...}` have no special meaning here'
     folder = next((part for part in parts[:-1] if part in _NOT_SEARCHED), None)
-    return None if folder is None else f'it hides nothing from commands: folders named `{folder}` are not searched'
+    return (
+        None if folder is None else f'the glob hides nothing from commands: folders named `{folder}` are not searched'
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

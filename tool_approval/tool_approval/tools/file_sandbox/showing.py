@@ -77,11 +77,11 @@ def _change(sandbox: FileSandbox, target: PathTarget, new: str) -> ApprovalPrese
 def _edit(sandbox: FileSandbox, target: PathTarget, arguments: Mapping[str, Any]) -> ApprovalPresentation:
     old = None if target.place.is_missing else _old_text(sandbox, target)
     if old is None:
-        return _text(target, f'Would change nothing: {_described(target)} is not text that can be edited.')
+        return _text(target, f'The edit would change nothing: {_described(target)} is not text that can be edited.')
     try:
         return _diff(target, old, edited(old, arguments, sandbox.max_bytes))
     except ValueError as error:
-        return _text(target, f'Would change nothing in {target.shown}: {error}.')
+        return _text(target, f'The edit would change nothing in {target.shown}: {error}.')
 
 
 def _deletion(sandbox: FileSandbox, target: PathTarget) -> ApprovalPresentation:

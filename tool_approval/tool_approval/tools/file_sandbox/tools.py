@@ -307,7 +307,7 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
     parameters = _PARAMETERS[operation]
     unknown = [printable(str(name)) for name in arguments if name not in parameters]
     if unknown:
-        return f'it has no parameter {unknown[0]!r}'
+        return f'the operation has no parameter {unknown[0]!r}'
     for name, kind in parameters.items():
         if not isinstance(arguments.get(name, _DEFAULTS.get(name)), kind):
             return f'{name!r} must be {"true or false" if kind is bool else "a string"}'

@@ -101,9 +101,9 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
         return Parsed(source=b'', problem=f'the character {strange}')
     source = command.encode()
     if len(source) > MAX_BYTES:
-        return Parsed(source=source, problem=f'it is longer than {MAX_BYTES} bytes')
+        return Parsed(source=source, problem=f'the command is longer than {MAX_BYTES} bytes')
     if source.count(b'|') > _MAX_PIPES:
-        return Parsed(source=source, problem=f'it has more than {_MAX_PIPES} pipes')
+        return Parsed(source=source, problem=f'the command has more than {_MAX_PIPES} pipes')
     deadline = clock() + MAX_PARSE_S
     is_late = False
 
@@ -115,10 +115,10 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
 
     root = Parser(Language(tree_sitter_bash.language())).parse(read).root_node
     if is_late or clock() > deadline:
-        return Parsed(source=source, problem=f'parsing it takes longer than {MAX_PARSE_S * 1000:.0f} ms')
+        return Parsed(source=source, problem=f'parsing the command takes longer than {MAX_PARSE_S * 1000:.0f} ms')
     if _is_deeper(root, MAX_DEPTH):
-        return Parsed(source=source, problem='it is nested too deeply')
-    return Parsed(source=source, root=root, problem='it has a syntax error' if root.has_error else None)
+        return Parsed(source=source, problem='the command is nested too deeply')
+    return Parsed(source=source, root=root, problem='the command has a syntax error' if root.has_error else None)
 
 
 def _is_deeper(node: Node, depth: int) -> bool:

@@ -215,7 +215,7 @@ class ShellJudge:
             granted = rest if is_named else None
             if decided is not None and granted is None and 'fetches' in label(command.words).flags:
                 # Attack: `npx ls` runs whatever the owner of the package `ls` has published.
-                state.add(command.raw, 'ask', 'it may download a program that the rule does not name')
+                state.add(command.raw, 'ask', 'the command may download a program that the rule does not name')
             elif inside.is_runner and words[0].value in _NEUTRAL:
                 self._script(command.of(words), granted, state)
             else:
@@ -283,13 +283,13 @@ class ShellJudge:
         if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
             is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
             if inside.is_transparent and is_itself:
-                return 'allow', 'the command that it runs is judged separately', None
+                return 'allow', 'the wrapped command is judged separately', None
             if default.allowed:
-                return 'ask', f'it runs another command, and no rule matches `{name}` itself', None
+                return 'ask', f'the command runs another command, and no rule matches `{name}` itself', None
         if not default.allowed:
             return 'block', 'no rule matches, and the default is to block', 'default'
         if name in _NEUTRAL and not state.is_in_runner:
-            return 'allow', 'it changes nothing outside the shell', None
+            return 'allow', 'the command changes nothing outside the shell', None
         if not default.approval:
             return 'allow', 'no rule matches, and the default is to allow', 'default'
         if skipped is None:
@@ -313,13 +313,13 @@ class ShellJudge:
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
         if command.is_fed and not is_inline and runs_input:
-            return 'it runs its standard input'
+            return 'the program runs its standard input'
         is_listed = entries().program(words[0].value) is not None
         is_exact = decided is not None and decided.rule.arguments == 'listed'
         if command.is_fed and is_exact and not is_listed and not is_inline:
             return 'the program is not listed, and may run its standard input'
         if state.cwd_changed and not is_inline and not runs_anywhere(words):
-            return 'it runs in another directory, whose files may change what it does'
+            return 'the command runs in another directory, whose files may change what it does'
         if is_shell(words[0].value):
             return None
         takes_any = decided.rule.arguments == 'any' if decided is not None else not is_listed
@@ -344,7 +344,7 @@ class ShellJudge:
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern
-            state.add(command.raw, 'ask', f'it may run `{pattern}`, which is blocked', pattern)
+            state.add(command.raw, 'ask', f'the command may run `{pattern}`, which is blocked', pattern)
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:

@@ -95,7 +95,11 @@ def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
     if shell not in SHELLS:
         return None
     inside = _shell(shell, words)
-    return inside if shell == name else replace(inside, problem=inside.problem or 'it is a shell under an unusual name')
+    return (
+        inside
+        if shell == name
+        else replace(inside, problem=inside.problem or 'the program is a shell under an unusual name')
+    )
 
 
 def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:

@@ -225,7 +225,7 @@ def _why(explanation: Explanation) -> str:
 
 def _refusal(explanation: Explanation) -> str:
     part = explanation.deciding
-    return f'This command is blocked: {part.reason}. Do not try it in another form.'
+    return f'This command is blocked: {part.reason}. Do not try this call in another form.'
 
 
 def _description(command: str) -> str:

@@ -131,7 +131,7 @@ def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand |
 def _flock(found: LabelledCommand) -> WrappedCommand | None:
     given = found.words[found.command_at or len(found.words) :]
     if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
-        return WrappedCommand(scripts=(given[1].value,), problem='it runs the command in a shell')
+        return WrappedCommand(scripts=(given[1].value,), problem='the program runs the command in a shell')
     return _labelled(found)
 
 

@@ -67,7 +67,7 @@ def read_text(text: str, *, as_yaml: bool) -> dict[str, Any] | None:
         UnreadableArguments: The text is invalid, or has values that a call cannot have.
     """
     if len(text) > LONGEST_TEXT:
-        raise UnreadableArguments(f'it is longer than {LONGEST_TEXT} characters')
+        raise UnreadableArguments(f'the text is longer than {LONGEST_TEXT} characters')
     if not any(line.strip() and not line.startswith('#') for line in text.splitlines()):
         return None
     if not as_yaml:

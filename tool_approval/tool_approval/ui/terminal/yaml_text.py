@@ -50,11 +50,11 @@ def load(text: str) -> dict[str, Any]:
         place = '' if mark is None else f' in line {mark.line + 1}'
         raise NotYaml(f'{error.problem or "invalid YAML"}{place}') from None
     except (yaml.YAMLError, ValueError):
-        raise NotYaml('it has a character or a number that is not allowed') from None
+        raise NotYaml('the text has a character or a number that is not allowed') from None
     except RecursionError:
         raise NotYaml('nested too deeply') from None
     if not isinstance(value, dict):
-        raise NotYaml('it is not a mapping of names to values')
+        raise NotYaml('the text is not a mapping of names to values')
     return cast('dict[str, Any]', value)
 
 

@@ -262,7 +262,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
     # As in the terminal, remembering depends on whether the cut view shows everything.
     is_whole = display(request).is_whole
     options = answer_options(request, is_whole=is_whole)
-    problem = why_not(entry, visitor) if entry.state == 'pending' else 'it is no longer open'
+    problem = why_not(entry, visitor) if entry.state == 'pending' else 'the request is no longer open'
     return RequestView(
         id=entry.id,
         state=entry.state,
