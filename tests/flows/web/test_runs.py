@@ -55,7 +55,7 @@ def test_an_unknown_call_gets_its_result(site: Site, visit: Callable[..., Page],
     page.get_by_role('button', name='The call ran, with this result').click()
 
     expect(page.get_by_text(re.compile('pay, attempt 1: done'))).to_be_visible()
-    expect(page.get_by_text('It has its answers, and continues')).to_be_visible()
+    expect(page.get_by_text('The run has its answers, and continues')).to_be_visible()
     assert store.executions_of('order-17')[0].result == '{"value":{"receipt":4711},"by":"ada"}'
 
 
