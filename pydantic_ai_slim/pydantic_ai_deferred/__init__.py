@@ -1,9 +1,9 @@
-"""Resolve deferred tool calls inside a Pydantic AI run: approvals and external calls, with one callable.
+"""Resolve deferred tool calls, which are approvals and external calls, inside a Pydantic AI run with one callable.
 
-Modules in the order of a call: `agent` and `variants` take the keyword, which `patching` adds to the host's classes.
-`starting` settles the `plan` of a run, and `capability` hooks into the host's loop. `run` keeps the state of the run
-and asks, `snapshot` copies the requests for the handler, `handler` calls it, and `results` checks its answer.
-`streaming` lets deferred calls pass a stream, and `terminal` gives the handler the terminal in a chat.
+The modules in the order of a call: `agent` and `variants` accept the keyword, and `patching` adds it to the host's
+classes. `starting` determines the `plan` of a run, and `capability` hooks into the host's loop. `run` keeps the state
+of the run and asks the handler, `snapshot` copies the requests for it, `handler` calls it, and `results` checks its
+answer. `streaming` lets deferred calls pass a stream, and `terminal` gives the handler the terminal during a chat.
 """
 
 from .agent import Agent

@@ -54,7 +54,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             model: As in `pydantic_ai.Agent`.
             output_type: As in `pydantic_ai.Agent`.
             deps_type: As in `pydantic_ai.Agent`.
-            deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
+            deferred_tool_handler: Resolves the deferred calls of every run that is not given another handler.
             inherit_handler: Whether a run of this agent inside another agent's tool may ask that run's handler if it
                 has none of its own.
             capabilities: As in `pydantic_ai.Agent`. Capabilities that handle deferred calls themselves are asked first;
@@ -149,8 +149,8 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
         Args:
             path: The file.
-            fmt: Its format, if the file name does not end with it.
-            keywords: As in `from_spec`.
+            fmt: Format of the file, if the file name does not end with it.
+            keywords: Same as for `from_spec`.
 
         Raises:
             UserError: The handler cannot be called.

@@ -1,4 +1,4 @@
-"""Ask a UI, one question at a time where needed, and turn the result into decisions."""
+"""Ask a UI, where needed one question at a time, and turn its answers into decisions."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class PromptLock:
     """A lock across threads and event loops, acquired in order of arrival."""
 
     def __init__(self) -> None:
-        """Create the lock unlocked."""
+        """Create a lock that is not held."""
         self.is_over = False
-        """Whether the question that this lock belongs to has ended; see `lock_within`."""
+        """Whether the question that owns this lock has ended; see `lock_within`."""
         self._lock = threading.Lock()
         self._is_taken = False
         self._waiting: deque[Future[None]] = deque()
@@ -96,7 +96,7 @@ _open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar
 
 
 def lock_within(lock: PromptLock) -> PromptLock:
-    """Return the lock that a new question waits for, which is `lock` or, within an open question, its inner lock."""
+    """Return the lock that a new question waits for: `lock`, or the inner lock of the question that is open."""
     inner = (_open_questions.get() or {}).get(lock)
     return lock if inner is None or inner.is_over else lock_within(inner)
 
@@ -105,7 +105,7 @@ def lock_within(lock: PromptLock) -> PromptLock:
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
     """Yield the lock for questions asked within a question that holds `lock`.
 
-    It is over when the outer question has released `lock`.
+    The yielded lock ends when the outer question releases `lock`.
     """
     inner = PromptLock()
     token = _open_questions.set({**(_open_questions.get() or {}), lock: inner})
@@ -136,15 +136,15 @@ async def ask(
         ui: UI to ask.
         requests: One request, or a group for a UI that has `choose_group`.
         mode: Mode passed to the UI.
-        timeout_s: Maximum seconds for waiting to ask and for the answer together; `None` for no limit.
-        is_answered: Returns whether another answer has decided this question while it waited for its turn.
+        timeout_s: Maximum seconds to wait for the lock and the answer together; `None` for no limit.
+        is_answered: Returns whether another answer has decided this question while it waited for the lock.
         lock: Lock for a UI with `one_at_a_time`.
-        abilities: Optional members of the UI; read from it if `None`.
-        hear: Called with each answer of the UI at once, in its thread, even after the wait was cancelled.
+        abilities: Optional members that the UI has; read from the UI if `None`.
+        hear: Called with each answer of the UI at once and in the UI's thread, even after the wait was cancelled.
 
     Returns:
-        A decision for each request, in order; an empty list if `is_answered`. Errors become denials with the reason as
-        note; only cancellation, `KeyboardInterrupt` and `RunCancelled` pass through.
+        A decision for each request, in order; an empty list if `is_answered`. An error of the UI becomes a denial with
+        the reason as its note; only cancellation, `KeyboardInterrupt` and `RunCancelled` are raised.
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is no approver to ask, so the call was denied.')
@@ -175,7 +175,7 @@ class _NoDecision(Exception):
 
 
 def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
-    """Group the keys of the requests into questions.
+    """Divide the keys of the requests into questions.
 
     A question covers one group if the UI can ask about groups, and one request otherwise.
     """

@@ -1,4 +1,4 @@
-"""Give each value one canonical JSON form, and compute digests of it.
+"""Convert a value to its one canonical JSON form, and compute digests of that form.
 
 Two values have the same form exactly if they are the same JSON value: keys are sorted, tuples are lists, and `1`,
 `1.0`, `true` and `"1"` all differ. Values without a canonical form are rejected.
@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from .errors import NotCanonicalError
 
 EXACT = 'exact'
-"""Kind of remembered approval that covers only the exact payload."""
+"""Kind of a remembered approval that covers only the exact payload."""
 
 
 def canonical_json(value: object) -> str:
@@ -54,14 +54,14 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
     """Decode the arguments of a call from any form in which a host delivers them.
 
     Args:
-        arguments: JSON text of an object, a mapping, or `None`. Empty text means no arguments, as some models send it.
+        arguments: JSON text of an object, a mapping, or `None`. Empty text, which some models send, means no arguments.
 
     Returns:
         Argument values by parameter name.
 
     Raises:
         NotCanonicalError: The text is not a JSON object, has a duplicate key, or contains a number that is not finite.
-            Decoded arguments may still lack a canonical form, such as text with a lone surrogate.
+            Decoded arguments may still have no canonical form, for example if a text contains a lone surrogate.
     """
     if arguments is None:
         return {}
@@ -103,7 +103,7 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
     Args:
         tool_name: Name of the tool.
         kind: `exact`, or the kind of a wider `RememberOption`. Different kinds never share a fingerprint.
-        payload: Values that make two requests the same.
+        payload: Values that two requests must share to count as the same.
         key: Secret key of any length, so that payloads cannot be guessed from fingerprints.
 
     Returns:
@@ -122,7 +122,7 @@ def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any],
     Args:
         tool_name: Name of the tool.
         args: All validated arguments with defaults, in JSON form.
-        bound_to: Other values that must not change, such as the working directory or the content that was shown.
+        bound_to: Other values that must not change, such as the working directory or the content shown to the approver.
         key: Secret key of any length.
 
     Returns:

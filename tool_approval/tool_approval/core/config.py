@@ -1,4 +1,4 @@
-"""Read the policy's configuration, locate mistakes in it, and find the rule in force for a tool."""
+"""Read the configuration of a policy, locate its mistakes, and find the rule for a tool."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Approval = Literal['required', 'none', 'blocked']
 """Whether calls need approval, run without approval, or are blocked."""
 
 Default = Literal['required', 'none']
-"""Approval for a tool without a rule or a check."""
+"""Approval for tools that have neither a rule nor a check."""
 
 
 class ToolRule(BaseModel):
@@ -31,19 +31,19 @@ class ToolRule(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     approval: Approval | None = None
-    """Ask, run without asking, or block; `None` leaves the decision to the tool."""
+    """Whether the tool asks, runs without asking or is blocked; `None` leaves the decision to the tool."""
     description: str | None = None
     """One line for the approver."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InForce:
-    """Result of combining all matching rules."""
+    """Result of combining all rules that match a tool."""
 
     approval: Approval | None = None
-    """Approval as in a rule; also `None` if no rule matches."""
+    """Approval as in a rule; `None` also if no rule matches."""
     description: str | None = None
-    """Description from the deciding rule, or from a rule with higher precedence that leaves the decision open."""
+    """Description from the deciding rule, or from a rule of higher precedence that leaves the decision open."""
     decided_by: str | None = None
     """Name or glob of the deciding rule, or `None`."""
 
@@ -51,8 +51,8 @@ class InForce:
 class ToolRules:
     """The rules under `tools`.
 
-    An exact name takes precedence over a glob, and a glob with more literal characters over one with fewer. A block
-    takes precedence over everything.
+    An exact name takes precedence over a glob, and a glob with more literal characters over one with fewer. A rule that
+    blocks takes precedence over all other rules.
     """
 
     def __init__(self, rules: Mapping[str, ToolRule]) -> None:
@@ -101,12 +101,12 @@ class PolicyConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     default: Default | None = None
-    """Approval for a tool without a rule or a check. `required` overrides a `none` chosen in code; `None` leaves the
-    choice to the code."""
+    """Approval for tools that have neither a rule nor a check. `required` overrides a `none` chosen in code; `None`
+    leaves the choice to the code."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name or glob: `*`, `?` and `[...]`, case-sensitive."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
-    """Capabilities granted without asking, by the `isolation_profile` that a tool runs in."""
+    """Capabilities granted without asking, by the name of the `isolation_profile` in which a tool runs."""
 
 
 def read_config(
@@ -120,11 +120,11 @@ def read_config(
     Args:
         config: The document as nested mappings.
         source: File it was read from, named in the error.
-        line_of: Finds the line for the error.
+        line_of: Returns the line of the value at a path of keys, for the error.
 
     Raises:
-        ApprovalConfigError: A key or value is unknown or of the wrong type. The error names the first one in the file,
-            with its line.
+        ApprovalConfigError: A key or value is unknown or of the wrong type. The error names the first mistake in the
+            file and its line.
     """
     return read_model(PolicyConfig, plain_rules(config), source=source, line_of=line_of)
 
@@ -210,7 +210,7 @@ _SECTIONS: dict[str, Callable[[object], object]] = {
     'custom_tools': _plain_rule,
     'auto_grant': _plain_list,
 }
-"""Sections in which `None` means empty."""
+"""Sections that may be empty, written as `None`."""
 
 _KINDS = {
     'model_type': 'the value must be a mapping of keys to values',
@@ -240,7 +240,7 @@ def _problem(kind: str, path: Path, message: str, given: object, model: type[Bas
 
 
 def _type_at(model: type[BaseModel], path: Path) -> object:
-    """Return the type that `model` expects at `path`, without `None` and annotations."""
+    """Return the type that `model` declares at `path`, without `None` and annotations."""
     here: object = model
     for part in path:
         if isinstance(here, type) and issubclass(here, BaseModel):

@@ -14,10 +14,10 @@ from .verdict import ApprovalResult
 
 
 class ApprovalPolicy:
-    """The configured rules, combined with the tools' own checks.
+    """The configured rules combined with the tools' own checks.
 
-    In order of precedence: a block by any of them; the configured rule; the tool's check; its `@requires_approval`; the
-    default.
+    Order of precedence: a block by any of them; the configured rule; the tool's check; the tool's `@requires_approval`;
+    the default.
     """
 
     def __init__(
@@ -27,14 +27,14 @@ class ApprovalPolicy:
         default: str | None = None,
         auto_grant: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
-        """Configure the policy in code; `from_yaml` reads text.
+        """Configure the policy in code; `from_yaml` reads a document instead.
 
         Args:
             tools: `{name or glob: {'approval': 'required' | 'none' | 'blocked', 'description': ...}}`. An exact name
-                takes precedence over a glob, then the glob with more literal characters, then the stricter rule.
-                `blocked` in any matching rule wins.
-            default: `required` or `none`, for tools without a rule or a check; `None` means `required`. If the code
-                around a tool chose another default, the stricter one applies.
+                takes precedence over a glob, a glob with more literal characters over one with fewer, and between
+                equals the stricter rule. If any matching rule says `blocked`, the call is blocked.
+            default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
+                the code around a tool chose another default, the stricter one applies.
             auto_grant: Capabilities granted without asking, by isolation profile.
 
         Raises:
@@ -44,11 +44,11 @@ class ApprovalPolicy:
 
     @classmethod
     def from_config(cls, config: PolicyConfig, *, source: str | None = None) -> ApprovalPolicy:
-        """Make a policy from a configuration that was already read.
+        """Make a policy from a configuration that has been read.
 
         Args:
             config: The configuration.
-            source: File it was read from. Questions name the file next to descriptions from the configuration.
+            source: File it was read from. Questions name this file next to descriptions from the configuration.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -77,7 +77,7 @@ class ApprovalPolicy:
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
 
     def rule_for(self, tool_name: str) -> InForce:
-        """Return the rule in force for a tool; an empty one if none is configured."""
+        """Return the rule in force for a tool; an empty rule if none is configured."""
         return self._rule_for(tool_name)
 
     async def judge(
@@ -89,7 +89,7 @@ class ApprovalPolicy:
         default: str | None = None,
         facts: CallFacts | None = None,
     ) -> ApprovalResult:
-        """Return the verdict on a call: blocked, pre-approved or needs approval.
+        """Judge a call as blocked, pre-approved or needing approval.
 
         Args:
             context: The call.
@@ -113,12 +113,12 @@ class ApprovalPolicy:
         return self.settle(context.tool_name, own, default=default)
 
     def settle(self, tool_name: str, own: ApprovalResult | None, *, default: str | None = None) -> ApprovalResult:
-        """Combine the verdict of a tool's check with the configuration.
+        """Combine the configuration with the verdict of a tool's own check.
 
         Args:
             tool_name: Name of the tool.
-            own: Verdict of the tool's check; `None` if it has none.
-            default: As for `judge`.
+            own: Verdict of the tool's check; `None` if the tool has none.
+            default: Same as for `judge`.
         """
         rule = self.rule_for(tool_name)
         if (blocked := self._configured_block(tool_name, rule, CallFacts())) is not None:
@@ -139,8 +139,8 @@ class ApprovalPolicy:
     def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
         """Return the configuration's verdict on a request from a tool that needs approval.
 
-        The request's metadata counts, too: `approval_policy` may be `blocked`, and the configuration may grant the
-        missing capabilities to its `isolation_profile`.
+        The metadata of the request is considered too: `approval_policy` may be `blocked`, and the configuration may
+        grant the missing capabilities to the `isolation_profile`.
 
         Args:
             request: The request.

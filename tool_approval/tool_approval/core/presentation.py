@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
-"""Key for access that a call has beyond the tool's usual limits. In a presentation's metadata it holds lines for the
-approver; in the values an approval is bound to, it holds the tool's own form."""
+"""Key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, its value is a
+list of lines for the approver; in the values that an approval is bound to, it has the tool's own form."""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Key for a shorter version of the `EXTRA_ACCESS` lines."""
@@ -18,14 +18,14 @@ PresentationType = Literal['text', 'diff', 'file_content', 'command', 'structure
 
 
 class ApprovalPresentation(BaseModel):
-    """Content that the approver sees before deciding. It may contain anything, so UIs must escape it."""
+    """Content that the approver sees before deciding. The content may contain anything, so UIs must escape it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     type: PresentationType
     """How to render the content."""
     content: str
-    """Text to show, already shortened for display."""
+    """Text to show, already shortened."""
     language: str | None = None
     """Language of the content for syntax highlighting."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
@@ -37,8 +37,8 @@ class ApprovalPresentation(BaseModel):
     - `extra_access`: Lines that list access beyond the usual limits of such calls.
     - `brief_access`: The beginning of each `extra_access` line, for a UI that shows the rest when a key is pressed.
     - `defaults`: Arguments by name whose values equal the defaults, so that they need not be shown.
-    - `is_usual`: Whether the presentation contains the whole description and the reason is the usual one, so that the
-      approver need not read either each time."""
+    - `is_usual`: Whether the presentation contains the whole description and the reason is the usual one, so that a UI
+      need not repeat them."""
 
     @classmethod
     def of(
@@ -51,11 +51,11 @@ class ApprovalPresentation(BaseModel):
         max_chars: int = 8000,
         **metadata: Any,
     ) -> ApprovalPresentation:
-        """Present `content`, shortened if necessary. `metadata['full_content']` then holds the whole text.
+        """Present `content`, shortened if necessary. The whole text is then in `metadata['full_content']`.
 
         Args:
             type: How to render the content.
-            content: Text, or bytes; of bytes, only kind and size are shown.
+            content: Text or bytes; for bytes, only the kind and the size are shown.
             language: Language of the content.
             max_lines: Maximum number of lines to show.
             max_chars: Maximum number of characters to show.
@@ -68,13 +68,13 @@ class ApprovalPresentation(BaseModel):
 
 
 def truncate_for_display(content: str | bytes, max_lines: int = 50, max_chars: int = 8000) -> str:
-    """Shorten `content` for display, and say how much was left out.
+    """Shorten `content` for display, and add how much was left out.
 
     Args:
-        content: Text, or bytes; of bytes, only kind and size are shown.
+        content: Text or bytes; for bytes, only the kind and the size are shown.
         max_lines: Maximum number of lines to show.
-        max_chars: Maximum number of characters to show over all lines, since a single line can be as long as a file. A
-            newline at the end does not count.
+        max_chars: Maximum number of characters in all lines together, since a single line can be as long as a file. A
+            newline at the end is not counted.
 
     Returns:
         The content, or its beginning followed by a line such as `... [12 more lines, 3400 more characters]`.

@@ -1,4 +1,4 @@
-"""Represent the verdict of a tool's check or a rule, given before anyone is asked."""
+"""Represent the verdict of a tool's check or of a rule on a call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .request import ApprovalContext, ApprovalRequest, RememberOption, check_opt
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalResult:
-    """Verdict on a call: blocked, pre-approved or needs approval. Make one with the three class methods."""
+    """Verdict on a call: blocked, pre-approved or needs approval. Use one of the three class methods to make one."""
 
     status: Literal['blocked', 'pre_approved', 'needs_approval']
     """The verdict."""
@@ -23,7 +23,7 @@ class ApprovalResult:
     described_by: str | None = field(default=None, compare=False)
     """Configuration file that the description comes from; `None` if the tool wrote it."""
     payload: Mapping[str, Any] | None = None
-    """Values that identify the call in memory; all arguments if `None`."""
+    """Values by which the memory identifies the call; all arguments if `None`."""
     presentation: ApprovalPresentation | None = None
     """Content to show."""
     remember_options: tuple[RememberOption, ...] = ()
@@ -58,12 +58,12 @@ class ApprovalResult:
 
         Args:
             description: One line for the approver; made from the payload if `None`.
-            payload: Values that identify the call in memory; all arguments if `None`.
+            payload: Values by which the memory identifies the call; all arguments if `None`.
             presentation: Content to show.
             reason: Why the call needs approval.
             remember_options: Scopes wider than the exact payload for which a decision may be remembered.
             bound_to: Values other than the arguments that must not change between approval and execution. The tool's
-                check runs again before execution and must then return the same values.
+                check runs again before the execution, and must then return the same values.
             group_id: Id of a group of requests that a UI may ask about in one question.
 
         Raises:
@@ -97,7 +97,7 @@ class ApprovalResult:
 
 
 def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: Any) -> ApprovalRequest:
-    """Make the approval request for a verdict.
+    """Make the approval request that belongs to a verdict.
 
     Args:
         context: The call. `run_id`, `session_id` and `lineage` are copied from its metadata.

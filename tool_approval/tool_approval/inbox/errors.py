@@ -39,7 +39,7 @@ class UnknownRequest(AnswerRefused):
     """No request has this id: it never existed or was pruned."""
 
     def __init__(self) -> None:
-        """Leave the id out of the message: it is either a secret or a guess."""
+        """The message does not contain the id, which is either a secret or a guess."""
         super().__init__('there is no such request in the inbox')
 
 
@@ -66,7 +66,7 @@ class OtherContent(AnswerRefused):
     """The digest in the answer differs from the digest of the request's content."""
 
     def __init__(self) -> None:
-        """Ask the approver to load the request again."""
+        """The approver should load the request again."""
         super().__init__('the answer does not match the content of the request; load the request again and decide anew')
 
 
@@ -109,7 +109,7 @@ class RequestTooLarge(InboxError):
 
 
 class InboxUnavailable(InboxError):
-    """The store cannot be reached or written to at the moment. Try again."""
+    """The store cannot be reached or cannot be written to at the moment. Try again."""
 
     def __init__(self, place: str, problem: str) -> None:
         """Name the store, without secrets, and the problem."""
@@ -119,7 +119,7 @@ class InboxUnavailable(InboxError):
 
 
 class InboxUntrusted(InboxError):
-    """Another program made or changed the store, or other users can access it. Trying again does not help."""
+    """Another program has made or changed the store, or other users can access it. Trying again does not help."""
 
     def __init__(self, place: str, problem: str) -> None:
         """Name the store, without secrets, and the problem."""
@@ -134,11 +134,11 @@ def refusal_text(
     name: Callable[[str], str] = escape_line,
     text: Callable[[str], str] = escape_line,
 ) -> str:
-    """Return why an answer was not accepted, as a text for the approver.
+    """Return the reason why an answer was not accepted, as a text for the approver.
 
     Args:
         error: Error of `Inbox.decide` or `decision_on`.
-        name: Function that escapes an approver's id for the place where the text is shown.
+        name: Function that escapes the id of an approver for the place where the text is shown.
         text: Function that escapes any other text for that place.
     """
     match error:

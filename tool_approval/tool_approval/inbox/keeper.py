@@ -18,7 +18,7 @@ Waiter = asyncio.Future[None]
 
 
 class Waiting:
-    """Futures by request id; they may belong to any number of event loops. They can be woken from any thread."""
+    """Futures of any number of event loops, by request id. They can be woken from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -67,8 +67,8 @@ def _wake(waiters: Sequence[Waiter]) -> None:
 
 
 BEAT_S = 10.0
-"""Chosen: seconds between heartbeats, and between checks of other processes' heartbeats. A lease has time for three
-heartbeats, so one may fail."""
+"""Chosen: seconds between heartbeats, and between checks of other processes' heartbeats. A lease is as long as three
+intervals, so one heartbeat may fail."""
 
 LEASE_S = 30.0
 """Source: the inbox's design. A process without a heartbeat for this many seconds is considered gone."""
@@ -77,8 +77,8 @@ LEASE_S = 30.0
 class Leases:
     """Detects processes whose heartbeat number no longer increases.
 
-    Times from another process or a database are wrong if a clock is changed. So each process measures with its own
-    monotonic clock how long a heartbeat number has been the same.
+    Times from another process or a database are wrong if a clock is changed. Each process therefore measures with its
+    own monotonic clock how long a heartbeat number has been the same.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, lease_s: float = LEASE_S) -> None:
@@ -88,8 +88,8 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return each owner with its heartbeat number if the number was unchanged for a whole lease of uninterrupted
-        checks.
+        """Return each owner whose heartbeat number has not changed during a whole lease of uninterrupted checks, with
+        that number.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -104,7 +104,7 @@ class Leases:
         return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
-        """Start measuring again after the store was unavailable, when no process could record a heartbeat."""
+        """Measure anew after the store was unavailable, because no process could record a heartbeat then."""
         self._looked_at = None
 
 
@@ -112,13 +112,13 @@ WATCH_S = 0.5
 """Chosen: maximum seconds of one wait for changes, which also delays closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
-"""Chosen: seconds between deletions of old history. The history is kept for weeks, so an hour more does not matter."""
+"""Chosen: seconds between deletions of old history. The history is kept for weeks, so one hour more does not matter."""
 
 LONGEST_PAUSE_S = 2.0
-"""Chosen: maximum seconds until a store that is available again is used."""
+"""Chosen: maximum number of seconds until the inbox notices that a store is available again."""
 
 Listener = Callable[[frozenset[str] | None], None]
-"""Called in the keeper's thread with the ids of changed requests, or with `None` if any may have changed."""
+"""Called in the keeper's thread with the ids of changed requests, or with `None` if any request may have changed."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -157,7 +157,7 @@ class Keeper:
         self._failures = 0
         self._is_recheck_due = False
         self.has_posted = False
-        """Whether this process has posted requests, and so must send heartbeats."""
+        """Whether this process has posted requests and so must send heartbeats."""
 
     def start(self) -> None:
         """Start the thread if it is not running."""
@@ -168,7 +168,7 @@ class Keeper:
                 self._thread.start()
 
     def nudge(self) -> None:
-        """Check for changes now, because a caller waits."""
+        """Check for changes now, because a caller is waiting."""
         self._nudged.set()
 
     def recheck(self) -> None:

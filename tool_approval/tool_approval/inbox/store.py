@@ -29,12 +29,12 @@ MOVES: Mapping[State, frozenset[Settled]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """A request as kept by a store. Texts are ASCII, and opaque to the store."""
+    """A request in the form in which a store keeps it. Its texts are ASCII, and the store does not interpret them."""
 
     id: str
     """Id of the request."""
     owner: str
-    """Id of the waiting process. One heartbeat counts for all its requests."""
+    """Id of the process that waits for the answer. One heartbeat counts for all requests of a process."""
     content: str
     """`Content` as JSON, at most 4 MiB."""
     posted_at: datetime
@@ -62,17 +62,17 @@ class InboxStore(Protocol):
 
     All methods block. The inbox never calls a store on an event loop. It calls `watch` in one thread, and all other
     methods in a second thread, at the same time. Each method returns or raises within ten seconds. All except `close`
-    may raise
+    may raise these exceptions:
 
-    - `InboxUnavailable`: The store cannot be reached or written to. Nothing was changed, or the change is complete and
-      the connection broke before the store could confirm it. The next call connects again.
-    - `InboxUntrusted`: The store is not in the expected state, and a person must repair it. Nothing was changed.
+    - `InboxUnavailable`: The store cannot be reached or written to. Either nothing was changed, or the change is
+      complete and the connection broke before the store could confirm it. The next call connects again.
+    - `InboxUntrusted`: The store is not in the expected state, so a person must repair it. Nothing was changed.
 
-    Changes are permanent when a method returns, except after a power cut.
+    A change is permanent when the method returns; only a power cut may undo it.
     """
 
     place: str
-    """Location of the store for messages, without secrets."""
+    """Location of the store, for messages; contains no secrets."""
 
     def add(self, row: Row) -> None:
         """Add a new request. Raise `InboxUntrusted` if the id is already in use."""
@@ -110,15 +110,15 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def beat(self, owner: str, number: int) -> None:
-        """Record a heartbeat of an owner, whose numbers increase."""
+        """Record a heartbeat of an owner; the numbers of its heartbeats increase."""
         ...  # pragma: no cover - a protocol has no body
 
     def beats(self) -> Mapping[str, int]:
-        """Return the last heartbeat number of each owner with open requests; 0 for an owner without a heartbeat."""
+        """Return the last heartbeat number of each owner that has open requests; 0 for an owner without a heartbeat."""
         ...  # pragma: no cover - a protocol has no body
 
     def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
-        """Withdraw all open requests of an owner, unless it has recorded a heartbeat after `number`.
+        """Withdraw all open requests of an owner, unless the owner has recorded a heartbeat after `number`.
 
         Returns:
             Number of withdrawn requests.
@@ -141,7 +141,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Close files and connections, and make a running `watch` return soon. May be called twice."""
+        """Close files and connections, and make a running `watch` return soon. May be called more than once."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -159,7 +159,7 @@ class Found(Protocol):
 
 
 class Execute(Protocol):
-    """Executes SQL statements with `?` as the placeholder of a value."""
+    """Executes SQL statements in which `?` is the placeholder of a value."""
 
     def __call__(self, statement: str, values: tuple[Any, ...] = (), /) -> Found:
         """Execute a statement."""
@@ -170,8 +170,8 @@ class Execute(Protocol):
 class ParkingStore(InboxStore, Protocol):
     """A database store that also keeps durable runs and their *parked* requests.
 
-    A parked request belongs to a run, not to a process: no lease ends it, and it is kept until its run has ended. See
-    `tool_approval.durable`.
+    A parked request belongs to a run instead of a process: it does not depend on a lease, and it is kept until its run
+    has ended. See `tool_approval.durable`.
     """
 
     def transaction(self) -> AbstractContextManager[Execute]:
@@ -179,7 +179,7 @@ class ParkingStore(InboxStore, Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def reading(self) -> AbstractContextManager[Execute]:
-        """Allow separate statements that only read."""
+        """Yield an executor for separate statements that only read."""
         ...  # pragma: no cover - a protocol has no body
 
     def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:

@@ -18,14 +18,14 @@ T = TypeVar('T')
 
 PAUSE_S = 0.5
 """Chosen: seconds after a failure in which no call is tried, so that thousands of waiting calls fail at once instead of
-each after the store's timeout."""
+after the store's timeout each."""
 
 
 class Worker:
-    """Runs actions one after another in a thread, submitted from any number of threads and event loops."""
+    """Runs actions one after another in one thread; any thread and event loop can submit an action."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Create a worker whose errors name `place`. The thread starts with the first action."""
+        """Create a worker whose error messages name `place`. The thread starts with the first action."""
         self._place = place
         self._clock = clock
         self._process = os.getpid()
@@ -39,7 +39,7 @@ class Worker:
         """Run `action` in the thread, then call `done` there with the returned value and the exception.
 
         Raises:
-            InboxError: The inbox is closed, or belongs to the process this one was forked from.
+            InboxError: The inbox is closed, or belongs to the process that this one was forked from.
         """
 
         def work() -> None:
@@ -65,7 +65,7 @@ class Worker:
         """Run `action` in the thread and return its value. Cancelling stops the wait, not the action.
 
         Raises:
-            InboxError: The inbox is closed, or belongs to the process this one was forked from.
+            InboxError: The inbox is closed, or belongs to the process that this one was forked from.
             BaseException: Raised by `action`.
         """
         # Not as the future's exception, which asyncio logs if it is never retrieved.
@@ -103,14 +103,14 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Chosen: rows to read at once. Thousands of calls that wake together then need a few hundred reads, and only a few
+"""Chosen: rows to read at once. If thousands of calls wake together, they then need a few hundred reads, and only a few
 large rows are in memory at once."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
 
 
 class RowReader:
-    """Collects the requested ids while the worker is busy, and reads their rows together."""
+    """Collects the requested ids while the worker is busy, and then reads their rows together."""
 
     def __init__(self, store: InboxStore, worker: Worker) -> None:
         self._store = store
@@ -120,7 +120,7 @@ class RowReader:
         self._is_reading = False
 
     async def read(self, request_id: str) -> Row | None:
-        """Return the row with this id as read after the call; `None` if there is none.
+        """Return the row with this id, read after the call; `None` if there is none.
 
         Raises:
             InboxError: The store cannot be read, or the inbox is closed.

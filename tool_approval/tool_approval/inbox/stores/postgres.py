@@ -37,17 +37,17 @@ CONNECT: Mapping[str, str] = {
 milliseconds."""
 
 STATEMENT_MS = 8000
-"""Chosen: maximum milliseconds of a statement, below the ten seconds that a call may take."""
+"""Chosen: maximum milliseconds of a statement, which is less than the ten seconds that a call may take."""
 
 _MIGRATING = 0x7461496E626F78
 """Key of the advisory lock for migrations: an arbitrary number that other programs are unlikely to use."""
 
 
 def read_dsn(dsn: str) -> Mapping[str, object]:
-    """Return the parameters of a DSN by libpq's names.
+    """Return the parameters of a DSN by their libpq names.
 
     Raises:
-        ValueError: The DSN is invalid. The error does not quote it.
+        ValueError: The DSN is invalid. The error does not quote the DSN.
     """
     try:
         return dict(conninfo_to_dict(dsn))
@@ -223,7 +223,7 @@ _ALL = '*'
 """Notification that many requests have changed, sent instead of an id."""
 
 _ADDED = '+'
-"""Prefix of a new request's id in a notification. No id begins with it."""
+"""Prefix of a new request's id in a notification. No request id begins with it."""
 
 _RUN = ''
 """Notification that a durable run was added, sent instead of an id."""
@@ -242,7 +242,7 @@ class PostgresStore:
         Args:
             dsn: Connection string for libpq, such as `postgresql://user@host/database`. The user must own the schema or
                 be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
-            schema: Name of the schema, one for each inbox in the database.
+            schema: Name of the schema; each inbox in the database needs its own.
 
         Raises:
             ValueError: The DSN or the schema name is invalid. The error does not quote the DSN.
@@ -347,7 +347,7 @@ class PostgresStore:
             return done.rowcount
 
     def watch(self, timeout_s: float) -> Changes | None:
-        """See `InboxStore`. Uses a separate connection for listening."""
+        """See `InboxStore`. A separate connection listens for changes."""
         with self._listening.using() as listening:
             if listening is not self._heard:
                 listening.execute(sql.SQL('LISTEN {}').format(sql.Identifier(self._channel)))

@@ -19,8 +19,8 @@ from tool_approval.storage import default_path as approvals_path
 from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
-"""Chosen: seconds between checks for changes, a fifth of the 100 ms in which an answer must arrive. SQLite cannot wake
-another process. A check takes microseconds, and each process makes one check for all waiting requests."""
+"""Chosen: seconds between checks for changes, a fifth of the 100 ms within which an answer must arrive. SQLite cannot
+wake another process. A check takes microseconds, and one check serves all waiting requests of a process."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -92,8 +92,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 _COLUMNS = 'id, owner, content, posted_at, state, settled_at, answer'
 
 _THIS = '(SELECT last FROM changes)'
-"""SQL for the number of the current change. It is incremented in the same transaction, so a reader of change n sees all
-earlier changes."""
+"""SQL expression for the number of the current change. The number is incremented in the same transaction, so a reader
+that sees change n sees all earlier changes."""
 
 _NOTHING = Changes()
 
@@ -219,7 +219,7 @@ class SQLiteStore:
             return done.rowcount
 
     def watch(self, timeout_s: float) -> Changes | None:
-        """See `InboxStore`. Writes are detected by the file's `data_version`."""
+        """See `InboxStore`. The `data_version` of the file reveals writes."""
         until = time.monotonic() + timeout_s
         try:
             while True:

@@ -36,11 +36,11 @@ _PASSING = frozenset(
         sqlite3.SQLITE_READONLY,
     }
 )
-"""SQLite's codes for temporary errors. All other codes mean that the file is damaged or not an inbox."""
+"""SQLite's codes for temporary errors. All other codes mean that the file is damaged or is not an inbox."""
 
 
 Synchronous = Literal['NORMAL', 'FULL']
-"""SQLite's `synchronous` setting in WAL mode. Neither value risks a corrupt file. With `NORMAL`, a power cut may lose
+"""SQLite's `synchronous` setting in WAL mode. Neither value can corrupt the file. With `NORMAL`, a power cut may undo
 the last changes, such as answers and the runs that waited for them; `FULL` keeps them."""
 
 
