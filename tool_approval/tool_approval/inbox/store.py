@@ -145,7 +145,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
 
-class Found(Protocol):
+class StatementResult(Protocol):
     """Result of an SQL statement."""
 
     @property
@@ -161,7 +161,7 @@ class Found(Protocol):
 class Execute(Protocol):
     """Executes SQL statements in which `?` is the placeholder of a value."""
 
-    def __call__(self, statement: str, values: tuple[Any, ...] = (), /) -> Found:
+    def __call__(self, statement: str, values: tuple[Any, ...] = (), /) -> StatementResult:
         """Execute a statement."""
         ...  # pragma: no cover - a protocol has no body
 

@@ -12,8 +12,8 @@ from typing import Final
 
 
 @dataclass(frozen=True, kw_only=True)
-class Layout:
-    """Layout of one kind of toolchain."""
+class ToolchainLayout:
+    """Files and folders by which one kind of toolchain is recognised."""
 
     kind: str
     parts: tuple[str, ...]
@@ -30,25 +30,25 @@ class Layout:
     """Usual folder, relative to the home directory."""
 
 
-ENVIRONMENT: Final = Layout(
+ENVIRONMENT: Final = ToolchainLayout(
     kind='virtual environment',
     marks=('pyvenv.cfg', 'bin/activate*', 'lib/python3*'),
     parts=('bin', 'include', 'lib', 'lib64', 'pyvenv.cfg', 'share'),
 )
-CONDA: Final = Layout(
+CONDA: Final = ToolchainLayout(
     kind='conda environment',
     marks=('conda-meta/history', 'bin/python3*'),
     parts=('bin', 'compiler_compat', 'conda-meta', 'include', 'lib', 'libexec', 'share', 'ssl', '*-linux-gnu'),
 )
 _INSTALLED: Final = (
     CONDA,
-    Layout(
+    ToolchainLayout(
         kind='Python',
         marks=('bin/python3*', 'lib/python3*/os.py', 'lib/python3*/encodings'),
         parts=('bin', 'include', 'lib', 'lib64'),
     ),
-    Layout(kind='Node.js', marks=('bin/node', 'include/node/node.h'), parts=('bin', 'include', 'lib')),
-    Layout(
+    ToolchainLayout(kind='Node.js', marks=('bin/node', 'include/node/node.h'), parts=('bin', 'include', 'lib')),
+    ToolchainLayout(
         kind='Go',
         marks=('bin/go', 'VERSION', 'src/runtime'),
         parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
@@ -56,7 +56,7 @@ _INSTALLED: Final = (
 )
 """Layouts that the folder around a `bin` of the search path may have."""
 MANAGERS: Final = (
-    Layout(
+    ToolchainLayout(
         kind='pyenv',
         variable='PYENV_ROOT',
         place='.pyenv',
@@ -64,7 +64,7 @@ MANAGERS: Final = (
         parts=('bin', 'libexec', 'plugins', 'pyenv.d', 'shims', 'version', 'versions'),
         bins=('shims', 'bin'),
     ),
-    Layout(
+    ToolchainLayout(
         kind='nvm',
         variable='NVM_DIR',
         place='.nvm',
@@ -72,7 +72,7 @@ MANAGERS: Final = (
         parts=('versions',),
         bins=('versions/node/v*/bin',),
     ),
-    Layout(
+    ToolchainLayout(
         kind='rustup',
         variable='RUSTUP_HOME',
         place='.rustup',
@@ -82,8 +82,8 @@ MANAGERS: Final = (
         bins=(),
     ),
     # Not all of `.cargo`, which holds registry credentials. Commands get a private one (`caches.py`).
-    Layout(kind='cargo', variable='CARGO_HOME', place='.cargo', marks=('bin/cargo',), parts=('bin',)),
-    Layout(
+    ToolchainLayout(kind='cargo', variable='CARGO_HOME', place='.cargo', marks=('bin/cargo',), parts=('bin',)),
+    ToolchainLayout(
         kind='uv',
         variable='UV_PYTHON_INSTALL_DIR',
         place='.local/share/uv/python',
@@ -93,7 +93,7 @@ MANAGERS: Final = (
         only=r'(cpython|pypy|graalpy)-.*|\..*',
         bins=(),
     ),
-    Layout(
+    ToolchainLayout(
         kind='asdf',
         variable='ASDF_DATA_DIR',
         place='.asdf',
@@ -101,7 +101,7 @@ MANAGERS: Final = (
         parts=('bin', 'installs', 'lib', 'libexec', 'plugins', 'shims'),
         bins=('shims', 'bin'),
     ),
-    Layout(
+    ToolchainLayout(
         kind='mise',
         variable='MISE_DATA_DIR',
         place='.local/share/mise',
@@ -120,14 +120,14 @@ def environments_in(root: str) -> tuple[str, ...]:
     return tuple(place for place in places if os.path.realpath(place) == place and has_layout(ENVIRONMENT, place))
 
 
-def has_layout(layout: Layout, folder: str) -> bool:
+def has_layout(layout: ToolchainLayout, folder: str) -> bool:
     """Whether a folder has the layout, with real files and folders."""
     if not all(any(map(_is_real, glob.iglob(posixpath.join(glob.escape(folder), mark)))) for mark in layout.marks):
         return False
     return not layout.only or all(re.fullmatch(layout.only, name) for name in os.listdir(folder))
 
 
-def layout_around(bins: str) -> Layout | None:
+def layout_around(bins: str) -> ToolchainLayout | None:
     """Return the layout of the folder around a `bin`, or `None` if it has none."""
     folder, name = posixpath.split(bins)
     return next((each for each in (ENVIRONMENT, *_INSTALLED) if name == 'bin' and has_layout(each, folder)), None)

@@ -20,7 +20,7 @@ from typing import Final
 
 from .derive import system_profile
 from .profile import covers
-from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, Layout, environments_in, has_layout, layout_around
+from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, ToolchainLayout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
 """Chosen: maximum bytes of a `pyvenv.cfg` to read. Real files have a few hundred bytes."""
@@ -195,13 +195,13 @@ class _Finder:
 
     def configured(self, folder: str) -> None:
         """Open a folder that the settings name."""
-        layout = Layout(kind=CONFIGURED, marks=(), parts=('',))
+        layout = ToolchainLayout(kind=CONFIGURED, marks=(), parts=('',))
         real = self._checked(CONFIGURED, folder, layout)
         if real is not None:
             self._open(layout, real)
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
 
-    def manager(self, layout: Layout) -> None:
+    def manager(self, layout: ToolchainLayout) -> None:
         """Open the folder of a version manager, at its usual place or where its variable points."""
         given = self._given.get(layout.variable)
         place = posixpath.join(self._homes[0], layout.place) if given is None else given
@@ -274,7 +274,7 @@ class _Finder:
         if stat.S_ISREG(status.st_mode) and os.access(file, os.X_OK) and not self._owner_problem(status):
             self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
 
-    def _checked(self, label: str, given: str, layout: Layout, *, is_active: bool = False) -> str | None:
+    def _checked(self, label: str, given: str, layout: ToolchainLayout, *, is_active: bool = False) -> str | None:
         """Return the real folder if it may be opened. Otherwise, record the problem and return `None`."""
         if not given.startswith('/') or '\0' in given:
             self._ignore(label, given, 'the path is not absolute')
@@ -311,7 +311,7 @@ class _Finder:
         self.problems.append(problem)
         self._ignored.append(f'{label}: {given} is ignored: {problem}')
 
-    def _open(self, layout: Layout, folder: str) -> None:
+    def _open(self, layout: ToolchainLayout, folder: str) -> None:
         places = [place for part in layout.parts for place in glob.glob(posixpath.join(glob.escape(folder), part))]
         real = [os.path.realpath(place.rstrip('/')) for place in places]
         opened = tuple(

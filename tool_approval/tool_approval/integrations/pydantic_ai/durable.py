@@ -38,7 +38,7 @@ from tool_approval.inbox.worker import Worker
 
 from .results import External
 from .run_state import RunState, as_json, is_readable, now, read_state, write_state
-from .segment import RunCancelled, Segment
+from .segment import DurableRunCancelled, Segment
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')
@@ -251,7 +251,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
             if output is None:
                 return
             status, outcome = 'done', output
-        except RunCancelled:
+        except DurableRunCancelled:
             return
         except (Exception, asyncio.CancelledError) as error:  # users must see any error that ends a run
             task = asyncio.current_task()

@@ -74,7 +74,7 @@ class DecidedExternal(BaseModel):
     """Binding of its approval."""
 
 
-class Decided(BaseModel):
+class StopDecisions(BaseModel):
     """The decisions about all calls of a stop."""
 
     model_config = ConfigDict(extra='forbid')
@@ -105,7 +105,7 @@ class Stop(BaseModel):
 
     calls: list[StoredCall]
     """All calls, in the order of a batch."""
-    decided: Decided | None = None
+    decided: StopDecisions | None = None
     """Decisions, once there is no open question."""
     questions: list[Question] = Field(default_factory=list[Question])
     """Questions to post now. The list is empty while the run waits."""

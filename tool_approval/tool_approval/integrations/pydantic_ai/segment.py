@@ -38,11 +38,11 @@ from .handler import ApprovalHandler, Batch, Run
 from .requests import REQUEST_KEY, facts_of, session_of_deps, tool_facts
 from .results import CallPlace, failure
 from .run_state import (
-    Decided,
     DecidedExternal,
     Question,
     RunState,
     Stop,
+    StopDecisions,
     StoredCall,
     as_json,
     now,
@@ -71,7 +71,7 @@ class ToolExited(ApprovalError):
     """A tool tried to end the process."""
 
 
-class RunCancelled(Exception):
+class DurableRunCancelled(Exception):
     """The run was cancelled, so none of its calls may run any more."""
 
 
@@ -186,7 +186,7 @@ class Segment:
             elif call.is_external:
                 externals[call.id] = DecidedExternal(refused=str(batch.results.calls[call.id]))
         batch.results.calls.clear()
-        decided = Decided(results=batch.results, externals=externals)
+        decided = StopDecisions(results=batch.results, externals=externals)
         return _compressed(Stop(calls=stop.calls, decided=decided))
 
     async def _answers(self, stop: Stop) -> dict[str, ApprovalDecision]:
@@ -288,7 +288,7 @@ class Segment:
                 await ledger.give_up(row, question.decided_by if is_person else None)
         return bool(stop.questions)
 
-    async def _carried_out(self, stop: Stop, decided: Decided) -> DeferredToolResults:
+    async def _carried_out(self, stop: Stop, decided: StopDecisions) -> DeferredToolResults:
         """Run the external calls, and return the results to resume the agent with."""
         results = decided.results
         batch = self._batch(stop, self.durable.controller)
@@ -398,7 +398,7 @@ class Segment:
             try:
                 row = await self.durable.patiently(lambda: self.durable.store.get_run(self.run_id))
                 if row is None or row.status == 'cancelled':
-                    raise RunCancelled
+                    raise DurableRunCancelled
                 ended.append((await self.durable.persistently(action), None))
             except Exception as error:  # noqa: BLE001 - the engine cannot store every error
                 ended.append((None, error))

@@ -23,7 +23,7 @@ from .labels import label
 from .names import named_words, other_names, trusted_name
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
-from .rules import CompiledRule, Found, RuleBook
+from .rules import CompiledRule, RuleBook, RuleMatch
 from .scripts import WrappedCommand, code_within, is_shell
 from .unlisted import SINKS, find_unlisted, is_known, needed_access, takes_data
 from .words import SimpleCommand, Word, fixed
@@ -233,7 +233,7 @@ class ShellJudge:
         elif self._config.default.approval or not self._config.default.allowed:
             state.add(command.raw, 'ask', 'no rule names this script')
 
-    def _by_rules(self, command: SimpleCommand, state: _LineState) -> Found:
+    def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
         """Find the rule that decides. Add a part if an earlier rule might match."""
         cwd_changed = state.cwd_changed
         # Attack: `ls /etc` must not count as `ls` in the working directory (test_sandbox_paths.py).

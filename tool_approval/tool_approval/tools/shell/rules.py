@@ -52,7 +52,7 @@ class CompiledRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleMatch:
     """Rules that match one command."""
 
     decided: CompiledRule | None
@@ -128,7 +128,7 @@ class RuleBook:
                 if not rule.rule.allowed:
                     self._blocked.setdefault(name, []).append(spelled)
 
-    def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> Found:
+    def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> RuleMatch:
         """Find the rule that decides on a command.
 
         Args:
@@ -138,7 +138,7 @@ class RuleBook:
         possible = skipped = None
         rules = self._by_program.get(guarded_name(words[0].value))
         if rules is None:
-            return Found(None, None)
+            return RuleMatch(None, None)
         views = list(_views(words))
         for rule in rules.candidates(words):
             said: Match = 'no'
@@ -152,9 +152,9 @@ class RuleBook:
                 skipped = skipped or rule
                 continue
             if said == 'yes':
-                return Found(rule, possible)
+                return RuleMatch(rule, possible)
             possible = possible or rule
-        return Found(None, possible, skipped)
+        return RuleMatch(None, possible, skipped)
 
     def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
         """Return a rule that blocks the arguments of a program, in case the program runs them as a command."""
