@@ -1,14 +1,16 @@
-"""Find wording that plain English avoids, and fail if a file has more of it than before: `make prose`.
+"""Find wording that plain English avoids in pages and modules: `make prose`.
 
-Pages must have none. `prose-baseline.txt` has a line `count path` for each module that has some left.
-After rewriting, lower the counts: `python -m maintainers.prose --lower`.
 `prose-allowed.txt` lists sentences that are accepted, one a line.
+
+`python -m maintainers.prose --sample SEED` prints 60 random sentences for readers to judge: 20 of pages, 20 of
+docstrings and 20 of messages of the two packages.
 """
 
 from __future__ import annotations
 
 import ast
 import io
+import random
 import re
 import sys
 import tokenize
@@ -26,9 +28,10 @@ PATTERNS = {
     '"its own affair"': r'\b(its|their|his|your) (own )?(affairs?|business)\b',
     '"of which nothing ..."': r'\bof (which|whom) (nothing|none|no)\b',
 }
-_UNCHECKED = {Path('CHANGELOG.md'), Path('maintainers/prose.py'), Path('maintainers/tests/test_prose.py')}
+_UNCHECKED = {Path('maintainers/prose.py'), Path('maintainers/tests/test_prose.py')}
 _FIRST_LINE = r'^From\b.* to '
 _CODE = re.compile(r'^ *```.*?^ *```|<!--.*?-->|``.*?``|`[^`]*`', re.MULTILINE | re.DOTALL)
+_SQL = re.compile(r'(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA) ')
 _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
 
 
@@ -39,16 +42,22 @@ def sentences(text: str) -> Iterator[str]:
             yield from re.split(r'(?<=[.!?:;]) +| *\| *', _MARKUP.sub('', line).strip())
 
 
-def texts_of_module(source: str) -> Iterator[str]:
-    """Yield the docstrings, comments and strings of a module."""
+def _quoted(value: ast.expr) -> str:
+    """Return the expression of an f-string's value as code."""
+    return f'`{ast.unparse(value.value if isinstance(value, ast.FormattedValue) else value)}`'
+
+
+def texts_of_module(source: str, *, with_comments: bool = True) -> Iterator[str]:
+    """Yield the docstrings and strings of a module, then its comments."""
     tree = ast.parse(source)
     inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield ''.join(str(part.value) if isinstance(part, ast.Constant) else '`code`' for part in node.values)
+            parts = (part.value if isinstance(part, ast.Constant) else _quoted(part) for part in node.values)
+            yield ''.join(str(part) for part in parts)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inner:
             yield node.value
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source if with_comments else '').readline):
         if token.type == tokenize.COMMENT:
             yield token.string.lstrip('#: ')
 
@@ -72,7 +81,7 @@ def findings(path: Path, allowed: frozenset[str]) -> list[str]:
 
 
 def files(root: Path) -> list[Path]:
-    """Return the pages and modules to check, without the changelog and the modules that quote bad wording."""
+    """Return the pages and modules to check, without the modules that quote bad wording."""
     pages = ('*.md', '*/README.md', 'docs/**/*.md')
     folders = ('pydantic_ai_slim', 'tool_approval', 'examples', 'benchmarks', 'maintainers')
     patterns = (*pages, *(f'{folder}/**/*.py' for folder in folders))
@@ -80,32 +89,44 @@ def files(root: Path) -> list[Path]:
     return sorted(found - _UNCHECKED)
 
 
-def report(root: Path) -> tuple[dict[str, int], list[str]]:
-    """Return the lowest possible baseline, and the findings of each file that exceeds its baseline."""
-    maintainers = root / 'maintainers'
-    allowed = frozenset((maintainers / 'prose-allowed.txt').read_text(encoding='utf-8').splitlines())
-    entries = (line.split() for line in (maintainers / 'prose-baseline.txt').read_text(encoding='utf-8').splitlines())
-    baseline = {path: int(count) for count, path in entries}
-    lower: dict[str, int] = {}
-    problems: list[str] = []
+def _long_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences and table cells of at least five words, with wrapped lines joined."""
+    without_blocks = re.sub(r'^ *```.*?^ *```|<!--.*?-->', '', text, flags=re.MULTILINE | re.DOTALL)
+    for paragraph in re.split(r'\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.|\w+:) ?)', without_blocks):
+        if not paragraph.lstrip().startswith(('#', '!')):
+            for sentence in re.split(r'(?<=[.!?]) +| *\| *', _MARKUP.sub('', ' '.join(paragraph.split()))):
+                if len(sentence.split()) >= 5 and not _SQL.match(sentence):
+                    yield sentence
+
+
+def _texts_to_judge(root: Path) -> dict[str, list[str]]:
+    """Return the sentences of pages, docstrings and messages, each behind its file."""
+    texts: dict[str, list[str]] = {'pages': [], 'docstrings': [], 'messages': []}
     for path in files(root):
-        found = findings(root / path, allowed)
-        before = baseline.get(path.as_posix(), 0) if path.suffix == '.py' else 0
-        if found:
-            lower[path.as_posix()] = min(len(found), before)
-        if len(found) > before:
-            problems += [f'{path}: {len(found)} findings, at most {before}:', *(f'  {line}' for line in found)]
-    return {path: count for path, count in lower.items() if count}, problems
+        source = (root / path).read_text(encoding='utf-8')
+        if path.suffix == '.md':
+            lines = re.sub(r'(?<=[.!?])\n(?=\S)', '\n\n', source)
+            texts['pages'] += [f'{path}: {sentence}' for sentence in _long_sentences(lines)]
+        elif path.parts[0] in ('pydantic_ai_slim', 'tool_approval'):
+            statements = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
+            docstrings = {ast.unparse(node.value) for node in statements if isinstance(node.value, ast.Constant)}
+            for text in texts_of_module(source, with_comments=False):
+                kind = 'docstrings' if repr(text) in docstrings else 'messages'
+                texts[kind] += [f'{path}: {sentence}' for sentence in _long_sentences(text)]
+    return texts
 
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
-    """Print the files that exceed the baseline, or lower the baseline."""
-    lower, problems = report(root)
-    if '--lower' in arguments:
-        lines = (f'{count} {path}\n' for path, count in lower.items())
-        (root / 'maintainers' / 'prose-baseline.txt').write_text(''.join(lines), encoding='utf-8')
-    print('\n'.join([*problems, f'{sum(lower.values())} sentences are left to put plainly']))
-    return 1 if problems else 0
+    """Print the findings of all files, or a sample."""
+    if arguments[:1] == ['--sample']:
+        for kind, texts in _texts_to_judge(root).items():
+            chosen = random.Random(int(arguments[1])).sample(texts, min(20, len(texts)))
+            print('\n'.join([f'{kind}, {len(chosen)} of {len(texts)}:', *chosen]))
+        return 0
+    allowed = frozenset((root / 'maintainers' / 'prose-allowed.txt').read_text(encoding='utf-8').splitlines())
+    found = [f'{path}: {line}' for path in files(root) for line in findings(root / path, allowed)]
+    print('\n'.join([*found, f'{len(found)} sentences to put plainly']))
+    return 1 if found else 0
 
 
 if __name__ == '__main__':

@@ -9,8 +9,7 @@ from maintainers import prose
 def root(tmp_path: Path) -> Path:
     (tmp_path / 'maintainers').mkdir()
     (tmp_path / 'tool_approval').mkdir()
-    for name in ('prose-allowed.txt', 'prose-baseline.txt'):
-        (tmp_path / 'maintainers' / name).write_text('')
+    (tmp_path / 'maintainers' / 'prose-allowed.txt').write_text('Nobody cares.\n')
     return tmp_path
 
 
@@ -69,18 +68,16 @@ def test_a_module_starts_with_what_it_does(tmp_path: Path):
     assert findings(tmp_path / 'later.py', f'"""Build requests.\n\n{text}\n"""\n') == []
 
 
-def test_more_than_the_baseline_fails(root: Path, capsys: pytest.CaptureFixture[str]):
+def test_findings_are_printed_with_their_file(root: Path, capsys: pytest.CaptureFixture[str]):
+    (root / 'README.md').write_text('Nobody knows. Nobody cares.\n')
     (root / 'tool_approval' / 'a.py').write_text('"""Nobody knows. Nobody cares."""\n')
-    (root / 'maintainers' / 'prose-baseline.txt').write_text('1 tool_approval/a.py\n')
 
     assert prose.main([], root) == 1
-    assert 'tool_approval/a.py: 2 findings, at most 1:' in capsys.readouterr().out
-
-
-def test_a_module_that_the_baseline_does_not_name_has_none(root: Path):
-    (root / 'tool_approval' / 'a.py').write_text('"""Nobody knows."""\n')
-
-    assert prose.main([], root) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        'README.md: "somebody" or "nobody" for a role: Nobody knows.',
+        'tool_approval/a.py: "somebody" or "nobody" for a role: Nobody knows.',
+        '2 sentences to put plainly',
+    ]
 
 
 @pytest.mark.parametrize('folder', ['pydantic_ai_slim', 'examples', 'benchmarks', 'maintainers'])
@@ -97,26 +94,32 @@ def test_the_modules_that_quote_bad_wording_are_not_checked(root: Path):
     assert prose.main([], root) == 0
 
 
-def test_a_page_has_none_whatever_the_baseline_says(root: Path):
-    (root / 'README.md').write_text('Nobody knows.\n')
-    (root / 'maintainers' / 'prose-baseline.txt').write_text('1 README.md\n')
+def test_a_sample_has_whole_sentences_of_pages_docstrings_and_messages(root: Path, capsys: pytest.CaptureFixture[str]):
+    (root / 'CHANGELOG.md').write_text(
+        '# A heading of at least five words\n\n- A call that waits needs no\n  process.\n'
+    )
+    (root / 'tool_approval' / 'a.py').write_text(
+        '"""Too short.\n\nThe docstring of this module has\ntwo lines."""\n'
+        "error = f'the file {path} cannot be read'\nquery = 'SELECT state FROM requests WHERE id = ?'\n"
+    )
 
-    assert prose.main([], root) == 1
+    assert prose.main(['--sample', '1'], root) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        'pages, 1 of 1:',
+        'CHANGELOG.md: A call that waits needs no process.',
+        'docstrings, 1 of 1:',
+        'tool_approval/a.py: The docstring of this module has two lines.',
+        'messages, 1 of 1:',
+        'tool_approval/a.py: the file `path` cannot be read',
+    ]
 
 
-def test_the_baseline_falls_and_does_not_rise(root: Path):
-    baseline = root / 'maintainers' / 'prose-baseline.txt'
-    baseline.write_text('3 tool_approval/a.py\n1 tool_approval/b.py\n2 tool_approval/gone.py\n')
-    for name in ('a.py', 'b.py'):
-        (root / 'tool_approval' / name).write_text('"""Nobody knows. Nobody cares."""\n')
+def test_a_seed_draws_the_same_sample_again(root: Path, capsys: pytest.CaptureFixture[str]):
+    (root / 'README.md').write_text(''.join(f'{number} is the number of this line.\n' for number in range(100)))
+    drawn: list[str] = []
+    for seed in ('1', '1', '2'):
+        prose.main(['--sample', seed], root)
+        drawn.append(capsys.readouterr().out)
 
-    assert prose.main(['--lower'], root) == 1
-    assert baseline.read_text() == '2 tool_approval/a.py\n1 tool_approval/b.py\n'
-
-
-def test_a_baseline_that_holds_passes(root: Path):
-    (root / 'tool_approval' / 'a.py').write_text('"""Nobody knows."""\n')
-    (root / 'CHANGELOG.md').write_text('Nobody knows.\n')
-    (root / 'maintainers' / 'prose-baseline.txt').write_text('2 tool_approval/a.py\n')
-
-    assert prose.main([], root) == 0
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(set(drawn[0].splitlines())) == 23
