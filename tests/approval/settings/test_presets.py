@@ -1,4 +1,4 @@
-"""The presets of the package: what each lets run unasked, asks about and blocks."""
+"""The presets of the package: what each lets run without approval, asks about and blocks."""
 
 import asyncio
 import subprocess
@@ -16,111 +16,14 @@ from tool_approval.settings import Settings, open_workspace, parse_settings
 from tool_approval.settings.extends import PresetRule, expand, read_preset
 from tool_approval.settings.model import PresetName
 
+from tests.cases import decisions
 from tests.tables import table
 
 from .desk import Backend, Desk
 
 CONFINES = not isinstance(choose_backend(require=False), UnconfinedBackend)
 NAMES = get_args(PresetName)
-DECISIONS = {
-    'default': {
-        'allow': """
-            ls | ls -la src | pwd | cat src/a.py | head -3 src/a.py | grep -rn x . | find . -name '*.py' | git status
-            git log -p | git diff HEAD | git show HEAD:src/a.py | git branch | cat src/a.py \\| wc -l | tree src
-        """,
-        'ask': """
-            ls .. | cat /etc/passwd | cat ../a | cat src/../../a | find . -delete | rm a | touch a | make | pytest
-            git commit -m x | git push | cat src/a.py > b | curl example.com | git branch new | git -C /x status
-            cat link/a | sed -i s/a/b/ src/a.py | python -c x | $(cat src/a.py) | git diff --no-index /etc/passwd a
-        """,
-    },
-    'read-only': {
-        'allow': """
-            ls | cat src/a.py | grep -rn x . | git status | git log -p | git diff
-        """,
-        'ask': """
-            ls .. | cat ../a | make | pytest | cat src/a.py > b | git branch new | sed -i.bak s/a/b/ a
-        """,
-        'block': """
-            rm a | /bin/rm a | rm -rf src | touch a | mkdir b | cp src/a.py b | mv src b | ls; rm a | find . -delete
-            git commit -m x | git -C /x commit | git add -A | git push | sed -i s/a/b/ src/a.py
-            git checkout . | git stash pop | env rm a | echo a \\| tee b | xargs rm | sh -c 'rm a' | dd if=a of=b
-        """,
-    },
-    'git': {
-        'allow': """
-            git status --short | git diff HEAD~1 | git log -p -3 | git show HEAD:src/a.py | git --no-pager diff
-            git branch | git blame src/a.py | git ls-files | git rev-parse HEAD | git stash list | git stash show -p
-            git tag --list 'v*' | git remote -v | git worktree list | git describe --tags | git shortlog -sn
-        """,
-        'ask': """
-            git add -A | git commit -m x | git push | git pull | git fetch | git checkout x | git stash | git stash drop
-            git tag v1 | git tag --list -d x | git remote add x y | git remote -v update | git branch -D x
-            git -C /x status | git -c core.pager=x log | git log --output=x | git diff --ext-diff | git rebase main
-            git reflog expire --all | git config user.name | GIT_DIR=x git status | git bisect run x
-            git log --show-signature | git submodule foreach x | git diff --no-index /etc/passwd a | git show ../../x
-        """,
-    },
-    'python': {
-        'allow': """
-            pytest | pytest -q tests | pytest -x -k "a or b" tests/test_a.py::test_b | python -m pytest -q
-            pytest --cov=src | python -m unittest discover -s tests | ruff check .
-            ruff format --check . | mypy --strict src | pyright | black --check --diff . | isort --check . | flake8 src
-            pylint src | pip list | python --version
-        """,
-        'ask': """
-            pytest -p evil | pytest --rootdir=/x | pytest -o cache_dir=/x | pytest -c evil.ini | pytest --pastebin=all
-            pytest --junitxml=x | python -m pytest --basetemp=src | python x.py | python -c x | python -m http.server
-            PYTHONPATH=x pytest | cd src && pytest | ruff check --fix . | ruff format . | ruff check --config x
-            mypy --install-types | mypy --python-executable=x a | pyright --pythonpath ./x | black . | pip install x
-            flake8 --output-file=x | pylint --init-hook=x a | python -m pip install x | coverage report
-            coverage run x.py | uv sync
-            .venv/bin/pytest | ./pytest | pytest $(rm x) | pytest; rm x | black --check --config x .
-        """,
-    },
-    'node': {
-        'allow': """
-            npm test | npm test -- --watch=false | npm run lint | pnpm test | yarn test | bun test | eslint src
-            tsc --noEmit -p . | prettier --check . | jest --coverage | vitest run | npx --no-install eslint src | npm ls
-        """,
-        'ask': """
-            npm install | npm ci | npm run build | npm run deploy | npm publish | npx evil | npx eslint . | npx ls
-            npx --no-install evil | eslint --fix . | eslint -c x . | eslint --rulesdir x . | tsc --noEmit --outDir x
-            prettier --check --write . | jest --globalSetup=x | vitest | node x.js | node -e x | yarn | yarn add x
-            npm test --script-shell=x | npm --prefix /x test | npm config set x y | npm config get //x/:_authToken | tsc
-        """,
-    },
-    'rust': {
-        'allow': """
-            cargo test | cargo test foo -- --nocapture | cargo check | cargo clippy -- -D warnings
-            cargo fmt --check | cargo tree --offline | rustc --version
-        """,
-        'ask': """
-            cargo run | cargo build | cargo install x | cargo add x | cargo publish | cargo update | cargo fmt
-            cargo clippy --fix
-            cargo build --target-dir /x | cargo check --config x | cargo test --manifest-path ../x | rustup install x
-            cargo +nightly test | rustc x.rs | cargo tree
-        """,
-    },
-    'go': {
-        'allow': """
-            go test ./... | go test -run X ./a | go vet ./... | go build ./... | gofmt -l . | go list ./... | go doc fmt
-            golangci-lint run | staticcheck ./... | go version | go env
-        """,
-        'ask': """
-            go test -exec x | go test -c -o x | go test -toolexec=x | go vet -vettool=x | go build | go build -o x
-            go get x
-            go install x | go generate | go mod tidy | gofmt -l -w . | go env -w X=y | golangci-lint run --fix
-            go -C /x test | go run . | gofmt -w .
-        """,
-    },
-}  # fmt: skip
-"""By preset and decision, commands between ` | `; a pipe is written `\\|`."""
-
-
-def commands(text):
-    lines = [line.strip() for line in text.strip().splitlines()]
-    return [command.replace('\\|', '|') for line in lines for command in line.split(' | ')]
+DECISIONS = {name: decisions(Path(__file__).with_name('presets.toml'), name) for name in NAMES}
 
 
 @pytest.fixture
@@ -134,22 +37,16 @@ def project(tmp_path):
 
 
 @table(
-    'preset, decision, command',
-    [
-        (preset, decision, command)
-        for preset, by_decision in DECISIONS.items()
-        for decision, text in by_decision.items()
-        for command in commands(text)
-    ],
+    'preset, why, decision, command',
+    [(preset, *decision) for preset, decided in DECISIONS.items() for decision in decided],
 )
-def test_what_a_preset_decides(project, preset, decision, command):
+def test_a_preset_decides_about_commands(project, preset, why, decision, command):
     workspace = open_workspace(Settings(extends=(preset,)), project, backend=Backend())
 
     assert workspace.shell.explain(command).decision == decision
 
 
-def test_every_preset_has_decisions():
-    assert tuple(DECISIONS) == tuple(sorted(NAMES, key=list(DECISIONS).index))
+def test_every_preset_has_a_file():
     assert {file.name for file in files('tool_approval.settings').joinpath('presets').iterdir()} == {
         f'{name}.yaml' for name in NAMES
     }
@@ -186,9 +83,11 @@ def test_every_rule_of_a_preset_decides_what_it_names(project, name):
 def test_without_an_os_sandbox_no_preset_lets_a_command_run_unasked(project, name):
     workspace = open_workspace(Settings(extends=(name,)), project, backend=UnconfinedBackend())
 
-    decisions = {command: workspace.shell.explain(command).decision for command in commands(DECISIONS[name]['allow'])}
+    decided = {
+        workspace.shell.explain(command).decision for _, decision, command in DECISIONS[name] if decision == 'allow'
+    }
 
-    assert set(decisions.values()) == {'ask'}
+    assert decided == {'ask'}
 
 
 @pytest.mark.parametrize(

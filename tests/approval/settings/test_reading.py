@@ -3,6 +3,7 @@
 import copy
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tool_approval.settings import Settings, parse_settings, read_settings
 
+from tests.cases import rows
 from tests.tables import table
 from tool_approval import ApprovalConfigError, MissingExtraError, PolicyConfig, ToolRule
 
@@ -93,94 +95,13 @@ def test_nor_may_code_that_makes_settings():
         Settings(mode='approve_all')
 
 
-@table(
-    ('old', 'new', 'key', 'line', 'problem'),
-    [
-        ('mode: interactive', 'mode: ask', 'mode', 1, 'unknown value `ask`; use `interactive`, `strict`'),
-        ('mode: interactive', 'mode: off', 'mode', 1, 'YAML reads yes, no, on and off as true and false'),
-        ('mode: interactive', 'mode: [strict]', 'mode', 1, 'not a string'),
-        ('default: required', 'default: blocked', 'default', 2, 'unknown value `blocked`'),
-        ('tools:', 'toools:', 'toools', 3, 'did you mean `tools`?'),
-        ('{approval: none}', '{aproval: none}', 'tools.send_notification.aproval', 4, 'did you mean `approval`?'),
-        (
-            '{approval: none}',
-            'none',
-            'tools.send_notification',
-            4,
-            'the value is not a rule; write a rule as `{approval: required}`',
-        ),
-        (
-            '  format_output:',
-            '  format_output: {approvl: none}',
-            'custom_tools.format_output.approvl',
-            7,
-            '`approval`?',
-        ),
-        ('  format_output:', '  send_notification:', 'custom_tools.send_notification', 7, 'is in `tools` as well'),
-        ('  vm: [net]', '  vm: net', 'auto_grant.vm', 9, 'not a list'),
-        ('  paths:', '  path:', 'sandbox.path', 11, 'did you mean `paths`?'),
-        ('mode: rw, suff', 'mode: rx, suff', 'sandbox.paths.notes.mode', 12, 'unknown value `rx`; use `ro`, `rw`'),
-        ('root: ./notes, ', '', 'sandbox.paths.notes.root', 12, 'this key is missing'),
-        ('root: ./notes', 'root: 5', 'sandbox.paths.notes.root', 12, 'the value must be a string; quote it'),
-        ('root: ./notes', 'root: ~', 'sandbox.paths.notes.root', 12, 'the value must be a string; quote it'),
-        ('root: ./notes', 'root: ~/notes', 'sandbox.paths.notes.root', 12, '`~` is not expanded'),
-        ('root: ./notes', 'root: "a\\0b"', 'sandbox.paths.notes.root', 12, 'a root must not contain NUL'),
-        ('root: ./notes', 'roots: ./notes', 'sandbox.paths.notes.root', 12, 'this key is missing'),
-        ('[.txt, .md]', '.txt', 'sandbox.paths.notes.suffixes', 12, 'not a list'),
-        ('[.txt, .md]', '[.txt, md]', 'sandbox.paths.notes.suffixes.1', 12, "'md' is not a suffix"),
-        ('write_approval: true', 'write_approval: "no"', 'sandbox.paths.notes.write_approval', 12, 'must be true'),
-        ('write_approval: true', 'write_approval: 0', 'sandbox.paths.notes.write_approval', 12, 'must be true'),
-        ('read_approval: false', 'read_approval: some', 'sandbox.paths.notes.read_approval', 12, 'must be true'),
-        ('read_approval: false', 'approval: {}', 'sandbox.paths.notes', 12, 'give either `approval`, or'),
-        ('    cache:', '    "a:b":', 'sandbox.paths.a:b', 13, 'a root name may contain only letters'),
-        (
-            'read: none}',
-            'read: deny}',
-            'sandbox.paths.cache.approval.read',
-            16,
-            'unknown value `deny`; did you mean `blocked`',
-        ),
-        ('{write: none', '{write: no', 'sandbox.paths.cache.approval.write', 16, 'unknown value False'),
-        (
-            'require_os_sandbox: true',
-            'require_os_sandbox: "true"',
-            'sandbox.require_os_sandbox',
-            17,
-            'must be true or',
-        ),
-        ('refuse_tools', 'refuse', 'sandbox.os_sandbox_fallback', 18, 'use `fail_fast`, `refuse_tools`'),
-        ('allowed: true, approval: true', 'approval: some', 'shell.default.approval', 20, 'must be true, false'),
-        ('pattern: "rm"', 'pattern: "rm *"', 'shell.rules.1.pattern', 23, 'a pattern is words, not a glob'),
-        ('pattern: "rm"', 'pattern: 5', 'shell.rules.1.pattern', 23, 'the value must be a string; quote it'),
-        ('pattern: "rm", ', '', 'shell.rules.1.pattern', 23, 'this key is missing'),
-        ('"rm", allowed: false', '"rm", alowed: false', 'shell.rules.1.alowed', 23, 'did you mean `allowed`?'),
-        ('"rm", allowed: false', '"rm", allowed: none', 'shell.rules.1.allowed', 23, 'the value must be true or false'),
-        ('network: false', 'network: none', 'shell.network', 25, 'the value must be true or false'),
-        ('30.5', '"30"', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '0', 'shell.timeout_s', 26, 'greater than 0'),
-        ('30.5', '86401', 'shell.timeout_s', 26, 'less than or equal to 86400'),
-        ('30.5', '.inf', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '.nan', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '010', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '0x10', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '1:30', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '1_0', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '+1.0e+1', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '9' * 40, 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', 'yes', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '2026-01-02', 'shell.timeout_s', 26, 'not a number'),
-        ('30.5', '30.5\nrequire_os_sandbox: true', 'require_os_sandbox', 27, 'unknown key'),
-        ('30.5', '30.5\n<<: {mode: strict}', None, 27, 'a key that is not a string'),
-        ('30.5', '30.5\nmode: strict', 'mode', 27, 'duplicate key'),
-        ('30.5', '&t 30.5', 'shell.timeout_s', 26, 'anchors, aliases and tags'),
-    ],
-)
-def test_a_mistake_is_named_with_file_key_and_line(old, new, key, line, problem):
+@table('why, old, new, key, line, problem', rows(Path(__file__).with_name('mistakes.toml'), 'mistakes'))
+def test_a_mistake_is_named_with_file_key_and_line(why, old, new, key, line, problem):
     assert old in YAML
 
     mistake = mistake_in(YAML.replace(old, new, 1))
 
-    assert (mistake.source, mistake.key, mistake.line) == ('approvals.yaml', key, line)
+    assert (mistake.source, mistake.key, mistake.line) == ('approvals.yaml', key or None, line)
     assert problem in mistake.problem
 
 
