@@ -22,12 +22,14 @@ from tool_approval.compat.blocking_approval import (
 )
 
 from tests.loop.scripted import call, scripted
+from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, requires_approval
 
 from .wrapped import NO, SESSION, YES, Asked, Files, Judging, run, wrapped
 
 WRITE = [call('write', 'w', path='a')]
 READ = [call('read', 'r', path='a')]
+AGAIN, OTHER = [call('write', 'w2', path='a')], [call('write', 'w3', path='b')]
 REQUEST = ApprovalRequest(tool_name='write', tool_args={'path': 'a'}, description='Write a')
 
 
@@ -36,15 +38,47 @@ def marked(function):
     return function
 
 
-def test_tool_configs_maps_a_tool_to_its_approval():
-    asked = Asked()
-    toolset = wrapped(
-        Files().toolset(), asked, tool_configs={'write': {'approval': 'required'}, 'read': {'approval': 'none'}}
-    )
+NONE, REQUIRED, ONCE = {'approval': 'none'}, {'approval': 'required'}, {'approval': 'once_per_session'}
+PRE_APPROVED = {'pre_approved': True}
+ASKS = ApprovalResult.needs_approval()
+WRITES, READS = "write(path='a')", "read(path='a')"
+"""How the calls are described by default."""
 
-    told = run(toolset, [*WRITE, *READ])
 
-    assert asked.names == ['write']
+@table(
+    ('reason', 'toolset_says', 'options', 'questions'),
+    [
+        (
+            'each tool follows its entry',
+            None,
+            {'tool_configs': {'write': REQUIRED, 'read': NONE}},
+            ['Tool call: write'],
+        ),
+        (
+            'an entry may describe the call',
+            None,
+            {'tool_configs': {'write': {**REQUIRED, 'description': 'Change the disk'}, 'read': NONE}},
+            ['Change the disk'],
+        ),
+        ('a tool without an entry is asked about', None, {'tool_configs': {'write': NONE}}, [READS]),
+        ('unless the default is none', None, {'default': 'none'}, []),
+        ('the toolset may say that no tool is asked about', False, {}, []),
+        ('or that all are', True, {}, [WRITES, READS]),
+        ('with a description', {'description': 'Touch a'}, {}, ['Touch a', 'Touch a']),
+        ('an entry overrides what the toolset says', True, {'tool_configs': {'write': NONE}}, [READS]),
+        ('and its description', {'description': 'Touch a'}, {'tool_configs': {'write': NONE}}, ['Touch a']),
+        ('and its result', ASKS, {'tool_configs': {'write': NONE}}, [READS]),
+        ('the older configuration pre-approves', None, {'config': {'read': PRE_APPROVED}}, [WRITES]),
+        ('but not where the toolset decides', ASKS, {'config': {'write': PRE_APPROVED}}, [WRITES, READS]),
+    ],
+)
+def test_configuration_toolset_and_default_decide_what_is_asked(reason, toolset_says, options, questions):
+    asked, files = Asked(), Files()
+    inner = files.toolset() if toolset_says is None else Judging(files, toolset_says)
+
+    told = run(wrapped(inner, asked, **options), [*WRITE, *READ])
+
+    assert asked.descriptions == questions
     assert told == ['wrote a', 'contents of a']
 
 
@@ -56,7 +90,7 @@ def test_invalid_entry_in_tool_configs_is_an_error(entry):
 
 def test_required_approval_asks_even_if_the_toolset_pre_approves():
     files, asked = Files(), Asked(NO)
-    toolset = wrapped(Judging(files, False), asked, tool_configs={'write': {'approval': 'required'}})
+    toolset = wrapped(Judging(files, False), asked, tool_configs={'write': REQUIRED})
 
     with pytest.raises(ApprovalDenied):
         run(toolset, WRITE)
@@ -65,35 +99,24 @@ def test_required_approval_asks_even_if_the_toolset_pre_approves():
     assert files.ran == []
 
 
-def test_approval_none_runs_the_tool_without_asking():
-    asked = Asked(NO)
-    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'none'}})
-
-    told = run(toolset, WRITE)
-
-    assert asked.requests == []
-    assert told == ['wrote a']
+@marked
+def send() -> str:
+    return 'sent'
 
 
 @pytest.mark.parametrize('tool_configs', [{}, {'write': {}}, {'write': None}, {'write': {'approval': None}}])
 def test_tool_without_a_setting_follows_its_decorator_then_the_default(tool_configs):
-    files, asked = Files(), Asked()
-
-    @marked
-    def send() -> str:
-        return 'sent'
-
-    toolset = wrapped(
-        FunctionToolset([files.write, send]), asked, tool_configs={**tool_configs, 'send': {}}, default='none'
-    )
+    asked = Asked()
+    inner = FunctionToolset([Files().write, send])
+    toolset = wrapped(inner, asked, tool_configs={**tool_configs, 'send': {}}, default='none')
 
     told = run(toolset, [*WRITE, call('send', 's')])
 
-    assert asked.names == ['send']
+    assert asked.descriptions == ['Tool call: send']
     assert told == ['wrote a', 'sent']
 
 
-def test_marked_function_asks():
+def test_marked_function_does_not_run_when_denied():
     asked = Asked(NO)
 
     @marked
@@ -119,68 +142,12 @@ def test_function_decorated_with_requires_approval_asks_with_its_description():
     assert told == ['sent to Ada']
 
 
-def test_unconfigured_tool_runs_without_asking_if_the_default_is_none():
-    asked = Asked(NO)
-
-    told = run(wrapped(Files().toolset(), asked, default='none'), WRITE)
-
-    assert asked.requests == []
-    assert told == ['wrote a']
-
-
-def test_default_description_of_a_configured_or_marked_tool_names_the_tool():
-    files, asked = Files(), Asked()
-
-    @marked
-    def send() -> str:
-        return 'sent'
-
-    toolset = wrapped(FunctionToolset([files.write, send]), asked, tool_configs={'write': {'approval': 'required'}})
-
-    run(toolset, [*WRITE, call('send', 's')])
-
-    assert asked.descriptions == ['Tool call: write', 'Tool call: send']
-
-
-def test_configured_description_is_shown():
-    asked = Asked()
-    entry = {'approval': 'required', 'description': 'Change the disk'}
-
-    run(wrapped(Files().toolset(), asked, tool_configs={'write': entry}), WRITE)
-
-    assert asked.descriptions == ['Change the disk']
-
-
-@pytest.mark.parametrize(
-    ('said', 'descriptions'),
-    [(False, []), (True, ["write(path='a')"]), ({'description': 'Write to a'}, ['Write to a'])],
-)
-def test_needs_approval_of_a_toolset_may_return_a_bool_or_a_description(said, descriptions):
-    asked = Asked()
-
-    told = run(wrapped(Judging(Files(), said), asked), WRITE)
-
-    assert asked.descriptions == descriptions
-    assert told == ['wrote a']
-
-
-@pytest.mark.parametrize('said', [True, {'description': 'Write to a'}, ApprovalResult.needs_approval()])
-def test_approval_none_overrides_the_toolset(said):
-    asked = Asked(NO)
-    toolset = wrapped(Judging(Files(), said), asked, tool_configs={'write': {'approval': 'none'}})
-
-    told = run(toolset, WRITE)
-
-    assert asked.requests == []
-    assert told == ['wrote a']
-
-
 def test_approval_none_does_not_override_a_block():
     files, asked = Files(), Asked()
     inner = Judging(files, ApprovalResult.blocked('frozen'))
 
     with pytest.raises(ApprovalBlocked, match='frozen'):
-        run(wrapped(inner, asked, tool_configs={'write': {'approval': 'none'}}), WRITE)
+        run(wrapped(inner, asked, tool_configs={'write': NONE}), WRITE)
 
     assert files.ran == []
 
@@ -188,15 +155,16 @@ def test_approval_none_does_not_override_a_block():
 def test_pre_approved_warns_and_runs_its_tools_without_asking():
     asked = Asked()
 
-    with pytest.warns(DeprecationWarning, match='tool_configs') as warned:
+    with pytest.warns(DeprecationWarning, match=r'next major version.*tool_configs') as warned:
         toolset = ApprovalToolset(Files().toolset(), asked, pre_approved=['read'])
-    run(toolset, [*WRITE, *READ])
+    told = run(toolset, [*WRITE, *READ])
 
     assert warned[0].filename == __file__
     assert asked.names == ['write']
+    assert told == ['wrote a', 'contents of a']
 
 
-@pytest.mark.parametrize('entry', [{'approval': 'required'}, {}])
+@pytest.mark.parametrize('entry', [REQUIRED, {}])
 def test_entry_in_tool_configs_overrides_pre_approved(entry):
     asked = Asked()
     tool_configs = {'read': entry}
@@ -211,16 +179,15 @@ def test_entry_in_tool_configs_overrides_pre_approved(entry):
 
 def test_once_per_session_asks_once_for_the_same_arguments():
     asked = Asked()
-    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'once_per_session'}})
 
-    run(toolset, WRITE, [call('write', 'w2', path='a')], [call('write', 'w3', path='b')])
+    run(wrapped(Files().toolset(), asked, tool_configs={'write': ONCE}), WRITE, AGAIN, OTHER)
 
     assert [request.tool_args for request in asked.requests] == [{'path': 'a'}, {'path': 'b'}]
 
 
 def test_once_per_session_asks_again_after_a_denial():
     asked = Asked(NO, YES)
-    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': {'approval': 'once_per_session'}})
+    toolset = wrapped(Files().toolset(), asked, tool_configs={'write': ONCE})
 
     with pytest.raises(ApprovalDenied):
         run(toolset, WRITE)
@@ -288,15 +255,8 @@ def test_custom_tools_of_a_yaml_file_work_as_tool_configs():
     assert asked.names == ['calculate_stats']
 
 
-def test_pre_approved_still_works_and_its_warning_names_the_next_major_version():
-    with pytest.warns(DeprecationWarning, match='next major version'):
-        toolset = ApprovalToolset(Files().toolset(), Asked(NO), pre_approved=['read'])
-
-    assert run(toolset, READ) == ['contents of a']
-
-
 def test_wrapper_takes_its_arguments_by_position_or_by_name():
-    config = {'read': {'pre_approved': True}}
+    config = {'read': PRE_APPROVED}
     askeds = [Asked(SESSION) for _ in range(4)]
     toolsets = [
         ApprovalToolset(Files().toolset(), askeds[0], ApprovalMemory(), config),
@@ -306,38 +266,18 @@ def test_wrapper_takes_its_arguments_by_position_or_by_name():
     ]
 
     for toolset in toolsets:
-        run(toolset, [*WRITE, *READ], [call('write', 'w2', path='a')])
+        run(toolset, [*WRITE, *READ], AGAIN)
 
     assert [asked.names for asked in askeds] == [['write']] * 4
 
 
 def test_mapping_as_third_argument_is_the_config_and_nothing_is_remembered():
     asked = Asked(SESSION)
-    toolset = ApprovalToolset(Files().toolset(), asked, {'read': {'pre_approved': True}})
+    toolset = ApprovalToolset(Files().toolset(), asked, {'read': PRE_APPROVED})
 
-    run(toolset, [*WRITE, *READ], [call('write', 'w2', path='a')])
+    run(toolset, [*WRITE, *READ], AGAIN)
 
     assert asked.names == ['write', 'write']
-
-
-def test_needs_approval_of_the_toolset_decides_instead_of_the_config():
-    asked = Asked()
-    toolset = wrapped(
-        Judging(Files(), ApprovalResult.needs_approval()), asked, config={'write': {'pre_approved': True}}
-    )
-
-    run(toolset, WRITE)
-
-    assert asked.names == ['write']
-
-
-def test_tool_pre_approved_by_the_config_runs_without_asking():
-    asked = Asked(NO)
-
-    told = run(wrapped(Files().toolset(), asked, config={'read': {'pre_approved': True}}), READ)
-
-    assert asked.requests == []
-    assert told == ['contents of a']
 
 
 @pytest.mark.parametrize('config', [None, {}, {'write': {}}, {'write': {'pre_approved': False}}])
@@ -478,7 +418,7 @@ def test_call_approved_for_the_session_is_not_asked_again_but_other_arguments_ar
     asked = Asked(SESSION)
     toolset = wrapped(Files().toolset(), asked)
 
-    run(toolset, WRITE, [call('write', 'w2', path='a')], [call('write', 'w3', path='b')])
+    run(toolset, WRITE, AGAIN, OTHER)
     run(toolset, WRITE)
 
     assert [request.tool_args['path'] for request in asked.requests] == ['a', 'b']
@@ -501,7 +441,7 @@ def test_controller_provides_a_callback_and_a_memory():
         inner=Files().toolset(), approval_callback=controller.approval_callback, memory=controller.memory
     )
 
-    run(toolset, WRITE, [call('write', 'w2', path='a')])
+    run(toolset, WRITE, AGAIN)
 
     assert controller.approval_callback is asked
     assert asked.names == ['write']
@@ -652,7 +592,7 @@ def test_answer_s_at_the_prompt_remembers_for_the_session(monkeypatch):
 
     toolset = ApprovalToolset(Files().toolset(), ask)
 
-    run(toolset, WRITE, [call('write', 'w2', path='a')])
+    run(toolset, WRITE, AGAIN)
     with pytest.raises(PermissionError):
         run(toolset, READ)
 
