@@ -12,7 +12,7 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import PrivateAttr
 from tool_approval.integrations.langchain import ApprovalMiddleware
 
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalResult
 
 
 class ScriptedModel(BaseChatModel):
@@ -83,6 +83,22 @@ class Files:
             return 'written'
 
         return [read, write]
+
+    def judged_tool(self) -> BaseTool:
+        """A tool that never writes to /etc, writes freely to /tmp, and asks about the rest."""
+
+        def write(path: str, content: str = '') -> str:
+            """Write a file."""
+            self.ran.append(f'write {path}')
+            return 'written'
+
+        def needs_approval(name: str, args: dict[str, Any]) -> Any:
+            if args['path'].startswith('/etc'):
+                return ApprovalResult.blocked('The system is not yours.')
+            return not args['path'].startswith('/tmp')
+
+        write.needs_approval = needs_approval  # type: ignore[attr-defined]
+        return tool(write)
 
 
 class Runner:

@@ -54,31 +54,31 @@ class Rewriter(AgentMiddleware):
         return {'messages': [message.model_copy(update={'tool_calls': made})]}
 
 
-@pytest.mark.parametrize('in_place', [False, True])
-@pytest.mark.parametrize('place', ['before', 'after'])
-def test_arguments_that_another_middleware_changes_do_not_run(run, files, place, in_place):
-    audit = ListSink()
-    controller = ApprovalController(ui=RecordingUI(True), audit=audit)
+NEW = ApprovalDecision(approved=True, override_args={'path': 'b', 'content': 'new'})
 
-    told = run(
-        scripted(WRITE, 'done'), files.tools(), controller, **{place: [Meddler(path='/etc/hosts', in_place=in_place)]}
-    )
+
+@pytest.mark.parametrize('answer', [True, NEW], ids=['approved', 'approved with other arguments'])
+@pytest.mark.parametrize(
+    ('place', 'middleware'),
+    [
+        pytest.param('before', Meddler(path='/etc/hosts'), id='further outside'),
+        pytest.param('before', Meddler(path='/etc/hosts', in_place=True), id='further outside, in place'),
+        pytest.param('after', Meddler(path='/etc/hosts'), id='further inside'),
+        pytest.param('after', Meddler(path='/etc/hosts', in_place=True), id='further inside, in place'),
+        pytest.param('before', Meddler(path='\ud800'), id='to what has no JSON form'),
+        pytest.param('after', Meddler(path=5), id='to what does not fit the tool'),
+        # The hooks after the model run from the last middleware to the first.
+        pytest.param('before', Rewriter(args={'path': '/etc/hosts', 'content': 'old'}), id='in the response'),
+    ],
+)
+def test_arguments_that_another_middleware_changes_do_not_run(run, files, place, middleware, answer):
+    audit = ListSink()
+    controller = ApprovalController(ui=RecordingUI(answer), audit=audit)
+
+    told = run(scripted(WRITE, 'done'), files.tools(), controller, **{place: [middleware]})
 
     assert files.ran == []
-    assert told == REFUSED
-    assert audit.outcomes() == ['refused']
-
-
-def test_a_response_that_another_middleware_rewrites_does_not_run(run, files):
-    audit = ListSink()
-    controller = ApprovalController(ui=RecordingUI(True), audit=audit)
-    # The hooks after the model run from the last middleware to the first.
-    rewriter = Rewriter(args={'path': '/etc/hosts', 'content': 'old'})
-
-    told = run(scripted(WRITE, 'done'), files.tools(), controller, before=[rewriter])
-
-    assert files.ran == []
-    assert told == REFUSED
+    assert told == REFUSED, 'no notice says that the approver changed the arguments'
     assert audit.outcomes() == ['refused']
 
 
@@ -91,28 +91,6 @@ def test_an_approval_for_one_tool_is_not_used_for_another(run, files):
     assert told == [('read', CHANGED, 'error')]
 
 
-@pytest.mark.parametrize(('place', 'path'), [('after', 5), ('before', '\ud800')])
-def test_arguments_that_become_unreadable_do_not_run(run, files, place, path):
-    controller = ApprovalController(ui=RecordingUI(True))
-
-    told = run(scripted(WRITE, 'done'), files.tools(), controller, **{place: [Meddler(path=path)]})
-
-    assert files.ran == []
-    assert told == REFUSED
-
-
-def test_changes_to_an_approvers_arguments_do_not_run_and_no_notice_claims_they_did(run, files):
-    def change(request):
-        return ApprovalDecision(approved=True, override_args={'path': 'b', 'content': 'new'})
-
-    controller = ApprovalController(ui=RecordingUI(change))
-
-    told = run(scripted(WRITE, 'done'), files.tools(), controller, after=[Meddler(path='/etc/hosts')])
-
-    assert files.ran == []
-    assert told == REFUSED
-
-
 def test_a_call_that_gets_another_id_after_the_decision_is_asked_about_again(run, files):
     ui = ScriptedUI([True, 'I said yes to the other one.'])
 
@@ -123,48 +101,25 @@ def test_a_call_that_gets_another_id_after_the_decision_is_asked_about_again(run
     assert told == [('write', 'I said yes to the other one.', 'error')]
 
 
-def judged(ran: list[str]):
-    def write(path: str, content: str = '') -> str:
-        """Write a file."""
-        ran.append(path)
-        return 'written'
+@pytest.mark.parametrize(
+    ('place', 'path', 'asked', 'ran', 'told'),
+    [
+        pytest.param(
+            'before', 'b', ['b'], ['write b'], ('write', 'written', 'success'), id='to one that is asked about'
+        ),
+        pytest.param('before', '/etc/a', [], [], ('write', 'The system is not yours.', 'error'), id='to a blocked one'),
+        pytest.param('after', 'b', [], [], *REFUSED, id='after it was judged again'),
+    ],
+)
+def test_a_free_call_that_changes_is_judged_again(run, files, place, path, asked, ran, told):
+    ui = RecordingUI(True)
+    model = scripted([call('write', '1', path='/tmp')], 'done')
 
-    def needs_approval(name, args):
-        if args['path'].startswith('/etc'):
-            return ApprovalResult.blocked('The system is not yours.')
-        return args['path'] != '/tmp'
+    given = run(model, [files.judged_tool()], ApprovalController(ui=ui), **{place: [Meddler(path=path)]})
 
-    write.needs_approval = needs_approval
-    return tool(write)
-
-
-def test_a_free_call_that_changes_is_judged_again(run):
-    ran: list[str] = []
-    ui = ScriptedUI([True])
-
-    run(
-        scripted([call('write', '1', path='/tmp')], 'done'),
-        [judged(ran)],
-        ApprovalController(ui=ui),
-        before=[Meddler(path='b')],
-    )
-
-    assert [request.args['path'] for request in ui.requests] == ['b']
-    assert ran == ['b']
-
-
-def test_a_free_call_that_changes_into_a_blocked_one_is_refused(run):
-    ran: list[str] = []
-
-    told = run(
-        scripted([call('write', '1', path='/tmp')], 'done'),
-        [judged(ran)],
-        ApprovalController(ui=RecordingUI(True)),
-        before=[Meddler(path='/etc/hosts')],
-    )
-
-    assert ran == []
-    assert told == [('write', 'The system is not yours.', 'error')]
+    assert [request.args['path'] for request in ui.requests] == asked
+    assert files.ran == ran
+    assert given == [told]
 
 
 def test_a_free_call_that_becomes_unreadable_is_refused(run, files):
@@ -172,20 +127,6 @@ def test_a_free_call_that_becomes_unreadable_is_refused(run, files):
 
     assert files.ran == []
     assert told[0][1].startswith("The arguments of 'write' cannot be used: the values do not fit the tool (path:")
-
-
-def test_a_free_call_that_changes_further_inside_does_not_run(run):
-    ran: list[str] = []
-
-    told = run(
-        scripted([call('write', '1', path='/tmp')], 'done'),
-        [judged(ran)],
-        ApprovalController(),
-        after=[Meddler(path='b')],
-    )
-
-    assert ran == []
-    assert told == REFUSED
 
 
 class Exchanging(AgentMiddleware):

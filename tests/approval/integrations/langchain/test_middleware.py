@@ -18,7 +18,6 @@ from tests.approval.parts import ListSink
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
-    ApprovalResult,
     AuditError,
     requires_approval,
 )
@@ -52,10 +51,47 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
     assert results(model.told[1]) == told
 
 
-def test_a_denial_without_a_note_says_so(run, files):
-    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ScriptedUI([False])))
+NEW = change(path='b', content='new')
+STRICT = (
+    'Strict mode: approval required, so the call was denied without asking. Leave strict mode to be asked, or add '
+    'a rule that allows such calls.'
+)
 
-    assert told == [('write', DENIED, 'error')]
+
+@pytest.mark.parametrize(
+    ('controller', 'answers', 'ran', 'told'),
+    [
+        pytest.param({}, [False], [], (DENIED, 'error'), id='denied without a note'),
+        pytest.param({}, [NEW], ['write b new'], (f'written\n\n{CHANGED}', 'success'), id='changed'),
+        pytest.param(
+            {'policy': {'wr*': {'approval': 'blocked'}}},
+            [],
+            [],
+            ("The tool 'write' is blocked by policy.", 'error'),
+            id='blocked',
+        ),
+        pytest.param({'mode': 'strict'}, [], [], (STRICT, 'error'), id='strict'),
+        pytest.param({'mode': 'approve_all'}, [], ['write a old'], ('written', 'success'), id='all approved'),
+        pytest.param(
+            {'ui': None}, [], [], ('There is no approver to ask, so the call was denied.', 'error'), id='no approver'
+        ),
+        pytest.param(
+            {},
+            [RuntimeError('secret')],
+            [],
+            ('The approval prompt failed (RuntimeError), so the call was denied.', 'error'),
+            id='a UI that fails',
+        ),
+    ],
+)
+def test_the_decision_is_what_runs_and_what_the_model_is_told(run, files, controller, answers, ran, told):
+    ui = ScriptedUI(answers)
+
+    given = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(**{'ui': ui, **controller}))
+
+    ui.assert_done()
+    assert files.ran == ran
+    assert given == [('write', *told)]
 
 
 def test_all_calls_of_a_response_are_decided_before_any_of_them_runs(run, files):
@@ -105,17 +141,8 @@ def test_a_person_sees_the_arguments_with_defaults_and_without_what_the_tool_wou
     assert request.tool_call_id == '1'
 
 
-def test_changed_arguments_run_and_the_model_is_told_to_what(run, files):
-    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
-
-    told = run(scripted(WRITE, 'done'), files.tools(), controller)
-
-    assert files.ran == ['write b new']
-    assert told == [('write', f'written\n\n{CHANGED}', 'success')]
-
-
 def test_the_model_is_not_told_of_changes_where_that_is_switched_off(run, files):
-    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+    controller = ApprovalController(ui=ScriptedUI([NEW]))
 
     told = run(scripted(WRITE, 'done'), files.tools(), controller, tells_changes=False)
 
@@ -124,7 +151,7 @@ def test_the_model_is_not_told_of_changes_where_that_is_switched_off(run, files)
 
 
 def test_the_response_in_the_history_stays_as_the_model_made_it(run, files):
-    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+    controller = ApprovalController(ui=ScriptedUI([NEW]))
 
     messages = run.invoke(run.agent(scripted(WRITE, 'done'), files.tools(), controller))
 
@@ -142,7 +169,7 @@ def test_a_result_that_is_a_command_tells_of_the_change_as_well(run, is_list):
         )
         return [said] if is_list else said
 
-    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+    controller = ApprovalController(ui=ScriptedUI([NEW]))
 
     told = run(scripted(WRITE, 'done'), [write], controller)
 
@@ -155,7 +182,7 @@ def test_a_result_of_content_blocks_gets_the_notice_as_a_block(run):
         """Write a file."""
         return [{'type': 'text', 'text': 'written'}]
 
-    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+    controller = ApprovalController(ui=ScriptedUI([NEW]))
 
     told = run(scripted(WRITE, 'done'), [write], controller)
 
@@ -168,125 +195,63 @@ def test_an_artifact_survives_the_notice(run):
         """Write a file."""
         return 'written', {'bytes': 3}
 
-    controller = ApprovalController(ui=ScriptedUI([change(path='b', content='new')]))
+    controller = ApprovalController(ui=ScriptedUI([NEW]))
 
     messages = run.invoke(run.agent(scripted(WRITE, 'done'), [write], controller))
 
     assert [each.artifact for each in messages if isinstance(each, ToolMessage)] == [{'bytes': 3}]
 
 
-def test_changed_arguments_that_do_not_fit_the_tool_do_not_run(run, files):
-    audit = ListSink()
-    controller = ApprovalController(ui=ScriptedUI([change(content='new')]), audit=audit)
+MISFIT = 'the values do not fit the tool (path: Field required)'
 
-    told = run(scripted(WRITE, 'done'), files.tools(), controller)
+
+@pytest.mark.parametrize(
+    ('changed', 'decisions', 'reason'),
+    [
+        pytest.param(
+            change(content='new'),
+            [True],
+            f"The approver's arguments cannot be used: {MISFIT}. The call was not run.",
+            id='they do not fit the tool',
+        ),
+        pytest.param(change(path='/etc/hosts'), [True, False], 'The system is not yours.', id='the tool blocks them'),
+    ],
+)
+def test_changed_arguments_that_cannot_run_are_refused(run, files, changed, decisions, reason):
+    audit = ListSink()
+    controller = ApprovalController(ui=ScriptedUI([changed]), audit=audit)
+
+    told = run(scripted([call('write', '1', path='a')], 'done'), [files.judged_tool()], controller)
 
     assert files.ran == []
-    reason = 'the values do not fit the tool (path: Field required)'
-    assert told == [('write', f"The approver's arguments cannot be used: {reason}. The call was not run.", 'error')]
+    assert told == [('write', reason, 'error')]
+    assert [entry['approved'] for entry in audit.decisions()] == decisions
     assert audit.outcomes() == ['refused']
 
 
-def judged(ran: list[str]):
-    """A tool that never writes to /etc, freely writes to /tmp, and asks about the rest."""
-
-    def write(path: str, content: str = '') -> str:
-        """Write a file."""
-        ran.append(f'write {path} {content}')
-        return 'written'
-
-    def needs_approval(name, args):
-        if args['path'].startswith('/etc'):
-            return ApprovalResult.blocked('The system is not yours.')
-        return not args['path'].startswith('/tmp')
-
-    write.needs_approval = needs_approval
-    return tool(write)
-
-
-def test_changed_arguments_that_the_tool_blocks_do_not_run(run):
-    ran: list[str] = []
-    audit = ListSink()
-    controller = ApprovalController(ui=ScriptedUI([change(path='/etc/hosts')]), audit=audit)
-
-    told = run(scripted([call('write', '1', path='a')], 'done'), [judged(ran)], controller)
-
-    assert ran == []
-    assert told == [('write', 'The system is not yours.', 'error')]
-    assert [entry['approved'] for entry in audit.decisions()] == [True, False]
-
-
 @pytest.mark.parametrize('mode', ['interactive', 'approve_all', 'strict'])
-def test_a_blocked_call_never_becomes_a_question(run, mode):
-    ran: list[str] = []
-    ui = RecordingUI(True)
-    audit = ListSink()
+def test_a_blocked_call_never_becomes_a_question(run, files, mode):
+    ui, audit = RecordingUI(True), ListSink()
     controller = ApprovalController(mode, ui=ui, audit=audit)
 
-    told = run(scripted([call('write', '1', path='/etc/hosts')], 'done'), [judged(ran)], controller)
+    told = run(scripted([call('write', '1', path='/etc/hosts')], 'done'), [files.judged_tool()], controller)
 
     assert ui.requests == []
-    assert ran == []
+    assert files.ran == []
     assert told == [('write', 'The system is not yours.', 'error')]
     assert [(entry['approved'], entry['decided_by']) for entry in audit.decisions()] == [(False, 'policy')]
 
 
-def test_a_tool_that_the_configuration_blocks_never_becomes_a_question(run, files):
-    ui = RecordingUI(True)
-    controller = ApprovalController(ui=ui, policy={'wr*': {'approval': 'blocked'}})
-
-    told = run(scripted(WRITE, 'done'), files.tools(), controller)
-
-    assert ui.requests == []
-    assert files.ran == []
-    assert told == [('write', "The tool 'write' is blocked by policy.", 'error')]
-
-
-def test_blocked_and_free_calls_of_a_response_are_not_counted_among_the_requests(run):
-    ran: list[str] = []
+def test_blocked_and_free_calls_of_a_response_are_not_counted_among_the_requests(run, files):
     ui = ScriptedUI([True])
-    model = scripted(
-        [call('write', '1', path='/etc/a'), call('write', '2', path='/tmp/b'), call('write', '3', path='c')], 'done'
-    )
+    paths = ('/etc/a', '/tmp/b', 'c')
+    model = scripted([call('write', str(number), path=path) for number, path in enumerate(paths)], 'done')
 
-    run(model, [judged(ran)], ApprovalController(ui=ui))
+    run(model, [files.judged_tool()], ApprovalController(ui=ui))
 
     [request] = ui.requests
     assert (request.metadata['position'], request.metadata['batch_size']) == (1, 1)
-    assert sorted(ran) == ['write /tmp/b ', 'write c ']
-
-
-def test_strict_mode_denies_without_asking(run, files):
-    ui = RecordingUI(True)
-
-    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController('strict', ui=ui))
-
-    assert ui.requests == []
-    assert files.ran == []
-    [(name, reason, status)] = told
-    assert (name, status) == ('write', 'error')
-    assert reason.startswith('Strict mode: approval required')
-
-
-def test_approve_all_runs_without_asking(run, files):
-    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController('approve_all'))
-
-    assert files.ran == ['write a old']
-    assert told == [('write', 'written', 'success')]
-
-
-def test_with_nobody_to_ask_nothing_runs(run, files):
-    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController())
-
-    assert files.ran == []
-    assert told == [('write', 'There is no approver to ask, so the call was denied.', 'error')]
-
-
-def test_a_ui_that_fails_denies(run, files):
-    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ScriptedUI([RuntimeError('secret')])))
-
-    assert files.ran == []
-    assert told == [('write', 'The approval prompt failed (RuntimeError), so the call was denied.', 'error')]
+    assert sorted(files.ran) == ['write /tmp/b', 'write c']
 
 
 def test_tools_about_which_nothing_is_said_run_freely_where_the_default_is_none(run, files):
