@@ -9,6 +9,8 @@ import pytest
 from tool_approval.os_sandbox import BubblewrapBackend
 from tool_approval.settings import TrustStore
 
+from .desk import Backend
+
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
@@ -34,6 +36,17 @@ def confined_folder():
         yield folder
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def backend():
+    return Backend()
+
+
+@pytest.fixture
+def no_os_sandbox(monkeypatch):
+    """This machine has no OS sandbox that works."""
+    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
 
 
 @pytest.fixture

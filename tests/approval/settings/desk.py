@@ -4,6 +4,7 @@ import asyncio
 import textwrap
 
 import pytest
+from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import RUN_SHELL, Settings, TrustStore, load_settings, open_workspace, parse_settings
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.file_sandbox import FileTools
@@ -12,6 +13,13 @@ from tool_approval import ApprovalController, ApprovalRefused, execute_tool
 
 pytest.importorskip('yaml')
 pytest.importorskip('tree_sitter_bash')
+
+
+confining = pytest.mark.skipif(
+    isinstance(choose_backend(require=False), UnconfinedBackend),
+    reason='no OS sandbox works here; `make install-system` installs bubblewrap',
+)
+"""For tests that run commands in the OS sandbox."""
 
 
 class Backend:

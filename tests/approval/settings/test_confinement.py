@@ -18,7 +18,7 @@ from tool_approval import (
     execute_tool,
 )
 
-from .desk import Backend, Desk, settings_of
+from .desk import Desk, settings_of
 
 SETTINGS = """\
     sandbox:
@@ -31,11 +31,6 @@ SETTINGS = """\
         - {pattern: rm, allowed: false}
         - {pattern: cat, approval: false, sandbox_paths: [work]}
 """
-
-
-@pytest.fixture
-def backend():
-    return Backend()
 
 
 @pytest.fixture

@@ -67,23 +67,20 @@ def test_an_entry_for_the_same_directory_takes_the_place_of_the_presets(desk, ro
     assert decision(made, 'cat src/a.py') == 'allow'
 
 
-def test_under_another_name_a_directory_stays_read_only(desk):
-    made = desk("""
+@pytest.mark.parametrize(
+    ('root', 'outcomes'),
+    [
+        pytest.param('src/..', {'a': 'block'}, id='the same directory under another name stays read-only'),
+        pytest.param('src', {'src/b.py': 'allow', 'b.py': 'block'}, id='another directory has its own rules'),
+    ],
+)
+def test_an_entry_under_another_name_does_not_replace_the_directory_of_a_preset(desk, root, outcomes):
+    made = desk(f"""
         extends: [read-only]
-        sandbox: {paths: {work: {root: src/.., mode: rw, write_approval: false}}}
+        sandbox: {{paths: {{work: {{root: {root}, mode: rw, write_approval: false}}}}}}
     """)
 
-    assert made.workspace.files.decide('write_file', 'a').outcome == 'block'
-
-
-def test_a_directory_of_the_files_own_has_its_own_rules(desk):
-    made = desk("""
-        extends: [read-only]
-        sandbox: {paths: {src: {root: src, mode: rw, write_approval: false}}}
-    """)
-
-    assert made.workspace.files.decide('write_file', 'src/b.py').outcome == 'allow'
-    assert made.workspace.files.decide('write_file', 'b.py').outcome == 'block'
+    assert {path: made.workspace.files.decide('write_file', path).outcome for path in outcomes} == outcomes
 
 
 def test_a_name_of_a_preset_for_another_directory_is_a_mistake(desk):

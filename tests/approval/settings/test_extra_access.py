@@ -25,7 +25,7 @@ from tool_approval import (
     execute_tool,
 )
 
-from .desk import Backend, Desk
+from .desk import Desk
 
 SETTINGS = """\
     sandbox:
@@ -47,11 +47,6 @@ UNASKED = (
     'which ask the user.]'
 )
 AGAIN = 'the command may already have run and had effects'
-
-
-@pytest.fixture
-def backend():
-    return Backend()
 
 
 @pytest.fixture
@@ -470,10 +465,16 @@ def test_confined_a_command_that_takes_too_long_keeps_nothing(repository):
     assert log(repository) == []
 
 
-def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, monkeypatch, tmp_path):
-    staging = tmp_path / 'staging'
-    staging.mkdir()
-    monkeypatch.setattr('tempfile.tempdir', str(staging))
+@pytest.fixture
+def staging(monkeypatch, tmp_path):
+    """The folder for temporary files, such as the layers of a command."""
+    folder = tmp_path / 'staging'
+    folder.mkdir()
+    monkeypatch.setattr('tempfile.tempdir', str(folder))
+    return folder
+
+
+def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, staging):
     controller = ApprovalController('approve_all')
 
     async def main():
@@ -492,10 +493,7 @@ def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, monkeypa
     assert list(staging.iterdir()) == []
 
 
-def test_confined_a_call_that_is_cancelled_while_its_layers_are_checked_ends_at_once(repository, monkeypatch, tmp_path):
-    staging = tmp_path / 'staging'
-    staging.mkdir()
-    monkeypatch.setattr('tempfile.tempdir', str(staging))
+def test_confined_a_call_that_is_cancelled_while_its_layers_are_checked_ends_at_once(repository, monkeypatch, staging):
     monkeypatch.setattr('tool_approval.os_sandbox.git_objects._CHECK', 'echo >"$GIT_DIR/begun"; sleep 100; sleep 100')
     before = sorted(path for path in repository.folder.rglob('*') if 'objects' not in path.parts)
     controller = ApprovalController('approve_all')

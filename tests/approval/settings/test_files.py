@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from pathlib import Path
 
 import pytest
 from tool_approval.settings import Settings, TrustStore, find_settings, load_settings, trust_settings
@@ -160,22 +161,18 @@ def test_a_byte_order_mark_is_no_mistake(work, store):
 
 
 @pytest.mark.parametrize('named', [True, False])
-@pytest.mark.parametrize('name', ['approvals.toml', 'other.TOML'])
-def test_a_file_in_toml_is_an_error_that_says_what_to_do(work, store, name, named):
+@pytest.mark.parametrize(
+    ('path', 'name'), [('approvals.toml', 'approvals.toml'), ('other.TOML', 'other.TOML'), (None, 'approvals.toml')]
+)
+def test_a_file_in_toml_is_an_error_that_says_what_to_do(work, store, path, name, named):
     (work / name).write_text('mode = "strict"\n')
 
-    mistake = mistake_in(name, directory=work, trust=store, named=named)
+    mistake = mistake_in(path, directory=work, trust=store, named=named)
 
+    assert mistake.source == f'{work}/{name}'
     stem = name.partition('.')[0]
-    assert (
-        str(mistake) == f'{work}/{name}: TOML is not supported; write the same keys as YAML into `{stem}.yaml` instead'
-    )
-
-
-def test_a_file_in_toml_that_is_found_is_an_error_too(work, store):
-    (work / 'approvals.toml').write_text('mode = "strict"\n')
-
-    assert 'into `approvals.yaml`' in mistake_in(None, directory=work, trust=store).problem
+    assert mistake.problem == f'TOML is not supported; write the same keys as YAML into `{stem}.yaml` instead'
+    assert str(mistake) == f'{work}/{name}: {mistake.problem}'
 
 
 def test_a_missing_file_is_an_error(work, store):
@@ -189,16 +186,28 @@ def test_a_path_with_a_nul_is_an_error(work, store):
 
 
 @pytest.mark.parametrize('named', [True, False])
-def test_a_directory_with_the_name_is_an_error(work, store, named):
-    (work / 'approvals.yaml').mkdir()
+@pytest.mark.parametrize(
+    ('make', 'problem'),
+    [
+        pytest.param(Path.mkdir, 'the path is not a regular file', id='a directory'),
+        pytest.param(os.mkfifo, 'the path is not a regular file', id='a pipe, for which nothing waits'),
+        pytest.param(
+            lambda path: path.write_text('tools:\n' + '  a: {approval: none}\n' * 500_000),
+            'larger than 400000 bytes',
+            id='ten megabytes of rules',
+        ),
+        pytest.param(
+            lambda path: path.touch() or os.truncate(path, 10_000_000_000),
+            'larger than 400000 bytes',
+            id='ten gigabytes, which are not read',
+        ),
+    ],
+)
+def test_something_other_than_a_file_of_a_reasonable_size_is_an_error(work, store, make, problem, named):
+    make(work / 'approvals.yaml')
 
-    assert mistake_in(work / 'approvals.yaml', trust=store, named=named).problem == 'the path is not a regular file'
-
-
-def test_a_pipe_with_the_name_is_an_error_and_no_wait(work, store):
-    os.mkfifo(work / 'approvals.yaml')
-
-    assert mistake_in(None, directory=work, trust=store).problem == 'the path is not a regular file'
+    path = work / 'approvals.yaml' if named else None
+    assert mistake_in(path, directory=work, trust=store, named=named).problem == problem
 
 
 def test_invalid_utf_8_is_an_error_with_its_line(work, store):
@@ -207,19 +216,6 @@ def test_invalid_utf_8_is_an_error_with_its_line(work, store):
     mistake = mistake_in(None, directory=work, trust=store)
 
     assert (mistake.problem, mistake.line) == ('not UTF-8', 2)
-
-
-def test_a_huge_file_is_refused_unread(work, store):
-    with (work / 'approvals.yaml').open('wb') as file:
-        file.truncate(10_000_000_000)
-
-    assert mistake_in(None, directory=work, trust=store).problem == 'larger than 400000 bytes'
-
-
-def test_a_file_of_ten_megabytes_of_rules_is_refused(work, store):
-    (work / 'approvals.yaml').write_text('tools:\n' + '  a: {approval: none}\n' * 500_000)
-
-    assert mistake_in(None, directory=work, trust=store).problem == 'larger than 400000 bytes'
 
 
 def test_a_file_that_cannot_be_read_to_its_end_is_an_error(store):

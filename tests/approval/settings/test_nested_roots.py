@@ -9,10 +9,9 @@ from tool_approval.settings import open_workspace, parse_settings
 from tests.cases import decisions
 from tests.tables import table
 
-from .desk import Backend, Desk
+from .desk import Backend, Desk, confining
 
 CASES = Path(__file__).with_name('nested_roots.toml')
-CONFINES = not isinstance(choose_backend(require=False), UnconfinedBackend)
 SETTINGS = """
 sandbox:
   paths:
@@ -125,7 +124,7 @@ def test_a_link_that_takes_the_place_of_a_root_within_is_not_followed(folder):
     assert workspace.shell.explain('cat private/passwd').decision == 'ask'
 
 
-@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+@confining
 def test_what_is_decided_is_what_the_os_sandbox_lets_happen(folder):
     desk = Desk(folder, SETTINGS, backend=choose_backend())
 

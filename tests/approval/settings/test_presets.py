@@ -19,9 +19,8 @@ from tool_approval.settings.model import PresetName
 from tests.cases import decisions
 from tests.tables import table
 
-from .desk import Backend, Desk
+from .desk import Backend, Desk, confining
 
-CONFINES = not isinstance(choose_backend(require=False), UnconfinedBackend)
 NAMES = get_args(PresetName)
 DECISIONS = {name: decisions(Path(__file__).with_name('presets.toml'), name) for name in NAMES}
 
@@ -121,7 +120,7 @@ def test_all_presets_go_together(project):
     assert workspace.shell.explain('git commit -m x; pytest').decision == 'block'
 
 
-@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+@confining
 def test_tests_of_the_project_run_unasked_and_can_write_nothing_in_it(tmp_path):
     desk = Desk(tmp_path / 'desk', 'extends: [default, python]', backend=choose_backend())
     (desk.folder / 'test_it.py').write_text(
@@ -140,7 +139,7 @@ def test_tests_of_the_project_run_unasked_and_can_write_nothing_in_it(tmp_path):
     assert 'OK' in said
 
 
-@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+@confining
 def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     names = ('CARGO_TARGET_DIR', 'COVERAGE_FILE', 'MYPY_CACHE_DIR', 'RUFF_CACHE_DIR')
@@ -156,7 +155,7 @@ def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatc
     assert all(name not in shown for name in names)
 
 
-@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+@confining
 def test_pytest_runs_unasked_without_a_warning_about_its_cache(tmp_path, monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     monkeypatch.setenv('VIRTUAL_ENV', sys.prefix)
@@ -181,7 +180,7 @@ def test_options_of_pytest_that_a_profile_passes_on_are_kept():
     assert passed_on(profile, {'PYTEST_ADDOPTS': '-v'})['PYTEST_ADDOPTS'] == '-v'
 
 
-@pytest.mark.skipif(not CONFINES, reason='nothing confines commands here')
+@confining
 def test_under_read_only_no_command_that_is_approved_writes_in_the_directory(tmp_path):
     desk = Desk(tmp_path / 'desk', 'extends: [read-only]', backend=choose_backend())
     subprocess.run(['git', 'init', '-q', '.'], cwd=desk.folder, check=True)

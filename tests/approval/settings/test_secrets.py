@@ -165,8 +165,7 @@ def test_too_many_folders_are_noted(work, monkeypatch):
     assert any('too many folders to search for secrets' in note for note in workspace.notes)
 
 
-def test_without_an_os_sandbox_a_rule_does_not_cover_secrets(work, monkeypatch):
-    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+def test_without_an_os_sandbox_a_rule_does_not_cover_secrets(work, no_os_sandbox):
     (work / 'alias').symlink_to('.env')
     desk = Desk(work, SETTINGS)
     decide = desk.workspace.shell.explain
@@ -186,8 +185,7 @@ def test_without_an_os_sandbox_a_rule_does_not_cover_secrets(work, monkeypatch):
     assert desk.run('cat .env')[1] is True
 
 
-def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, monkeypatch):
-    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, no_os_sandbox):
     desk = Desk(work, SETTINGS)
 
     desk.run('make all')

@@ -208,7 +208,7 @@ def test_confined_caches_last_and_an_approved_command_reads_none_of_an_unasked_o
         '[no output]'
     )
     assert desk.approved('cat $PIP_CACHE_DIR/x') == 'a'
-    # One that runs unasked reads what was downloaded, and cannot change it.
+    # One that runs without approval reads what was downloaded, and cannot change it.
     [own] = (cache / 'tool-approval').iterdir()
     assert desk.run(f'cat {own}/approved/cargo/y') == ('b', False)
     assert 'Read-only file system' in desk.run(f'touch {own}/approved/cargo/z')[0]
@@ -256,8 +256,7 @@ def test_an_active_environment_that_is_broken_is_noted(house, monkeypatch):
     )
 
 
-def test_without_an_os_sandbox_nothing_is_looked_for(tmp_path, cache, monkeypatch):
-    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
+def test_without_an_os_sandbox_nothing_is_looked_for(tmp_path, cache, no_os_sandbox):
     (tmp_path / 'work').mkdir()
 
     open_workspace(settings_of('{}'), tmp_path / 'work')

@@ -69,54 +69,48 @@ def test_trust_store_is_readable_only_by_the_user(store, policy):
     assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
 
 
-def spoilt_by(path, how):
-    match how:
-        case 'text':
-            path.write_text('trust everything')
-        case 'bytes':
-            path.write_bytes(b'\xff\xfe')
-        case 'version':
-            path.write_text(json.dumps({**json.loads(path.read_text()), 'version': 2}))
-        case 'extra':
-            path.write_text(json.dumps({**json.loads(path.read_text()), 'all': True}))
-        case 'shape':
-            path.write_text(path.read_text().replace('"path"', '"folder"'))
-        case 'long':
-            path.write_text(path.read_text() + ' ' * (4 * 1024 * 1024))
-        case 'mode':
-            path.chmod(0o644)
-        case 'symlink':
-            path.rename(path.with_name('other'))
-            path.symlink_to('other')
-        case 'hard link':
-            os.link(path, path.with_name('other'))
-        case 'folder':
-            path.unlink()
-            path.mkdir()
+def with_key(**key):
+    """Change a key of the store, or add one."""
+    return lambda path: path.write_text(json.dumps({**json.loads(path.read_text()), **key}))
 
 
-PROBLEMS = {
-    'text': 'the content is invalid',
-    'bytes': 'the content is invalid',
-    'version': 'the content is invalid',
-    'extra': 'the content is invalid',
-    'shape': 'the content is invalid',
-    'long': 'larger than 4194304 bytes',
-    'mode': 'others may use it (mode 0644); run: chmod 600',
-    'symlink': 'the file is a symbolic link',
-    'hard link': 'the file has another name (a hard link)',
-    'folder': 'the path is not a regular file',
-}
+INVALID = 'the content is invalid'
 
 
-@pytest.mark.parametrize('how', PROBLEMS)
-def test_an_odd_store_trusts_nothing_and_says_so(store, policy, how):
+@pytest.mark.parametrize(
+    ('spoil', 'problem'),
+    [
+        pytest.param(lambda path: path.write_text('trust everything'), INVALID, id='text'),
+        pytest.param(lambda path: path.write_bytes(b'\xff\xfe'), INVALID, id='bytes'),
+        pytest.param(with_key(version=2), INVALID, id='another version'),
+        pytest.param(with_key(all=True), INVALID, id='an unknown key'),
+        pytest.param(
+            lambda path: path.write_text(path.read_text().replace('"path"', '"folder"')), INVALID, id='another shape'
+        ),
+        pytest.param(lambda path: os.truncate(path, 4_194_305), 'larger than 4194304 bytes', id='too long'),
+        pytest.param(
+            lambda path: path.chmod(0o644), 'others may use it (mode 0644); run: chmod 600', id='open to others'
+        ),
+        pytest.param(
+            lambda path: path.symlink_to(path.rename(path.with_name('other'))),
+            'the file is a symbolic link',
+            id='a symbolic link',
+        ),
+        pytest.param(
+            lambda path: os.link(path, path.with_name('other')),
+            'the file has another name (a hard link)',
+            id='a hard link',
+        ),
+        pytest.param(lambda path: path.unlink() or path.mkdir(), 'the path is not a regular file', id='a folder'),
+    ],
+)
+def test_an_odd_store_trusts_nothing_and_reports_why(store, policy, spoil, problem):
     store.trust(policy, DIGEST)
 
-    spoilt_by(store.path, how)
+    spoil(store.path)
 
     assert not store.is_trusted(policy, DIGEST)
-    assert PROBLEMS[how] in store.why_untrusted(policy, DIGEST)
+    assert problem in store.why_untrusted(policy, DIGEST)
     assert 'no file is trusted' in store.why_untrusted(policy, DIGEST)
     for action in (store.list_all, lambda: store.revoke(policy), lambda: store.trust(policy, DIGEST)):
         with pytest.raises(TrustError, match='no file is trusted'):

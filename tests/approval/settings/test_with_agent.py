@@ -7,7 +7,7 @@ from tool_approval.os_sandbox import Access
 
 from tool_approval import ApprovalController
 
-from .desk import Backend, Desk
+from .desk import Desk
 
 pytest.importorskip('pydantic_ai_deferred')
 
@@ -36,11 +36,6 @@ def respond(messages, info):
         return ModelResponse([TextPart('done')])
     [tool] = info.function_tools
     return ModelResponse([ToolCallPart(tool.name, {'command': command}) for command in COMMANDS])
-
-
-@pytest.fixture
-def backend():
-    return Backend()
 
 
 @pytest.fixture

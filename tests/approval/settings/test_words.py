@@ -17,19 +17,14 @@ WORDS = [
 
 
 @pytest.mark.parametrize(('word', 'booleans', 'decision'), WORDS)
-def test_a_shell_rule_takes_a_word(word, booleans, decision):
-    config = ShellConfig.model_validate({'rules': [{'pattern': 'make', 'approval': word}]})
+def test_shell_rules_and_their_default_take_a_word(word, booleans, decision):
+    with_rule = ShellConfig.model_validate({'rules': [{'pattern': 'make', 'approval': word}]})
+    with_default = ShellConfig.model_validate({'default': {'approval': word}})
 
-    assert config.rules == (ShellRule(pattern='make', **booleans),)
-    assert ShellTool(config, cwd='/').explain('make').decision == decision
-
-
-@pytest.mark.parametrize(('word', 'booleans', 'decision'), WORDS)
-def test_the_default_of_the_shell_takes_a_word(word, booleans, decision):
-    config = ShellConfig.model_validate({'default': {'approval': word}})
-
-    assert config.default == ShellDefault(**booleans)
-    assert ShellTool(config, cwd='/').explain('make').decision == decision
+    assert with_rule.rules == (ShellRule(pattern='make', **booleans),)
+    assert with_default.default == ShellDefault(**booleans)
+    for config in (with_rule, with_default):
+        assert ShellTool(config, cwd='/').explain('make').decision == decision
 
 
 @pytest.mark.parametrize(

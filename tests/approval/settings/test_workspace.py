@@ -317,16 +317,12 @@ def test_an_explicit_profile_narrows(tmp_path):
     assert profile.access(str(desk.folder / 'evil')) is Access.NONE
 
 
-def test_where_one_is_required_and_none_works_nothing_starts(tmp_path, monkeypatch):
-    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
-
+def test_where_one_is_required_and_none_works_nothing_starts(tmp_path, no_os_sandbox):
     with pytest.raises(OSSandboxUnavailable, match='no OS sandbox works here, and the configuration requires one'):
         desk_in(tmp_path)
 
 
-def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, monkeypatch):
-    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
-
+def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, no_os_sandbox):
     desk = desk_in(
         tmp_path, SETTINGS.replace('true\n    shell', 'true\n      os_sandbox_fallback: refuse_tools\n    shell')
     )
@@ -335,9 +331,7 @@ def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, monkeyp
     assert 'File and shell tools are refused' in desk.run('cat evil')[0]
 
 
-def test_where_none_is_required_commands_run_without_one(tmp_path, monkeypatch):
-    monkeypatch.setattr('tool_approval.os_sandbox.choose.platform_backends', lambda: ())
-
+def test_where_none_is_required_commands_run_without_one(tmp_path, no_os_sandbox):
     desk = desk_in(tmp_path, SETTINGS.replace('require_os_sandbox: true', 'require_os_sandbox: false'))
 
     assert isinstance(desk.workspace.backend, UnconfinedBackend)
