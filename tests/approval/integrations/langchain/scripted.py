@@ -1,9 +1,11 @@
 """A chat model that follows a script, in LangChain's own agent loop."""
 
 import asyncio
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
@@ -12,7 +14,7 @@ from langchain_core.tools import BaseTool, tool
 from pydantic import PrivateAttr
 from tool_approval.integrations.langchain import ApprovalMiddleware
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalResult
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, ApprovalResult
 
 
 class ScriptedModel(BaseChatModel):
@@ -125,3 +127,27 @@ class Runner:
 
     def __call__(self, model: BaseChatModel, tools: Any, controller: ApprovalController, config: Any = None, **options):
         return results(self.invoke(self.agent(model, tools, controller, **options), config))
+
+
+class WaitingUI:
+    """A UI that approves only after the run that asked has ended."""
+
+    def __init__(self):
+        self.asked, self.withdrawn, self.has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def choose(self, request: ApprovalRequest, *, mode: Any) -> ApprovalDecision:
+        self.asked.set()
+        self.has_ended.wait(10)
+        return ApprovalDecision(approved=True)
+
+    def withdraw(self, request: ApprovalRequest) -> None:
+        self.withdrawn.set()
+
+    async def cancel(self, run: Any) -> None:
+        """Start `run`, and cancel it while its question is open."""
+        running = asyncio.create_task(run())
+        await asyncio.to_thread(self.asked.wait, 10)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        self.has_ended.set()

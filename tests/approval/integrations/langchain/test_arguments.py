@@ -160,9 +160,9 @@ circular.append(circular)
         ),
         pytest.param(picky, {'path': 'b'}, r'could not be validated \(KeyError\)', id='validator fails'),
         pytest.param(Open(), {'a': Uncopied()}, r'cannot be copied \(RuntimeError\)', id='no copy'),
-        pytest.param(Open(), {'a': object()}, 'a value that JSON cannot represent', id='object'),
-        pytest.param(Open(), {'a': b'\xff'}, 'a value that JSON cannot represent', id='bytes'),
-        pytest.param(Open(), {'a': circular}, 'a value that is nested too deeply, or within itself', id='circular'),
+        pytest.param(Open(), {'a': object()}, 'a value cannot be represented in JSON', id='object'),
+        pytest.param(Open(), {'a': b'\xff'}, 'a value cannot be represented in JSON', id='bytes'),
+        pytest.param(Open(), {'a': circular}, 'a value is nested too deeply, or contains itself', id='circular'),
         pytest.param(Open(), {'a': float('inf')}, 'too long or not finite', id='infinite'),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_free_call_that_becomes_unreadable_is_refused(run, files):
     told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(), default='none', before=[Meddler(path=5)])
 
     assert files.ran == []
-    assert told[0][1].startswith("The arguments of 'write' cannot be used: the values do not fit the tool (path:")
+    assert told[0][1].startswith("The arguments of 'write' cannot be used: the values do not match the tool's schema (path:")
 
 
 class Exchanging(AgentMiddleware):

@@ -1,7 +1,6 @@
 """An agent that asks while its run waits: who is asked about what, what runs, and what the model is told."""
 
 import asyncio
-import threading
 from typing import Any
 
 import pytest
@@ -17,12 +16,11 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 from tests.approval.parts import ListSink
 from tool_approval import (
     ApprovalController,
-    ApprovalDecision,
     AuditError,
     requires_approval,
 )
 
-from .scripted import Runner, ScriptedModel, call, change, results, scripted
+from .scripted import Runner, ScriptedModel, WaitingUI, call, change, results, scripted
 
 CHANGED = '[The approver changed the arguments of this call. It ran with: {"content":"new","path":"b"}]'
 WRITE = [call('write', '1', path='a', content='old')]
@@ -53,7 +51,7 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
 
 NEW = change(path='b', content='new')
 STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. Leave strict mode to be asked, or add '
+    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or add '
     'a rule that allows such calls.'
 )
 
@@ -202,7 +200,7 @@ def test_an_artifact_survives_the_notice(run):
     assert [each.artifact for each in messages if isinstance(each, ToolMessage)] == [{'bytes': 3}]
 
 
-MISFIT = 'the values do not fit the tool (path: Field required)'
+MISFIT = 'the values do not match the tool's schema (path: Field required)'
 
 
 @pytest.mark.parametrize(
@@ -369,12 +367,12 @@ def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
 @pytest.mark.parametrize(
     ('args', 'reason'),
     [
-        pytest.param({}, 'the values do not fit the tool (path: Field required)', id='missing'),
+        pytest.param({}, 'the values do not match the tool's schema (path: Field required)', id='missing'),
         pytest.param(
-            {'path': 5}, 'the values do not fit the tool (path: Input should be a valid string)', id='another type'
+            {'path': 5}, 'the values do not match the tool's schema (path: Input should be a valid string)', id='another type'
         ),
         pytest.param({'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number that', id='not JSON'),
-        pytest.param({'path': '\ud800'}, 'no canonical JSON: text with a lone surrogate', id='lone surrogate'),
+        pytest.param({'path': '\ud800'}, 'no canonical JSON: a text contains a lone surrogate', id='lone surrogate'),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused_without_asking(run, files, args, reason):
@@ -406,7 +404,7 @@ def test_a_tool_that_does_not_exist_is_no_question(run, files):
     told = run(scripted([call('erase', '1', path='a')], 'done'), files.tools(), ApprovalController(ui=ui))
 
     assert ui.requests == []
-    assert told == [('erase', "There is no tool 'erase' here, so the call was not run.", 'error')]
+    assert told == [('erase', "The agent has no tool 'erase', so the call was not run.", 'error')]
 
 
 def test_calls_that_share_an_id_are_refused(run, files):
@@ -457,29 +455,12 @@ def test_a_synchronous_run_asks_also_inside_of_a_running_event_loop(files):
 
 
 def test_cancelling_a_run_withdraws_its_question_and_runs_nothing(files):
-    asked, withdrawn, may_end = threading.Event(), threading.Event(), threading.Event()
+    ui = WaitingUI()
+    agent = Runner(is_async=True).agent(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ui))
 
-    class Waiting:
-        def choose(self, request, *, mode):
-            asked.set()
-            may_end.wait(10)
-            return ApprovalDecision(approved=True)
+    asyncio.run(ui.cancel(lambda: agent.ainvoke({'messages': [('user', 'go')]})))
 
-        def withdraw(self, request):
-            withdrawn.set()
-
-    async def main():
-        agent = Runner(is_async=True).agent(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=Waiting()))
-        running = asyncio.create_task(agent.ainvoke({'messages': [('user', 'go')]}))
-        await asyncio.to_thread(asked.wait, 10)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-
-    asyncio.run(main())
-    may_end.set()
-
-    assert withdrawn.is_set()
+    assert ui.withdrawn.is_set()
     assert files.ran == []
 
 

@@ -202,7 +202,7 @@ def test_a_tool_that_a_middleware_further_inside_brings_does_not_run(run, files)
 
     assert ui.requests == []
     assert files.ran == []
-    assert told == [('read', "There is no tool 'read' here, so the call was not run.", 'error')]
+    assert told == [('read', "The agent has no tool 'read', so the call was not run.", 'error')]
 
 
 def test_what_the_host_fills_in_is_neither_shown_nor_bound(run):

@@ -2,6 +2,7 @@
 
 import threading
 
+import pytest
 from langchain.agents import create_agent
 from langchain_core.tools import tool
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
@@ -19,14 +20,32 @@ def thread(thread_id: object):
     return {'configurable': {'thread_id': thread_id}}
 
 
-def test_an_answer_is_remembered_for_the_next_call_of_the_same_response(run, files):
-    ui = ScriptedUI(['s'])
-    model = scripted([call('read', '1', path='a'), call('read', '2', path='a')], 'done')
+AGAIN, OTHER = [call('read', '2', path='a')], [call('read', '2', path='b')]
 
-    run(model, files.tools(), ApprovalController(ui=ui))
+
+@pytest.mark.parametrize(
+    ('name', 'threads', 'responses', 'answers', 'sessions', 'times'),
+    [
+        pytest.param(None, [None], [[*READ, *AGAIN]], ['s'], [None], 2, id='for the next call of the response'),
+        pytest.param(None, [None], [READ, AGAIN], ['s'], [None], 2, id='for later responses of the run'),
+        pytest.param(None, [None], [READ, OTHER], ['s', False], [None, None], 1, id='not for other arguments'),
+        pytest.param('clerk', [None, None], [READ], ['s', False], [None, None], 1, id='not for another run'),
+        pytest.param('clerk', [7, 7, 8], [READ], ['s', False], ['7', '8'], 2, id='for another run of the thread'),
+        pytest.param(None, ['t', 't'], [READ], ['s', False], ['t', 't'], 1, id='not for agents without a name'),
+    ],
+)
+def test_an_answer_for_the_session_is_remembered(run, files, name, threads, responses, answers, sessions, times):
+    ui = ScriptedUI(answers)
+    controller = ApprovalController(ui=ui)
+
+    for thread_id in threads:
+        config = None if thread_id is None else thread(thread_id)
+        run(scripted(*responses, 'done'), files.tools(), controller, config, name=name)
 
     ui.assert_done()
-    assert files.ran == ['read a', 'read a']
+    assert [request.session_id for request in ui.requests] == sessions
+    assert [request.metadata.get('caller') for request in ui.requests] == [name] * len(sessions)
+    assert files.ran == ['read a'] * times
 
 
 def test_calls_of_one_response_ask_a_blocking_ui_one_question_at_a_time(run, files):
@@ -54,59 +73,6 @@ def test_calls_of_one_response_ask_a_blocking_ui_one_question_at_a_time(run, fil
     assert len(files.ran) == 6
 
 
-def test_an_answer_is_remembered_for_later_responses_of_the_run(run, files):
-    ui = ScriptedUI(['s'])
-
-    run(scripted(READ, [call('read', '2', path='a')], 'done'), files.tools(), ApprovalController(ui=ui))
-
-    ui.assert_done()
-    assert files.ran == ['read a', 'read a']
-
-
-def test_other_arguments_are_asked_about(run, files):
-    ui = ScriptedUI(['s', False])
-
-    run(scripted(READ, [call('read', '2', path='b')], 'done'), files.tools(), ApprovalController(ui=ui))
-
-    ui.assert_done()
-    assert files.ran == ['read a']
-
-
-def test_without_a_session_nothing_is_remembered_beyond_the_run(run, files):
-    ui = ScriptedUI(['s', False])
-    controller = ApprovalController(ui=ui)
-
-    run(scripted(READ, 'done'), files.tools(), controller, name='clerk')
-    run(scripted(READ, 'done'), files.tools(), controller, name='clerk')
-
-    ui.assert_done()
-    assert files.ran == ['read a']
-
-
-def test_the_thread_is_the_session(run, files):
-    ui = ScriptedUI(['s', False])
-    controller = ApprovalController(ui=ui)
-
-    run(scripted(READ, 'done'), files.tools(), controller, thread(7), name='clerk')
-    run(scripted(READ, 'done'), files.tools(), controller, thread(7), name='clerk')
-    run(scripted(READ, 'done'), files.tools(), controller, thread(8), name='clerk')
-
-    ui.assert_done()
-    assert [request.session_id for request in ui.requests] == ['7', '8']
-    assert files.ran == ['read a', 'read a']
-
-
-def test_agents_without_a_name_share_nothing(run, files):
-    ui = ScriptedUI(['s', False])
-    controller = ApprovalController(ui=ui)
-
-    run(scripted(READ, 'done'), files.tools(), controller, thread('t'))
-    run(scripted(READ, 'done'), files.tools(), controller, thread('t'))
-
-    ui.assert_done()
-    assert [request.metadata.get('caller') for request in ui.requests] == [None, None]
-
-
 def test_a_request_tells_run_session_and_agent(run, files):
     ui = ScriptedUI([False])
     config = {'run_id': '01234567-89ab-cdef-0123-456789abcdef', 'configurable': {'session_id': 's'}}
@@ -122,7 +88,7 @@ def test_all_requests_of_a_run_have_its_id_also_where_nobody_gave_one(run, files
     ui = RecordingUI(True)
     controller = ApprovalController(ui=ui)
 
-    run(scripted(READ, [call('read', '2', path='b')], 'done'), files.tools(), controller)
+    run(scripted(READ, OTHER, 'done'), files.tools(), controller)
     run(scripted(READ, 'done'), files.tools(), controller)
 
     first, second, other = [request.run_id for request in ui.requests]
@@ -168,31 +134,21 @@ def test_named_agent_in_a_tool_is_remembered_and_not_taken_for_the_one_above(run
     assert files.ran == ['read a', 'read a', 'read a']
 
 
-def test_a_wrapped_tool_in_a_graph_without_a_session_remembers_nothing(run, files):
-    ui = ScriptedUI(['s', False])
-    controller = ApprovalController(ui=ui)
-    agent = create_agent(
-        scripted(READ, [call('read', '2', path='a')], 'done'), [ApprovalToolWrapper(files.tools()[0], controller)]
-    )
+@pytest.mark.parametrize(
+    ('caller', 'config', 'answers', 'times'),
+    [
+        pytest.param(None, None, ['s', False], 1, id='not without a session'),
+        pytest.param('clerk', thread('t'), ['s'], 2, id='for the thread'),
+    ],
+)
+def test_a_wrapped_tool_in_a_graph_remembers(run, files, caller, config, answers, times):
+    ui = ScriptedUI(answers)
+    wrapper = ApprovalToolWrapper(files.tools()[0], ApprovalController(ui=ui), caller=caller)
 
-    run.invoke(agent)
-
-    ui.assert_done()
-    assert files.ran == ['read a']
-
-
-def test_a_wrapped_tool_remembers_for_the_thread(run, files):
-    ui = ScriptedUI(['s'])
-    controller = ApprovalController(ui=ui)
-    agent = create_agent(
-        scripted(READ, [call('read', '2', path='a')], 'done'),
-        [ApprovalToolWrapper(files.tools()[0], controller, caller='clerk')],
-    )
-
-    run.invoke(agent, thread('t'))
+    run.invoke(create_agent(scripted(READ, AGAIN, 'done'), [wrapper]), config)
 
     ui.assert_done()
-    assert files.ran == ['read a', 'read a']
+    assert files.ran == ['read a'] * times
 
 
 def test_always_holds_for_the_tool_as_it_was_described(run, files, tmp_path):

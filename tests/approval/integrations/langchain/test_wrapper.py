@@ -1,7 +1,6 @@
 """A wrapped tool: called by code, by an agent, with and without an event loop."""
 
 import asyncio
-import threading
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -24,13 +23,12 @@ from tests.approval.settings.desk import Backend, Desk
 from tool_approval import (
     ApprovalBlocked,
     ApprovalController,
-    ApprovalDecision,
     ApprovalDenied,
     ApprovalResult,
     requires_approval,
 )
 
-from .scripted import call, change, results, scripted
+from .scripted import WaitingUI, call, change, results, scripted
 from .test_arguments import Untyped, mcp_tool
 
 NOTICE = '[The approver changed the arguments of this call. It ran with: {"content":"nothing","path":"b"}]'
@@ -62,50 +60,47 @@ def write_tool(files):
     return files.tools()[1]
 
 
-def test_an_approved_call_returns_what_the_tool_returns(invoke, files):
+@pytest.mark.parametrize('given', [{'path': 'a'}, 'a'], ids=['arguments', 'a text for the first one'])
+def test_an_approved_call_returns_what_the_tool_returns(invoke, files, given):
     ui = ScriptedUI([True])
 
-    result = invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), {'path': 'a'})
+    result = invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), given)
 
     assert result == 'written'
     assert files.ran == ['write a nothing']
     assert ui.requests[0].args == {'path': 'a', 'content': 'nothing'}
 
 
-def test_a_denied_call_raises_with_the_note(invoke, files):
-    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ScriptedUI(['Ask Kim.'])))
+@pytest.mark.parametrize(
+    ('controller', 'answers', 'error', 'reason'),
+    [
+        pytest.param({}, ['Ask Kim.'], ApprovalDenied, 'Ask Kim', id='denied'),
+        pytest.param(
+            {'mode': 'approve_all', 'policy': {'write': {'approval': 'blocked'}}},
+            [],
+            ApprovalBlocked,
+            "The tool 'write' is blocked by policy",
+            id='blocked',
+        ),
+        pytest.param({'mode': 'strict'}, [], ApprovalDenied, 'Strict mode: approval required', id='strict'),
+        pytest.param(
+            {},
+            [RuntimeError('secret')],
+            ApprovalDenied,
+            r'The approval prompt failed \(RuntimeError\)',
+            id='a UI that fails',
+        ),
+    ],
+)
+def test_a_call_that_is_not_approved_raises_with_the_reason(invoke, files, controller, answers, error, reason):
+    ui = ScriptedUI(answers)
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui, **controller))
 
-    with pytest.raises(ApprovalDenied, match='Ask Kim') as denied:
+    with pytest.raises(error, match=reason) as raised:
         invoke(wrapped, {'path': 'a'})
 
-    assert isinstance(denied.value, PermissionError)
-    assert files.ran == []
-
-
-def test_blocked_call_raises_without_asking(invoke, files):
-    ui = RecordingUI(True)
-    controller = ApprovalController('approve_all', ui=ui, policy={'write': {'approval': 'blocked'}})
-
-    with pytest.raises(ApprovalBlocked, match="The tool 'write' is blocked by policy"):
-        invoke(ApprovalToolWrapper(write_tool(files), controller), {'path': 'a'})
-
-    assert ui.requests == []
-    assert files.ran == []
-
-
-def test_strict_mode_denies(invoke, files):
-    with pytest.raises(ApprovalDenied, match='Strict mode: approval required'):
-        invoke(ApprovalToolWrapper(write_tool(files), ApprovalController('strict')), {'path': 'a'})
-
-    assert files.ran == []
-
-
-def test_a_ui_that_fails_denies(invoke, files):
-    controller = ApprovalController(ui=ScriptedUI([RuntimeError('secret')]))
-
-    with pytest.raises(ApprovalDenied, match=r'The approval prompt failed \(RuntimeError\)'):
-        invoke(ApprovalToolWrapper(write_tool(files), controller), {'path': 'a'})
-
+    ui.assert_done()
+    assert isinstance(raised.value, PermissionError)
     assert files.ran == []
 
 
@@ -125,15 +120,6 @@ def test_a_function_is_no_tool():
         ApprovalToolWrapper(lambda path: path, ApprovalController())
 
 
-def test_a_text_is_the_first_parameter(invoke, files):
-    ui = ScriptedUI([True])
-
-    invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), 'a')
-
-    assert ui.requests[0].args == {'path': 'a', 'content': 'nothing'}
-    assert files.ran == ['write a nothing']
-
-
 @pytest.mark.parametrize('given', [{}, {'path': 5}, None, 5, ['a']])
 def test_arguments_that_do_not_fit_raise_without_asking(invoke, files, given):
     ui = RecordingUI(True)
@@ -145,21 +131,13 @@ def test_arguments_that_do_not_fit_raise_without_asking(invoke, files, given):
     assert files.ran == []
 
 
-def test_changed_arguments_run_and_a_text_says_so(invoke, files):
+@pytest.mark.parametrize(('options', 'notice'), [({}, f'\n\n{NOTICE}'), ({'tells_changes': False}, '')])
+def test_changed_arguments_run_and_a_text_says_so_unless_switched_off(invoke, files, options, notice):
     controller = ApprovalController(ui=ScriptedUI([change(path='b')]))
 
-    result = invoke(ApprovalToolWrapper(write_tool(files), controller), {'path': 'a'})
+    result = invoke(ApprovalToolWrapper(write_tool(files), controller, **options), {'path': 'a'})
 
-    assert result == f'written\n\n{NOTICE}'
-    assert files.ran == ['write b nothing']
-
-
-def test_changes_are_not_told_where_that_is_switched_off(invoke, files):
-    controller = ApprovalController(ui=ScriptedUI([change(path='b')]))
-
-    result = invoke(ApprovalToolWrapper(write_tool(files), controller, tells_changes=False), {'path': 'a'})
-
-    assert result == 'written'
+    assert result == f'written{notice}'
     assert files.ran == ['write b nothing']
 
 
@@ -322,7 +300,8 @@ def test_what_the_caller_changes_while_the_question_is_open_does_not_run(invoke)
     assert seen == [['a']]
 
 
-def test_what_the_tools_own_logic_changes_does_not_run(invoke):
+@pytest.mark.parametrize('is_asked', [True, False])
+def test_what_the_tools_own_logic_changes_does_not_run(invoke, is_asked):
     seen = []
 
     def delete(paths: list[str]) -> str:
@@ -332,7 +311,7 @@ def test_what_the_tools_own_logic_changes_does_not_run(invoke):
 
     def needs_approval(name, args):
         args['paths'].append('b')
-        return True
+        return is_asked
 
     delete.needs_approval = needs_approval
     audit = ListSink()
@@ -342,27 +321,7 @@ def test_what_the_tools_own_logic_changes_does_not_run(invoke):
         invoke(ApprovalToolWrapper(tool(delete), controller), {'paths': ['a']})
 
     assert seen == []
-    assert audit.outcomes() == ['refused']
-
-
-def test_what_the_tools_own_logic_changes_of_a_free_call_does_not_run(invoke):
-    seen = []
-
-    def delete(paths: list[str]) -> str:
-        """Delete files."""
-        seen.append(paths)
-        return 'ok'
-
-    def needs_approval(name, args):
-        args['paths'].append('b')
-        return False
-
-    delete.needs_approval = needs_approval
-
-    with pytest.raises(ApprovalDenied, match=CHANGED):
-        invoke(ApprovalToolWrapper(tool(delete), ApprovalController()), {'paths': ['a']})
-
-    assert seen == []
+    assert audit.outcomes() == ['refused'] * is_asked
 
 
 def test_a_tool_object_has_logic_of_its_own(invoke):
@@ -461,30 +420,12 @@ def test_without_asynchronous_code_it_asks_inside_of_a_running_event_loop(files)
 
 
 def test_cancelling_withdraws_the_question_and_runs_nothing(files):
-    asked, withdrawn, may_end = threading.Event(), threading.Event(), threading.Event()
+    ui = WaitingUI()
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui))
 
-    class Waiting:
-        def choose(self, request, *, mode):
-            asked.set()
-            may_end.wait(10)
-            return ApprovalDecision(approved=True)
+    asyncio.run(ui.cancel(lambda: wrapped.ainvoke({'path': 'a'})))
 
-        def withdraw(self, request):
-            withdrawn.set()
-
-    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=Waiting()))
-
-    async def main():
-        running = asyncio.create_task(wrapped.ainvoke({'path': 'a'}))
-        await asyncio.to_thread(asked.wait, 10)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-
-    asyncio.run(main())
-    may_end.set()
-
-    assert withdrawn.is_set()
+    assert ui.withdrawn.is_set()
     assert files.ran == []
 
 
