@@ -36,56 +36,63 @@ class Open(BaseTool):
         return str(kwargs)
 
 
-def test_values_are_validated_and_defaults_filled_in():
-    @tool
-    def read(path: str, depth: int = 1) -> str:
-        """Read."""
-        return path
-
-    read_in = read_arguments(read, {'path': 'a', 'depth': '2'})
-
-    assert read_in.read.shown == {'path': 'a', 'depth': 2}
-    assert read_in.given == {'path': 'a', 'depth': '2'}
-    assert read_arguments(read, {'path': 'a'}).read.shown == {'path': 'a', 'depth': 1}
+@tool
+def read(path: str, depth: int = 1) -> str:
+    """Read."""
+    return path
 
 
-def test_aliases_are_values_under_their_parameter():
-    class Arguments(BaseModel):
-        path: str = Field(alias='file')
-
-    @tool(args_schema=Arguments)
-    def read(path: str) -> str:
-        """Read."""
-        return path
-
-    assert read_arguments(read, {'file': 'a'}).read.shown == {'path': 'a'}
-    assert read_arguments(read, 'a').read.shown == {'path': 'a'}
+class Aliased(BaseModel):
+    path: str = Field(alias='file')
 
 
-def test_more_than_the_schema_knows_counts_where_it_is_allowed():
-    class Arguments(BaseModel):
-        model_config = ConfigDict(extra='allow')
-        path: str
-
-    @tool(args_schema=Arguments)
-    def read(path: str, **more: Any) -> str:
-        """Read."""
-        return path
-
-    assert read_arguments(read, {'path': 'a', 'mode': 'rw'}).read.shown == {'path': 'a', 'mode': 'rw'}
+@tool(args_schema=Aliased)
+def aliased(path: str) -> str:
+    """Read."""
+    return path
 
 
-def test_variadic_parameters_count_where_they_are_given():
-    @tool
-    def read(*args: str, **kwargs: str) -> str:
-        """Read."""
-        return ''
+class Extended(BaseModel):
+    model_config = ConfigDict(extra='allow')
+    path: str
 
-    assert read_arguments(read, {}).read.shown == {}
-    assert read_arguments(read, {'args': ['a'], 'kwargs': {'b': 'c'}}).read.shown == {
-        'args': ['a'],
-        'kwargs': {'b': 'c'},
-    }
+
+@tool(args_schema=Extended)
+def extended(path: str, **more: Any) -> str:
+    """Read."""
+    return path
+
+
+@tool
+def variadic(*args: str, **kwargs: str) -> str:
+    """Read."""
+    return ''
+
+
+@pytest.mark.parametrize(
+    ('used', 'given', 'shown'),
+    [
+        pytest.param(read, {'path': 'a', 'depth': '2'}, {'path': 'a', 'depth': 2}, id='validated'),
+        pytest.param(read, {'path': 'a'}, {'path': 'a', 'depth': 1}, id='with defaults'),
+        pytest.param(aliased, {'file': 'a'}, {'path': 'a'}, id='an alias is shown as its parameter'),
+        pytest.param(aliased, 'a', {'path': 'a'}, id='a text is the only parameter'),
+        pytest.param(extended, {'path': 'a', 'mode': 'rw'}, {'path': 'a', 'mode': 'rw'}, id='more where allowed'),
+        pytest.param(variadic, {}, {}, id='variadic, not given'),
+        pytest.param(
+            variadic, {'args': ['a'], 'kwargs': {'b': 'c'}}, {'args': ['a'], 'kwargs': {'b': 'c'}}, id='variadic'
+        ),
+        pytest.param(mcp_tool(), {'path': 'a', 'more': 1}, {'path': 'a', 'more': 1}, id='a schema in JSON'),
+        pytest.param(Untyped(), {'path': 'a', 'depth': 2}, {'path': 'a', 'depth': 2}, id='no schema'),
+        pytest.param(Untyped(), 'a', {'path': 'a'}, id='no schema, a text'),
+        pytest.param(Open(), {'any': 'thing'}, {'any': 'thing'}, id='a tool that takes anything'),
+    ],
+)
+def test_arguments_are_shown_as_the_tool_gets_them(used, given, shown):
+    assert read_arguments(used, given).read.shown == shown
+
+
+def test_arguments_are_kept_as_they_were_given():
+    assert read_arguments(read, {'path': 'a', 'depth': '2'}).given == {'path': 'a', 'depth': '2'}
 
 
 def test_injected_parameters_are_set_apart():
@@ -101,10 +108,6 @@ def test_injected_parameters_are_set_apart():
     assert read_in.injected == {'user': 'kim'}
 
 
-def test_a_schema_in_json_passes_arguments_as_they_are():
-    assert read_arguments(mcp_tool(), {'path': 'a', 'more': 1}).read.shown == {'path': 'a', 'more': 1}
-
-
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason='pydantic 1 does not run there')
 def test_a_schema_of_pydantic_1_passes_arguments_as_they_are():
     from pydantic.v1 import BaseModel as BaseModelV1
@@ -115,12 +118,6 @@ def test_a_schema_of_pydantic_1_passes_arguments_as_they_are():
     old = StructuredTool(name='read', description='Read.', args_schema=Arguments, func=lambda path: path)
 
     assert read_arguments(old, {'path': 'a'}).read.shown == {'path': 'a'}
-
-
-def test_a_tool_without_a_schema_passes_arguments_as_they_are():
-    assert read_arguments(Untyped(), {'path': 'a', 'depth': 2}).read.shown == {'path': 'a', 'depth': 2}
-    assert read_arguments(Untyped(), 'a').read.shown == {'path': 'a'}
-    assert read_arguments(Open(), {'any': 'thing'}).read.shown == {'any': 'thing'}
 
 
 class Picky(BaseModel):

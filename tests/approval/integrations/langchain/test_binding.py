@@ -126,7 +126,9 @@ def test_a_free_call_that_becomes_unreadable_is_refused(run, files):
     told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(), default='none', before=[Meddler(path=5)])
 
     assert files.ran == []
-    assert told[0][1].startswith("The arguments of 'write' cannot be used: the values do not match the tool's schema (path:")
+    assert told[0][1].startswith(
+        "The arguments of 'write' are invalid (the values do not match the schema of the tool: path:"
+    )
 
 
 class Exchanging(AgentMiddleware):
@@ -199,7 +201,7 @@ def test_changed_arguments_for_which_the_tool_declares_what_is_no_json_do_not_ru
     )
 
     assert ran == []
-    assert told[0][1].startswith("The approver's arguments cannot be used: no canonical JSON")
+    assert told[0][1].startswith("The approver's arguments are invalid (no canonical JSON")
 
 
 def test_what_the_tool_declares_and_keeps_lets_it_run(run):

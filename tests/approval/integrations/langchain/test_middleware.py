@@ -200,7 +200,7 @@ def test_an_artifact_survives_the_notice(run):
     assert [each.artifact for each in messages if isinstance(each, ToolMessage)] == [{'bytes': 3}]
 
 
-MISFIT = 'the values do not match the tool's schema (path: Field required)'
+MISFIT = 'the values do not match the schema of the tool: path: Field required'
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ MISFIT = 'the values do not match the tool's schema (path: Field required)'
         pytest.param(
             change(content='new'),
             [True],
-            f"The approver's arguments cannot be used: {MISFIT}. The call was not run.",
+            f"The approver's arguments are invalid ({MISFIT}), so the call was not run.",
             id='they do not fit the tool',
         ),
         pytest.param(change(path='/etc/hosts'), [True, False], 'The system is not yours.', id='the tool blocks them'),
@@ -367,9 +367,11 @@ def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
 @pytest.mark.parametrize(
     ('args', 'reason'),
     [
-        pytest.param({}, 'the values do not match the tool's schema (path: Field required)', id='missing'),
+        pytest.param({}, 'the values do not match the schema of the tool: path: Field required', id='missing'),
         pytest.param(
-            {'path': 5}, 'the values do not match the tool's schema (path: Input should be a valid string)', id='another type'
+            {'path': 5},
+            'the values do not match the schema of the tool: path: Input should be a valid string',
+            id='another type',
         ),
         pytest.param({'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number that', id='not JSON'),
         pytest.param({'path': '\ud800'}, 'no canonical JSON: a text contains a lone surrogate', id='lone surrogate'),
@@ -384,7 +386,7 @@ def test_arguments_that_do_not_fit_are_refused_without_asking(run, files, args, 
     assert files.ran == []
     [(name, content, status)] = told
     assert (name, status) == ('write', 'error')
-    assert content.startswith(f"The arguments of 'write' cannot be used: {reason}")
+    assert content.startswith(f"The arguments of 'write' are invalid ({reason}")
 
 
 def test_calls_whose_arguments_cannot_be_decoded_neither_run_nor_ask(run, files):

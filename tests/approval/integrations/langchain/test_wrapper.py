@@ -124,7 +124,7 @@ def test_a_function_is_no_tool():
 def test_arguments_that_do_not_fit_raise_without_asking(invoke, files, given):
     ui = RecordingUI(True)
 
-    with pytest.raises(ApprovalDenied, match="The arguments of 'write' cannot be used: the "):
+    with pytest.raises(ApprovalDenied, match=r"The arguments of 'write' are invalid \(the "):
         invoke(ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui)), given)
 
     assert ui.requests == []
