@@ -53,7 +53,7 @@ def test_settings_that_pre_approve_everything_approve_nothing(tmp_path):
     assert not any('Lists files.' in request.description for request in desk.ui.requests)
 
 
-def test_named_on_the_command_line_the_same_settings_hold(tmp_path):
+def test_settings_named_by_the_user_pre_approve(tmp_path):
     desk = Desk(tmp_path / 'clone', EVERYTHING, named=True, backend=Backend())
 
     assert desk.run('printf a') == ('a', False)
@@ -96,7 +96,7 @@ def test_another_name_in_the_same_folder_is_not_trusted(clone, store):
     assert not load_settings(directory=clone, trust=store).trusted
 
 
-def test_settings_that_are_found_are_no_symbolic_link(clone, store, tmp_path):
+def test_settings_that_are_found_may_not_be_a_symbolic_link(clone, store, tmp_path):
     (tmp_path / 'other').mkdir()
     (clone / 'approvals.yaml').rename(tmp_path / 'other' / 'approvals.yaml')
     (clone / 'approvals.yaml').symlink_to('../other/approvals.yaml')
@@ -120,7 +120,7 @@ def test_settings_that_are_named_may_be_a_link_and_neither_end_is_written(tmp_pa
         assert 'is protected' in desk.use('delete', path=name)[0]
 
 
-def test_settings_behind_a_link_to_a_folder_are_those_that_were_read(clone, tmp_path):
+def test_settings_named_through_a_link_to_a_folder_are_resolved(clone, tmp_path):
     (tmp_path / 'other' / 'below').mkdir(parents=True)
     (tmp_path / 'other' / 'approvals.yaml').write_text('mode: strict')
     (clone / 'link').symlink_to('../other/below')
@@ -173,7 +173,7 @@ def test_deep_nesting_is_refused_at_once(clone, store, text):
         'strict',
     ],
 )
-def test_nothing_means_more_than_it_says(clone, store, text):
+def test_yaml_that_means_more_than_it_says_is_refused(clone, store, text):
     (clone / 'approvals.yaml').write_text(text)
 
     with pytest.raises(ApprovalConfigError) as mistake:
@@ -183,7 +183,7 @@ def test_nothing_means_more_than_it_says(clone, store, text):
 
 
 @pytest.mark.parametrize('text', ['\x1b[2J: 1', '"\\e]0;owned\\a": 1', '"\\u202Emode": 1', 'mode: "\\e[2J"'])
-def test_an_error_draws_nothing_on_a_terminal(clone, store, text):
+def test_error_has_no_control_characters(clone, store, text):
     (clone / 'approvals.yaml').write_text(text)
 
     with pytest.raises(ApprovalConfigError) as mistake:

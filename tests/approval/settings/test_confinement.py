@@ -45,12 +45,12 @@ def was_approved(desk, profile):
     return access is Access.WRITE
 
 
-def test_a_pre_approved_command_is_confined_to_what_is_free(desk, backend):
+def test_pre_approved_command_has_access_only_to_what_needs_no_approval(desk, backend):
     assert desk.run('echo hello') == ('hello', False)
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
-def test_a_command_that_a_person_approved_gets_what_the_tools_could_ask_for(desk, backend):
+def test_approved_command_has_access_to_what_needs_approval(desk, backend):
     assert desk.run('printf hello') == ('hello', True)
     assert [was_approved(desk, profile) for profile in backend.profiles] == [True]
 
@@ -75,15 +75,15 @@ def approved_to_run(desk, backend, *commands):
     return [was_approved(desk, profile) for profile in backend.profiles]
 
 
-def test_an_approval_lets_one_command_run(desk, backend):
+def test_approval_covers_one_run_of_the_command(desk, backend):
     assert approved_to_run(desk, backend, 'printf a', 'printf a') == [True, False]
 
 
-def test_an_approval_is_of_one_command(desk, backend):
+def test_approval_covers_no_other_command(desk, backend):
     assert approved_to_run(desk, backend, 'printf b', 'printf a') == [False, False]
 
 
-def test_a_check_that_no_decision_followed_approves_nothing(desk, backend):
+def test_check_without_a_decision_approves_nothing(desk, backend):
     async def main():
         shell = desk.workspace.shell
         shell.check_approval(ApprovalContext(tool_name=RUN_SHELL, args={'command': 'printf a'}))
@@ -94,7 +94,7 @@ def test_a_check_that_no_decision_followed_approves_nothing(desk, backend):
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
-def test_a_link_that_is_bent_after_the_check_approves_nothing(desk, backend, tmp_path):
+def test_link_changed_after_the_check_voids_the_approval(desk, backend, tmp_path):
     (desk.folder / 'a.txt').write_text('inside')
     shell = desk.workspace.shell
 
@@ -138,7 +138,7 @@ def test_a_rule_of_any_controller_under_any_name_approves_no_command(desk, backe
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
-def test_what_a_mode_or_memory_approves_counts_as_approved(desk, backend):
+def test_approval_by_mode_or_memory_counts_as_approval(desk, backend):
     remembering = ApprovalController(ui=ScriptedUI([ApprovalDecision(approved=True, remember='session')]))
 
     async def main():
@@ -150,7 +150,7 @@ def test_what_a_mode_or_memory_approves_counts_as_approved(desk, backend):
     assert [was_approved(desk, profile) for profile in backend.profiles] == [True] * 3
 
 
-def test_what_an_approver_changed_a_command_to_is_approved(desk, backend):
+def test_command_changed_by_the_approver_is_approved(desk, backend):
     change = ApprovalDecision(approved=True, override_args={'command': 'printf b'})
     controller = ApprovalController(ui=ScriptedUI([change]))
 
@@ -160,7 +160,7 @@ def test_what_an_approver_changed_a_command_to_is_approved(desk, backend):
     assert [was_approved(desk, profile) for profile in backend.profiles] == [True]
 
 
-def test_an_unasked_call_inside_of_an_approved_one_is_not_approved(desk, backend):
+def test_pre_approved_call_inside_an_approved_one_is_not_approved(desk, backend):
     shell = desk.workspace.shell
 
     async def outer(command):
@@ -173,7 +173,7 @@ def test_an_unasked_call_inside_of_an_approved_one_is_not_approved(desk, backend
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
-def test_the_search_path_inside_has_no_relative_part(desk, backend, monkeypatch):
+def test_search_path_of_commands_has_no_relative_part(desk, backend, monkeypatch):
     monkeypatch.setenv('PATH', f'.::bin:{os.environ["PATH"]}')
 
     desk.run('echo hello')
@@ -191,7 +191,7 @@ def test_without_an_os_sandbox_commands_run_as_they_are(tmp_path):
     assert desk.run('echo hello') == ('hello', False)
 
 
-def test_what_cannot_be_confined_is_refused_and_logged(desk, backend, monkeypatch, caplog):
+def test_command_that_cannot_be_confined_is_refused_and_logged(desk, backend, monkeypatch, caplog):
     def fail(command, profile, cwd):
         raise OSSandboxError('the root leads elsewhere', path='/secret/place')
 
@@ -232,7 +232,7 @@ def test_under_refuse_tools_no_file_is_asked_about_or_used(refusing):
     assert (refusing.folder / 'a.txt').read_text() == 'a'
 
 
-def test_under_refuse_tools_the_rest_works(refusing):
+def test_under_refuse_tools_other_tools_work(refusing):
     def add(a: int, b: int) -> int:
         return a + b
 

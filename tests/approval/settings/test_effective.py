@@ -28,7 +28,7 @@ def untrusted(document, directory='.'):
     )
 
 
-def test_trusted_settings_are_as_they_are(tmp_path):
+def test_trusted_settings_are_unchanged(tmp_path):
     settings = read_settings({'default': 'none', 'shell': {'default': {'approval': False}}})
     loaded = LoadedSettings(settings=settings, source=None, directory=tmp_path, digest='', trusted=True)
 
@@ -39,7 +39,7 @@ def test_an_empty_file_changes_nothing():
     assert effective(untrusted({})) == Settings()
 
 
-def test_what_tightens_holds():
+def test_untrusted_settings_that_tighten_are_kept():
     document = {
         'mode': 'strict',
         'default': 'required',
@@ -52,7 +52,7 @@ def test_what_tightens_holds():
     assert effective(untrusted(document)) == read_settings(document)
 
 
-def test_pre_approvals_grants_and_descriptions_are_gone():
+def test_untrusted_pre_approvals_grants_and_descriptions_are_dropped():
     held = effective(
         untrusted(
             {
@@ -67,13 +67,13 @@ def test_pre_approvals_grants_and_descriptions_are_gone():
     assert held == read_settings({'tools': {'a*': {}}, 'custom_tools': {'b': {'approval': 'required'}}})
 
 
-def test_a_pre_approval_does_not_hide_a_rule_behind_it():
+def test_untrusted_pre_approval_does_not_hide_a_later_rule():
     held = effective(untrusted({'tools': {'delete_a': {'approval': 'none'}, 'delete_*': {'approval': 'required'}}}))
 
     assert held.policy.rule_for('delete_a').approval == 'required'
 
 
-def test_roots_are_asked_about_and_those_outside_are_gone(tmp_path):
+def test_untrusted_roots_ask_and_those_outside_are_dropped(tmp_path):
     (tmp_path / 'work').mkdir()
     (tmp_path / 'work' / 'bent').symlink_to(tmp_path)
     free = {'mode': 'rw', 'write_approval': False, 'read_approval': False}
@@ -87,13 +87,13 @@ def test_roots_are_asked_about_and_those_outside_are_gone(tmp_path):
     assert all(path.write_approval and path.read_approval for path in held.sandbox.paths.values())
 
 
-def test_there_is_no_network_and_no_more_time():
+def test_untrusted_settings_give_no_network_and_no_longer_timeout():
     held = effective(untrusted({'shell': {'network': True, 'timeout_s': 86_400, 'default': {'approval': False}}}))
 
     assert (held.shell.network, held.shell.timeout_s, held.shell.default.approval) == (False, 120, True)
 
 
-def test_rules_lose_the_roots_that_are_gone(tmp_path):
+def test_untrusted_rules_lose_the_roots_that_were_dropped(tmp_path):
     rules = [
         {'pattern': 'cat', 'sandbox_paths': ['in']},
         {'pattern': 'head', 'sandbox_paths': ['in', 'out']},
@@ -113,7 +113,7 @@ def test_rules_lose_the_roots_that_are_gone(tmp_path):
     ]
 
 
-def test_rules_may_name_the_root_that_there_is_by_default(tmp_path):
+def test_untrusted_rules_may_name_the_default_root(tmp_path):
     rules = [{'pattern': 'rm', 'allowed': False, 'sandbox_paths': ['workspace']}]
 
     held = effective(untrusted({'shell': {'rules': rules}}, tmp_path))

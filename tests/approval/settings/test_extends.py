@@ -26,7 +26,7 @@ def decision(desk, command):
     return desk.workspace.shell.explain(command).decision
 
 
-def test_the_files_own_rules_go_before_those_of_its_presets(desk):
+def test_rules_of_the_file_come_before_those_of_its_presets(desk):
     made = desk("""
         extends: [default, python]
         shell:
@@ -83,7 +83,7 @@ def test_an_entry_under_another_name_does_not_replace_the_directory_of_a_preset(
     assert {path: made.workspace.files.decide('write_file', path).outcome for path in outcomes} == outcomes
 
 
-def test_a_name_of_a_preset_for_another_directory_is_a_mistake(desk):
+def test_name_of_a_preset_root_for_another_directory_is_a_mistake(desk):
     with pytest.raises(ApprovalConfigError) as caught:
         desk('extends: [default]\nsandbox:\n  paths:\n    project: {root: src}\n')
 
@@ -93,7 +93,7 @@ def test_a_name_of_a_preset_for_another_directory_is_a_mistake(desk):
     )
 
 
-def test_the_rest_of_the_file_is_its_own(desk):
+def test_presets_leave_the_other_keys_of_the_file_unchanged(desk):
     made = desk("""
         extends: [git, git]
         mode: strict
@@ -123,14 +123,14 @@ def test_the_rest_of_the_file_is_its_own(desk):
         ('shell: {rules: [{pattern: ls, preset: git, line: 1}]}', 'unknown key'),
     ],
 )
-def test_what_it_cannot_extend_is_a_mistake(text, said):
+def test_invalid_list_of_presets_is_a_mistake(text, said):
     with pytest.raises(ApprovalConfigError) as caught:
         parse_settings(text)
 
     assert said in str(caught.value)
 
 
-def test_without_it_a_file_means_what_it_says_alone(desk):
+def test_file_without_presets_has_only_its_own_rules(desk):
     made = desk('shell: {rules: [{pattern: make, approval: false}]}')
 
     assert decision(made, 'ls') == 'ask'
@@ -138,7 +138,7 @@ def test_without_it_a_file_means_what_it_says_alone(desk):
     assert expand(made.loaded.settings).shell.rules == made.loaded.settings.shell.rules
 
 
-def test_a_file_that_is_not_trusted_only_tightens_also_by_its_presets(desk):
+def test_presets_of_an_untrusted_file_only_tighten(desk):
     made = desk('extends: [default, python, read-only]', named=False)
 
     assert [decision(made, command) for command in ('ls', 'pytest', 'rm a')] == ['ask', 'ask', 'block']
@@ -146,7 +146,7 @@ def test_a_file_that_is_not_trusted_only_tightens_also_by_its_presets(desk):
     assert made.workspace.files.decide('write_file', 'src/a.py').outcome == 'block'
 
 
-def test_a_preset_that_changes_has_to_be_trusted_again(tmp_path, store, monkeypatch):
+def test_changed_preset_must_be_trusted_again(tmp_path, store, monkeypatch):
     (folder := tmp_path / 'folder').mkdir()
     (folder / 'approvals.yaml').write_text('extends: [git]')
     loaded = load_settings(directory=folder, trust=store)
@@ -165,7 +165,7 @@ def test_a_preset_that_changes_has_to_be_trusted_again(tmp_path, store, monkeypa
     assert changed.why_untrusted == 'the file, or a preset that the file extends, has changed since it was trusted'
 
 
-def test_without_presets_the_digest_is_that_of_the_file(tmp_path, store, monkeypatch):
+def test_digest_without_presets_is_that_of_the_file(tmp_path, store, monkeypatch):
     (tmp_path / 'approvals.yaml').write_text('mode: strict')
     monkeypatch.setattr(extends, 'read_preset', None)
 

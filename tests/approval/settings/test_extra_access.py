@@ -110,7 +110,7 @@ def test_a_question_names_the_access_that_a_program_needs_and_approving_gives_ju
         assert 'extra_access' not in {**request.presentation.metadata, **request.bound_to, **request.payload}
 
 
-def test_what_the_profile_has_is_not_asked_for(tmp_path, backend):
+def test_access_in_the_profile_is_not_asked_for(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS + '      network: true\n', backend=backend)
 
     said, asked = desk.run('false', access=['network'])
@@ -143,7 +143,7 @@ def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tm
     assert desk.ui.requests[-1].reason == AGAIN
 
 
-def test_the_advice_names_all_that_was_lacking_and_suggests_what_the_programs_need(tmp_path, backend):
+def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp_path, backend):
     settings = SETTINGS + '        - {pattern: pip uninstall, approval: false}\n'
     desk = with_environment(Desk(tmp_path / 'work', settings, backend=backend))
 
@@ -170,7 +170,7 @@ def test_what_runs_unasked_gets_none(tmp_path, backend):
 
 
 @pytest.mark.parametrize('access', ['network', ['network', 'disk'], [['network']], {'network': True}, 1, True])
-def test_access_that_there_is_not_is_an_error_for_the_model(desk, backend, access):
+def test_unknown_access_is_an_error_for_the_model(desk, backend, access):
     said, asked = desk.run('printf a', access=access)
 
     assert said == "Blocked 'run_shell': `access` must be a list of these names: network, git, environment, names."
@@ -178,7 +178,7 @@ def test_access_that_there_is_not_is_an_error_for_the_model(desk, backend, acces
 
 
 @pytest.mark.parametrize('access', [None, []])
-def test_asking_for_nothing_changes_nothing(desk, backend, access):
+def test_empty_list_of_access_changes_nothing(desk, backend, access):
     assert desk.run('echo a', access=access) == ('a', False)
     assert given(desk, backend) == [('echo a', False, False)]
 
@@ -188,7 +188,7 @@ def test_a_blocked_command_stays_blocked(desk, backend):
     assert backend.commands == []
 
 
-def test_an_approval_of_one_access_is_of_no_other(desk, backend):
+def test_approval_of_one_access_covers_no_other(desk, backend):
     """Neither for the model, nor for code that runs the shell inside of an approved call."""
 
     async def function(command, access):
@@ -225,7 +225,7 @@ def test_a_mode_and_memory_give_what_is_bound(desk, backend):
     ]
 
 
-def test_a_remember_option_covers_the_access_by_name(desk):
+def test_remember_option_names_the_access_it_covers(desk):
     [option] = checked(desk, 'pip uninstall -y a').remember_options
     [plain] = checked(desk, 'pip list').remember_options
 
@@ -261,7 +261,7 @@ def test_an_approver_who_changes_the_command_gives_no_access_that_was_not_shown(
     assert backend.commands == []
 
 
-def test_an_approver_may_change_a_command_that_needs_the_same(desk, backend):
+def test_approver_may_change_a_command_to_one_that_needs_the_same_access(desk, backend):
     change = ApprovalDecision(approved=True, override_args={'command': 'true || curl b'})
     controller = ApprovalController(ui=ScriptedUI([change]))
 
@@ -279,7 +279,7 @@ def test_what_is_blocked_hidden_or_a_control_file_is_not_opened_by_any_access(de
     assert profile.network
 
 
-def test_without_an_os_sandbox_there_is_no_word_of_it(tmp_path):
+def test_without_an_os_sandbox_extra_access_is_not_offered(tmp_path):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=UnconfinedBackend())
 
     request = checked(desk, 'curl --version')
@@ -589,7 +589,7 @@ def test_confined_where_a_root_leads_elsewhere_no_names_are_offered_and_nothing_
 
 
 @pytest.mark.parametrize('is_git_file', [True, False])
-def test_confined_git_is_offered_for_a_folder_alone(confined, tmp_path, is_git_file):
+def test_confined_git_access_is_offered_only_for_a_real_folder(confined, tmp_path, is_git_file):
     """Not for a linked work tree, nor for a link: what they lead to is not in the workspace."""
     (tmp_path / 'elsewhere').mkdir()
     control = confined.folder / '.git'
@@ -649,7 +649,7 @@ def test_a_call_that_is_cancelled_waits_for_what_its_layer_does(desk, monkeypatc
     assert done == [*before, moment, 'close']
 
 
-def test_the_log_and_the_store_have_the_access(desk, tmp_path):
+def test_audit_log_and_memory_record_the_access(desk, tmp_path):
     sink, store = ListSink(), FileApprovalStore(desk.folder, tmp_path / 'approvals.json')
     ui = ScriptedUI([ApprovalDecision(approved=True, remember='always')])
     controller = ApprovalController(ui=ui, audit=sink, memory=ApprovalMemory(store))

@@ -28,7 +28,7 @@ def mistake_in(path, **options):
 
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
-def test_the_file_of_a_directory_is_found(work, name):
+def test_settings_file_of_a_directory_is_found(work, name):
     (work / name).touch()
 
     assert find_settings(work) == work / name
@@ -120,7 +120,7 @@ def test_a_file_that_is_named_is_trusted_and_one_that_is_found_is_not(work, stor
     assert found.settings == named.settings
 
 
-def test_a_file_is_trusted_as_it_was_shown(work, store):
+def test_trust_covers_the_content_that_was_shown(work, store):
     (work / 'approvals.yaml').write_text('mode: strict')
     shown = load_settings(directory=work, trust=store)
     (work / 'approvals.yaml').write_text('default: none')
@@ -154,7 +154,7 @@ def test_without_a_home_folder_nothing_is_trusted(work, homeless):
     assert loaded.why_untrusted == 'there is no home folder; no file is trusted; set HOME'
 
 
-def test_a_byte_order_mark_is_no_mistake(work, store):
+def test_byte_order_mark_is_accepted(work, store):
     (work / 'a.yaml').write_bytes(b'\xef\xbb\xbfmode: strict')
 
     assert load_settings(work / 'a.yaml', trust=store).settings.mode == 'strict'

@@ -83,7 +83,7 @@ def test_confined_no_repository_is_made_in_the_place_of_a_submodule(desk, place)
     assert not has_run(desk)
 
 
-def test_confined_the_file_of_a_submodule_leads_where_it_led(desk):
+def test_confined_git_file_of_a_submodule_is_not_changed(desk):
     real = desk.folder / '.git' / 'modules' / 'sub'
     submodule(desk, 'sub', desk.folder)
     real.parent.mkdir()

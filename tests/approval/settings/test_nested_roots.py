@@ -85,7 +85,7 @@ OTHERS = 'this command may use others'
         ('cat', 'cd src; cat a', OTHERS),
     ],
 )
-def test_the_reason_names_the_root_that_asks(folder, rule, command, reason):
+def test_reason_names_the_inner_root_that_asks(folder, rule, command, reason):
     workspace = open_workspace(parse_settings(SETTINGS), folder, backend=Backend())
 
     whole = f'the rule `{rule}` applies only to paths in `top`, and {reason}'
@@ -99,7 +99,7 @@ def test_the_file_tools_decide_by_the_same_root(folder, why, expected, call):
     assert workspace.files.decide(*call.split()).outcome == expected
 
 
-def test_a_root_within_that_is_missing_keeps_its_rules(folder):
+def test_missing_inner_root_keeps_its_approvals(folder):
     settings = parse_settings("""
         sandbox: {paths: {top: {root: .}, later: {root: later, read_approval: true}}}
         shell: {rules: [{pattern: cat, approval: false, sandbox_paths: [top]}]}
@@ -111,7 +111,7 @@ def test_a_root_within_that_is_missing_keeps_its_rules(folder):
     assert workspace.shell.explain('cat a').decision == 'allow'
 
 
-def test_a_link_that_takes_the_place_of_a_root_within_is_not_followed(folder):
+def test_link_that_replaces_an_inner_root_is_not_followed(folder):
     workspace = open_workspace(parse_settings(SETTINGS), folder, backend=Backend())
     before = workspace.shell.explain('cat other/a').decision
 
@@ -125,7 +125,7 @@ def test_a_link_that_takes_the_place_of_a_root_within_is_not_followed(folder):
 
 
 @confining
-def test_what_is_decided_is_what_the_os_sandbox_lets_happen(folder):
+def test_os_sandbox_enforces_the_decisions_about_inner_roots(folder):
     desk = Desk(folder, SETTINGS, backend=choose_backend())
 
     read, secret, write = (

@@ -52,7 +52,7 @@ def test_every_preset_has_a_file():
 
 
 @table('name', NAMES)
-def test_a_preset_says_no_more_than_directories_and_rules(name):
+def test_preset_has_only_directories_and_rules(name):
     text = files('tool_approval.settings').joinpath('presets', f'{name}.yaml').read_text()
 
     document, _ = parse_yaml(text, source=name)
@@ -69,7 +69,7 @@ def test_a_preset_says_no_more_than_directories_and_rules(name):
 
 
 @table('name', NAMES)
-def test_every_rule_of_a_preset_decides_what_it_names(project, name):
+def test_every_rule_of_a_preset_decides_its_own_pattern(project, name):
     workspace = open_workspace(Settings(extends=(name,)), project, backend=Backend())
     rules = read_preset(name).shell.rules
 
@@ -93,7 +93,7 @@ def test_without_an_os_sandbox_no_preset_lets_a_command_run_unasked(project, nam
     ('text', 'decision'),
     [('{extends: [default], shell: {rules: [{pattern: make, approval: false}]}}', 'allow'), ('{}', 'ask')],
 )
-def test_without_an_os_sandbox_the_files_own_rules_hold(project, text, decision):
+def test_without_an_os_sandbox_the_rules_of_the_file_apply(project, text, decision):
     workspace = open_workspace(parse_settings(text), project, backend=UnconfinedBackend())
 
     assert workspace.shell.explain('make').decision == decision
@@ -110,7 +110,7 @@ def test_under_read_only_the_file_tools_change_nothing(project):
     assert [name for name, decision in outcomes.items() if decision.outcome != 'block'] == ['read_file']
 
 
-def test_all_presets_go_together(project):
+def test_all_presets_can_be_combined(project):
     rules = expand(Settings(extends=NAMES)).shell.rules
 
     workspace = open_workspace(Settings(extends=NAMES), project, backend=Backend())
@@ -121,7 +121,7 @@ def test_all_presets_go_together(project):
 
 
 @confining
-def test_tests_of_the_project_run_unasked_and_can_write_nothing_in_it(tmp_path):
+def test_tests_of_the_project_run_without_approval_and_write_nothing_in_the_project(tmp_path):
     desk = Desk(tmp_path / 'desk', 'extends: [default, python]', backend=choose_backend())
     (desk.folder / 'test_it.py').write_text(
         'import socket, unittest\n'
@@ -140,7 +140,7 @@ def test_tests_of_the_project_run_unasked_and_can_write_nothing_in_it(tmp_path):
 
 
 @confining
-def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatch):
+def test_checkers_keep_their_caches_outside_the_project(tmp_path, monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     names = ('CARGO_TARGET_DIR', 'COVERAGE_FILE', 'MYPY_CACHE_DIR', 'RUFF_CACHE_DIR')
     text = 'extends: [default]\nshell: {rules: [{pattern: mkdir -p, approval: false, arguments: any}]}'
@@ -156,7 +156,7 @@ def test_what_checkers_build_is_kept_apart_from_the_project(tmp_path, monkeypatc
 
 
 @confining
-def test_pytest_runs_unasked_without_a_warning_about_its_cache(tmp_path, monkeypatch):
+def test_pytest_runs_without_approval_and_without_a_warning_about_its_cache(tmp_path, monkeypatch):
     monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     monkeypatch.setenv('VIRTUAL_ENV', sys.prefix)
     monkeypatch.setenv('PATH', f'{sys.prefix}/bin:/usr/bin:/bin')
@@ -172,7 +172,7 @@ def test_pytest_runs_unasked_without_a_warning_about_its_cache(tmp_path, monkeyp
     assert ['1 passed' in told and 'arning' not in told for told in (first, second)] == [True, True]
 
 
-def test_options_of_pytest_that_a_profile_passes_on_are_kept():
+def test_pytest_options_that_a_profile_passes_on_are_kept():
     caches = Caches(approved=Path('/a'), unasked=Path('/u'))
 
     profile = caches.open_in(OSProfile(environment=frozenset({'PYTEST_ADDOPTS'})), approved=False)

@@ -14,32 +14,32 @@ def work(tmp_path):
     return folder
 
 
-def test_the_settings_in_use_are_protected(work):
+def test_settings_in_use_are_protected(work):
     found = protected_paths(work, work / 'approvals.yml', SandboxSettings())
 
     assert work / 'approvals.yml' in found
     assert work / 'approvals.yaml' not in found
 
 
-def test_without_settings_none_can_be_made(work):
+def test_settings_files_that_do_not_exist_are_protected(work):
     found = protected_paths(work, None, SandboxSettings())
 
     assert {work / name for name in ('approvals.yaml', 'approvals.yml', 'approvals.toml')} <= set(found)
 
 
-def test_the_state_of_the_user_is_protected(work, monkeypatch, tmp_path):
+def test_state_directory_is_protected(work, monkeypatch, tmp_path):
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
 
     assert state_folder() == tmp_path / 'state' / 'tool-approval'
     assert state_folder() in protected_paths(work, None, SandboxSettings())
 
 
-def test_without_a_home_folder_there_is_no_state(work, homeless):
+def test_without_a_home_folder_there_is_no_state_directory(work, homeless):
     assert state_folder() is None
     assert work / '.git' in protected_paths(work, None, SandboxSettings())
 
 
-def test_git_is_protected_here_even_when_missing_and_above_where_it_is(work):
+def test_git_folder_is_protected_here_even_if_missing_and_above_if_it_exists(work):
     (work.parent / '.git').mkdir()
 
     found = protected_paths(work, None, SandboxSettings())
@@ -49,7 +49,7 @@ def test_git_is_protected_here_even_when_missing_and_above_where_it_is(work):
     assert work.parent.parent / '.git' not in found
 
 
-def test_a_worktree_leads_to_the_repository_it_shares(work, tmp_path):
+def test_repository_shared_by_a_worktree_is_protected(work, tmp_path):
     real = tmp_path / 'main' / 'git' / 'worktrees' / 'x'
     real.mkdir(parents=True)
     (real / 'commondir').write_text('../..\n')
@@ -61,7 +61,7 @@ def test_a_worktree_leads_to_the_repository_it_shares(work, tmp_path):
     assert tmp_path / 'main' / 'git' in found
 
 
-def test_what_is_behind_a_link_is_where_the_link_leads(work):
+def test_git_file_is_resolved_through_links(work):
     (work / 'deep' / 'er').mkdir(parents=True)
     (work / 'deep' / 'wt').mkdir()
     (work / 'l').symlink_to('deep/er')
@@ -73,7 +73,7 @@ def test_what_is_behind_a_link_is_where_the_link_leads(work):
     assert work / 'wt' not in found
 
 
-def test_a_submodule_leads_to_its_own_part(work):
+def test_git_folder_of_a_submodule_is_protected(work):
     (work.parent / 'git' / 'modules').mkdir(parents=True)
     (work / '.git').write_text('gitdir: ../git/modules\n')
 
@@ -88,7 +88,7 @@ def index_with(*submodules: bytes) -> bytes:
     return b''.join([head, *padded, bytes(20)])
 
 
-def test_the_git_of_a_submodule_is_protected_even_when_missing(work):
+def test_submodules_of_the_index_are_protected_even_if_missing(work):
     for folder, names in {'.git': (b'a/b', b'link'), 'a/b/.git': (b'../b', b'c'), 'real/.git': (b'd',)}.items():
         (work / folder).mkdir(parents=True)
         (work / folder / 'index').write_bytes(index_with(*names))
@@ -104,7 +104,7 @@ def test_the_git_of_a_submodule_is_protected_even_when_missing(work):
     }
 
 
-def test_submodules_of_other_roots_are_found(work):
+def test_submodules_of_other_roots_are_protected(work):
     (work.parent / 'other' / '.git').mkdir(parents=True)
     (work.parent / 'other' / '.git' / 'index').write_bytes(index_with(b'sub'))
 

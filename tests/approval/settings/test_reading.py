@@ -26,7 +26,7 @@ def mistake_in(text, **options):
     return mistake.value
 
 
-def test_the_documented_shape_is_read():
+def test_document_with_every_key_is_read():
     settings = parse_settings(YAML)
 
     assert settings.mode == 'interactive'
@@ -55,7 +55,7 @@ def test_settings_survive_being_written_and_read():
 @pytest.mark.parametrize(
     'text', ['', 'tools:\ncustom_tools:\nauto_grant:\n', 'sandbox:\n', 'shell:\n', 'sandbox: {paths: }']
 )
-def test_what_is_left_out_says_nothing(text):
+def test_sections_that_are_left_out_or_empty_have_defaults(text):
     settings = parse_settings(text)
 
     assert settings.mode == 'interactive'
@@ -90,7 +90,7 @@ def test_a_file_may_not_approve_everything(mode):
     )
 
 
-def test_nor_may_code_that_makes_settings():
+def test_settings_made_in_code_may_not_approve_everything():
     with pytest.raises(ValidationError, match='a settings file must not approve everything'):
         Settings(mode='approve_all')
 
@@ -106,7 +106,7 @@ def test_a_mistake_is_named_with_file_key_and_line(why, old, new, key, line, pro
 
 
 @pytest.mark.parametrize(('written', 'seconds'), [('30', 30), ('0.5', 0.5), ('120.0', 120), ('86400', 86_400)])
-def test_plain_numbers_are_numbers(written, seconds):
+def test_plain_decimal_numbers_are_read(written, seconds):
     assert parse_settings(f'shell: {{timeout_s: {written}}}').shell.timeout_s == seconds
 
 
@@ -130,7 +130,7 @@ def test_numbers_below_the_limit_are_read_and_refused(number):
         {'sandbox': {'paths': {'a': {'root': 'b', 'approval': 'required'}}}},
     ],
 )
-def test_whatever_is_no_settings_is_an_error_and_no_crash(document):
+def test_document_of_the_wrong_shape_is_an_error(document):
     with pytest.raises(ApprovalConfigError):
         read_settings(document)
 
@@ -266,7 +266,7 @@ def test_error_without_pyyaml_names_the_package_to_install(monkeypatch):
         parse_settings(YAML)
 
 
-def test_a_bomb_of_aliases_is_refused_at_once():
+def test_exponential_yaml_aliases_are_refused_at_once():
     lines = ['a0: &a0 [x]', *(f'a{at}: &a{at} [{", ".join([f"*a{at - 1}"] * 10)}]' for at in range(1, 30))]
     start = time.perf_counter()
 

@@ -25,7 +25,7 @@ def loaded(tmp_path):
     return load_settings(directory=tmp_path / 'work', trust=TrustStore(tmp_path / 'state' / 'trusted.json'))
 
 
-def test_the_settings_are_the_first_line_and_their_digest_is_in_every_line(tmp_path, loaded):
+def test_log_starts_with_the_settings_and_has_their_digest_in_every_line(tmp_path, loaded):
     log = JsonlAuditSink(tmp_path / 'audit.jsonl', key=KEY)
     controller = ApprovalController('approve_all', policy=loaded.settings.policy, audit=SettingsAudit(log, loaded))
 
@@ -41,7 +41,7 @@ def test_the_settings_are_the_first_line_and_their_digest_is_in_every_line(tmp_p
     assert verify(tmp_path / 'audit.jsonl', key=KEY).unfinished == ()
 
 
-def test_without_a_file_that_is_what_is_written(tmp_path):
+def test_log_starts_with_the_absence_of_a_file(tmp_path):
     written = []
 
     class Sink:
@@ -59,7 +59,7 @@ def test_without_a_file_that_is_what_is_written(tmp_path):
     }
 
 
-def test_a_log_that_cannot_be_written_stops_the_start(loaded):
+def test_log_that_cannot_be_written_is_an_error_at_the_start(loaded):
     class Sink:
         def record(self, entry):
             raise AuditError('audit.jsonl', 'No space left on device')
@@ -68,7 +68,7 @@ def test_a_log_that_cannot_be_written_stops_the_start(loaded):
         SettingsAudit(Sink(), loaded)
 
 
-def test_a_file_whose_name_is_no_text_can_be_written_down(tmp_path):
+def test_file_with_an_undecodable_name_is_logged(tmp_path):
     folder = tmp_path / '\udcff'
     folder.mkdir()
     (folder / 'approvals.yaml').write_text('mode: strict')

@@ -40,7 +40,7 @@ def test_every_public_name_is_in_the_reference():
     assert sorted(listed) == sorted(tool_approval.settings.__all__)
 
 
-def test_the_example_is_read():
+def test_example_of_the_page_is_valid():
     pytest.importorskip('yaml')
     [example] = re.findall(r'^```yaml\n(.*?)^```', PAGE, re.MULTILINE | re.DOTALL)
 

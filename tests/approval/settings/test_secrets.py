@@ -65,7 +65,7 @@ def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
     assert 'Permission denied' in desk.run('cat .env')[0]
 
 
-def test_confined_a_command_that_was_refused_a_secret_learns_that_no_access_helps(work):
+def test_confined_command_that_was_refused_a_secret_reports_that_no_access_helps(work):
     desk = Desk(work, SETTINGS)
 
     note = '[No command can read {}, even with approval or extra access, because it may hold secrets. Tell the user.]'
@@ -110,7 +110,7 @@ def test_confined_links_and_other_names_of_a_secret_are_not_read(work):
     assert desk.approved('touch app/x && ls app/x') == 'app/x'
 
 
-def test_confined_the_settings_hide_more_and_take_back(work):
+def test_confined_settings_hide_more_files_and_make_secrets_visible(work):
     fill(work, {'config/prod.yaml': 's3cret\n', 'config/dev.yaml': 'dev\n'})
     more = 'sandbox:\n      hidden: ["config/prod.*"]\n      visible: [.npmrc]'
     desk = Desk(work, SETTINGS.replace('sandbox:', more, 1))
@@ -124,7 +124,7 @@ def test_confined_the_settings_hide_more_and_take_back(work):
     assert desk.use('read_file', path='.npmrc') == (SECRETS['.npmrc'], False)
 
 
-def test_confined_an_untrusted_file_hides_and_takes_nothing_back(work):
+def test_confined_untrusted_settings_hide_files_but_make_none_visible(work):
     more = 'sandbox:\n      hidden: [plain.txt]\n      visible: [.env, .npmrc]'
     desk = Desk(work, SETTINGS.replace('sandbox:', more, 1), named=False)
 
@@ -134,7 +134,7 @@ def test_confined_an_untrusted_file_hides_and_takes_nothing_back(work):
     assert 'plain' not in said.replace('plain.txt', '')
 
 
-def test_confined_what_a_toolchain_logs_in_with_is_not_read(work):
+def test_confined_credentials_of_a_toolchain_are_not_read(work):
     tools = work.parent / 'tools'
     fill(
         tools, {'credentials.toml': 's3cret', '.npmrc': '_auth=s3cret', '.env': 's3cret', 'bin/x': 'echo', 'a': 'open'}
@@ -157,7 +157,7 @@ def test_confined_too_many_secrets_keep_commands_from_running(work):
     assert 'cannot confine it' in desk.approved('true')
 
 
-def test_too_many_folders_are_noted(work, monkeypatch):
+def test_note_names_a_search_for_secrets_that_was_cut_short(work, monkeypatch):
     monkeypatch.setitem(SecretFiles.__init__.__kwdefaults__, 'most_folders', 1)
 
     workspace = open_workspace(load_settings(directory=work), work, backend=Backend())
@@ -196,7 +196,7 @@ def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, 
     )
 
 
-def test_confined_a_question_says_nothing_of_secrets(work):
+def test_confined_question_does_not_mention_secrets(work):
     desk = Desk(work, SETTINGS)
 
     desk.approved('true')

@@ -164,7 +164,7 @@ def test_the_question_names_the_environment_that_a_command_writes(house, monkeyp
     assert [line for line in lines if line.startswith('writes')] == shown
 
 
-def test_an_environment_is_as_closed_as_its_root_is_to_a_command_that_nobody_approved(house):
+def test_environment_below_a_closed_root_is_closed_to_pre_approved_commands(house):
     work = house / 'project'
     venv.create(work / '.venv', symlinks=True)
     backend = Backend()
@@ -217,7 +217,7 @@ def test_confined_caches_last_and_an_approved_command_reads_none_of_an_unasked_o
     assert [each.stat().st_mode & 0o777 for each in (own, *own.iterdir())] == [0o700] * 3
 
 
-def test_confined_caches_of_another_workspace_are_not_there(house, cache):
+def test_confined_caches_of_another_workspace_are_not_visible(house, cache):
     one = Desk(house / 'project', SETTINGS)
     one.approved('echo a > $XDG_CACHE_HOME/x')
     other = Desk(house / 'other', SETTINGS)
@@ -231,7 +231,7 @@ def test_confined_caches_of_another_workspace_are_not_there(house, cache):
 
 
 @pytest.mark.parametrize('problem', ['a file', 'no home'])
-def test_without_a_place_for_caches_a_note_says_so(tmp_path, cache, homeless, monkeypatch, problem):
+def test_note_reports_that_no_caches_are_kept(tmp_path, cache, homeless, monkeypatch, problem):
     if problem == 'a file':
         (cache / 'tool-approval').touch()
     else:
@@ -256,7 +256,7 @@ def test_an_active_environment_that_is_broken_is_noted(house, monkeypatch):
     )
 
 
-def test_without_an_os_sandbox_nothing_is_looked_for(tmp_path, cache, no_os_sandbox):
+def test_without_an_os_sandbox_no_toolchain_is_searched_for(tmp_path, cache, no_os_sandbox):
     (tmp_path / 'work').mkdir()
 
     open_workspace(settings_of('{}'), tmp_path / 'work')

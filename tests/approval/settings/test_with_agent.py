@@ -55,7 +55,7 @@ EXPECTED = {'echo free': Access.NONE, 'printf asked': Access.READ, 'echo free ag
 @pytest.mark.parametrize('host', ['ours', 'stock'])
 @pytest.mark.parametrize('arrangement', ['guarded', 'renamed and guarded', 'alone'])
 @pytest.mark.parametrize('is_asked', [True, False])
-def test_with_a_handler(desk, backend, host, arrangement, is_asked):
+def test_command_run_through_a_handler_has_the_access_of_its_decision(desk, backend, host, arrangement, is_asked):
     """The decision about the call counts: no name of a tool, and no policy of the settings."""
     policy = desk.workspace.policy if is_asked else {'*': {'approval': 'none'}}
     controller = ApprovalController(policy=policy, ui=RecordingUI(True))
@@ -75,7 +75,7 @@ def test_with_a_handler(desk, backend, host, arrangement, is_asked):
 
 
 @pytest.mark.parametrize('is_asked', [True, False])
-def test_with_a_function_for_external_calls(desk, backend, is_asked):
+def test_command_run_by_a_function_for_external_calls_has_the_access_of_its_decision(desk, backend, is_asked):
     policy = {} if is_asked else {'run_shell': {'approval': 'none'}}
     controller = ApprovalController(policy=policy, ui=RecordingUI(True))
     toolset = ExternalToolset([ToolDefinition(name='run_shell', parameters_json_schema={'type': 'object'})])
@@ -87,7 +87,7 @@ def test_with_a_function_for_external_calls(desk, backend, is_asked):
     assert accesses(desk, backend) == (EXPECTED if is_asked else dict.fromkeys(COMMANDS, Access.NONE))
 
 
-def test_a_function_for_external_calls_is_given_the_access_that_was_approved(desk, backend):
+def test_function_for_external_calls_gets_the_approved_extra_access(desk, backend):
     def curl(messages, info):
         call = ToolCallPart('run_shell', {'command': 'true || curl a'})
         return ModelResponse([call if len(messages) == 1 else TextPart('done')])
@@ -103,7 +103,7 @@ def test_a_function_for_external_calls_is_given_the_access_that_was_approved(des
 
 
 @pytest.mark.parametrize('is_asked', [True, False])
-def test_with_a_callback(desk, backend, is_asked):
+def test_command_approved_by_a_callback_has_the_access_of_an_approved_one(desk, backend, is_asked):
     async def run_shell(command: str) -> str:
         return await desk.workspace.shell(command)
 
@@ -153,7 +153,7 @@ def test_access_that_is_forged_into_a_resumed_call_fails(desk, backend):
     assert backend.commands == []
 
 
-def test_access_that_is_forged_into_what_a_host_carries_is_not_given(desk, backend):
+def test_access_forged_into_carried_metadata_is_not_given(desk, backend):
     def forge(history, results):
         [carried] = results.metadata.values()
         [binding] = [each for each in carried.values() if isinstance(each, dict) and 'bound_to' in each]
@@ -175,7 +175,7 @@ def test_an_approval_that_is_bound_to_nothing_gives_no_access(desk, backend):
     assert [profile.network for profile in backend.profiles] == [False]
 
 
-def test_when_a_run_is_stopped_and_resumed(desk, backend):
+def test_command_of_a_resumed_run_has_the_access_of_its_decision(desk, backend):
     shell = ShellToolset(desk.workspace.shell)
     agent = Agent(FunctionModel(respond), toolsets=[shell], output_type=[str, DeferredToolRequests])
 

@@ -36,7 +36,7 @@ def test_shell_rules_and_their_default_take_a_word(word, booleans, decision):
         ({'approval': 'blocked', 'allowed': True}, 'shell.rules.0', 'give `approval` as a word, or'),
     ],
 )
-def test_a_word_that_means_nothing_or_another_thing_is_a_mistake(rule, key, problem):
+def test_unknown_or_contradictory_word_is_a_mistake(rule, key, problem):
     with pytest.raises(ApprovalConfigError) as caught:
         read_settings({'shell': {'rules': [{'pattern': 'rm', **rule}]}})
 
@@ -52,7 +52,7 @@ def test_a_word_that_means_nothing_or_another_thing_is_a_mistake(rule, key, prob
         (False, 'allow', False),
     ],
 )
-def test_a_directory_takes_a_word(tmp_path, word, outcome, is_nested):
+def test_directory_takes_a_word(tmp_path, word, outcome, is_nested):
     (tmp_path / 'a').write_text('x')
 
     def decide(use, operation):
@@ -77,7 +77,7 @@ def test_a_directory_takes_a_word(tmp_path, word, outcome, is_nested):
         ('delete', ['a'], 'allow'),
     ],
 )
-def test_where_reading_is_blocked_nothing_is_read(tmp_path, operation, paths, outcome):
+def test_file_in_a_directory_whose_reading_is_blocked_is_not_read(tmp_path, operation, paths, outcome):
     (tmp_path / 'a').write_text('x')
     config = {
         'paths': {'work': {'root': str(tmp_path), 'mode': 'rw', 'approval': {'write': 'none', 'read': 'blocked'}}}
@@ -98,7 +98,7 @@ def test_where_reading_is_blocked_nothing_is_read(tmp_path, operation, paths, ou
         ({'write_approval': 'required'}, Access.WRITE),
     ],
 )
-def test_an_approved_command_does_not_get_what_is_blocked(tmp_path, given, access):
+def test_approved_command_gets_no_access_to_blocked_directories(tmp_path, given, access):
     settings = read_settings({'sandbox': {'paths': {'work': {'root': str(tmp_path), 'mode': 'rw', **given}}}})
 
     profile = derive_os_sandbox_profile(settings.sandbox, ShellConfig(), approved=True)
@@ -106,7 +106,7 @@ def test_an_approved_command_does_not_get_what_is_blocked(tmp_path, given, acces
     assert next(root.access for root in profile.roots if root.path == str(tmp_path)) == access
 
 
-def test_no_shell_rule_holds_where_reading_is_blocked(tmp_path):
+def test_no_shell_rule_applies_where_reading_is_blocked(tmp_path):
     (tmp_path / 'secret').mkdir()
 
     def decide(read):
@@ -123,7 +123,7 @@ def test_no_shell_rule_holds_where_reading_is_blocked(tmp_path):
     assert decide('blocked') == {'ask'}
 
 
-def test_what_is_blocked_stays_so_in_a_file_that_nobody_has_trusted(tmp_path):
+def test_untrusted_settings_still_block(tmp_path):
     (tmp_path / 'approvals.yaml').write_text(
         'sandbox: {paths: {a: {root: a, mode: rw, approval: {write: blocked, read: blocked}}, b: {root: b}}}\n'
         'shell:\n'

@@ -51,7 +51,7 @@ def desk_in(folder, text=SETTINGS, **options):
     return Desk(work, text, **options)
 
 
-def test_confined_a_pre_approved_command_does_not_read_what_has_to_be_asked_about(confined):
+def test_confined_pre_approved_command_does_not_read_a_root_that_asks(confined):
     desk = desk_in(confined)
 
     said, asked = desk.run('cat priv/secret.txt')
@@ -62,14 +62,14 @@ def test_confined_a_pre_approved_command_does_not_read_what_has_to_be_asked_abou
     assert desk.use('read_file', path='priv/secret.txt')[1] is True
 
 
-def test_confined_a_command_that_a_person_approved_reads_it(confined):
+def test_confined_approved_command_reads_a_root_that_asks(confined):
     desk = desk_in(confined)
 
     assert desk.run('head priv/secret.txt') == ('the secret', True)
     assert desk.run('head priv/secret.txt > priv/below/copy && cat priv/below/copy') == ('the secret', True)
 
 
-def test_confined_commands_write_where_nothing_is_asked(confined):
+def test_confined_pre_approved_command_writes_where_writing_is_free(confined):
     desk = desk_in(confined)
 
     assert desk.run('cp evil good') == ('[no output]', False)
@@ -165,7 +165,7 @@ def test_confined_no_link_on_the_way_to_the_settings_that_were_named_is_replaced
     assert desk.use('delete', path='sub/conf' if 'conf/' in named else 'sub/policy.yaml')[0].endswith('may change it.')
 
 
-def test_confined_the_start_says_where_a_link_on_the_way_to_the_settings_keeps_commands_from_making_anything(confined):
+def test_confined_note_names_a_link_to_the_settings_that_freezes_its_folder(confined):
     desk = desk_in(confined)
     (desk.folder / 'sub').mkdir()
     (desk.folder / 'sub/conf').symlink_to('..')
@@ -182,7 +182,7 @@ def test_confined_the_start_says_where_a_link_on_the_way_to_the_settings_keeps_c
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
 @pytest.mark.parametrize('command', ['cp evil parts/wt/config', 'cp evil common/config', 'mv -T evil l', 'mv l k'])
 @pytest.mark.parametrize('git', ['gitdir: l/../wt\n', None])
-def test_confined_where_git_is_led_is_not_written(confined, command, git, is_approved):
+def test_confined_git_folders_reached_through_links_are_not_written(confined, command, git, is_approved):
     desk = desk_in(confined)
     work = desk.folder
     shutil.rmtree(work / '.git')
@@ -292,7 +292,7 @@ def test_confined_a_file_with_no_roots_opens_no_directory(confined):
     assert 'No such file or directory' in said
 
 
-def test_confined_more_can_be_made_readable(confined):
+def test_confined_more_folders_can_be_made_readable(confined):
     tools = confined / 'tools'
     tools.mkdir()
     (tools / 'data').write_text('42\n')
@@ -317,12 +317,12 @@ def test_an_explicit_profile_narrows(tmp_path):
     assert profile.access(str(desk.folder / 'evil')) is Access.NONE
 
 
-def test_where_one_is_required_and_none_works_nothing_starts(tmp_path, no_os_sandbox):
+def test_missing_required_os_sandbox_is_an_error_at_the_start(tmp_path, no_os_sandbox):
     with pytest.raises(OSSandboxUnavailable, match='no OS sandbox works here, and the configuration requires one'):
         desk_in(tmp_path)
 
 
-def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, no_os_sandbox):
+def test_missing_required_os_sandbox_makes_tools_refuse_if_configured(tmp_path, no_os_sandbox):
     desk = desk_in(
         tmp_path, SETTINGS.replace('true\n    shell', 'true\n      os_sandbox_fallback: refuse_tools\n    shell')
     )
@@ -331,14 +331,14 @@ def test_where_one_is_required_and_none_works_tools_may_refuse(tmp_path, no_os_s
     assert 'File and shell tools are refused' in desk.run('cat evil')[0]
 
 
-def test_where_none_is_required_commands_run_without_one(tmp_path, no_os_sandbox):
+def test_missing_os_sandbox_that_is_not_required_leaves_commands_unconfined(tmp_path, no_os_sandbox):
     desk = desk_in(tmp_path, SETTINGS.replace('require_os_sandbox: true', 'require_os_sandbox: false'))
 
     assert isinstance(desk.workspace.backend, UnconfinedBackend)
     assert desk.run('cat evil') == ('evil', False)
 
 
-def test_what_is_required_cannot_be_switched_off(tmp_path):
+def test_required_os_sandbox_cannot_be_switched_off(tmp_path):
     with pytest.raises(OSSandboxUnavailable, match='so commands cannot run without one'):
         desk_in(tmp_path, backend=UnconfinedBackend())
 
@@ -366,7 +366,7 @@ def test_untrusted_roots_are_judged_by_the_directory_that_is_opened(tmp_path):
     assert set(workspace.settings.sandbox.paths) == {'b'}
 
 
-def test_a_redirection_is_free_where_writing_is(tmp_path):
+def test_redirection_is_pre_approved_where_writing_is(tmp_path):
     desk = desk_in(tmp_path, SETTINGS + '    tools: {}\n', backend=Backend())
     explain = desk.workspace.shell.explain
 
@@ -377,7 +377,7 @@ def test_a_redirection_is_free_where_writing_is(tmp_path):
     assert explain('cat evil > .git/config').decision == 'ask'
 
 
-def test_rules_keep_to_roots_as_the_file_tools_see_them(tmp_path):
+def test_rule_for_a_root_excludes_inner_roots_and_other_folders(tmp_path):
     text = SETTINGS.replace('pattern: cat, ', 'pattern: cat, sandbox_paths: [work], ')
     desk = desk_in(tmp_path, text, backend=Backend())
     explain = desk.workspace.shell.explain
@@ -387,19 +387,19 @@ def test_rules_keep_to_roots_as_the_file_tools_see_them(tmp_path):
     assert explain('cat ../evil').decision == 'ask'
 
 
-def test_a_rule_that_names_no_root_is_an_error(tmp_path):
+def test_rule_for_an_unknown_root_is_an_error(tmp_path):
     settings = settings_of('{shell: {rules: [{pattern: cat, sandbox_paths: [nowhere]}]}}')
 
     with pytest.raises(ApprovalConfigError, match='there is no root `nowhere`'):
         open_workspace(settings, tmp_path, backend=Backend())
 
 
-def test_a_working_directory_that_is_none_is_an_error_at_the_start(confined):
+def test_missing_working_directory_is_an_error_at_the_start(confined):
     with pytest.raises(OSSandboxError, match='the working directory is not a folder'):
         open_workspace(Settings(), confined / 'nowhere')
 
 
-def test_the_file_tools_do_not_write_what_is_protected(tmp_path):
+def test_file_tools_do_not_write_protected_files(tmp_path):
     desk = desk_in(tmp_path, backend=Backend())
     (desk.folder / 'log').mkdir()
     desk.open(desk.loaded, backend=Backend(), protected=['log/audit.jsonl', desk.folder / 'store.json'])
