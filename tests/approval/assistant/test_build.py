@@ -14,15 +14,21 @@ from tool_approval.assistant.build import build_assistant
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
-from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.settings import confinement, load_settings
 from tool_approval.testing import ScriptedUI
 
+from tests.approval.settings.desk import confining
 from tool_approval import ApprovalController, ApprovalDecision, requires_approval
 
 from .shown import shown_screen
 
-CONFINES = not isinstance(choose_backend(require=False), UnconfinedBackend)
+WRITE = ToolCallPart('write_file', {'path': 'a', 'content': 'b'})
+WRITING_IS_FREE = 'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
+
+
+def run_shell(*commands):
+    """A call for each of the commands."""
+    return [ToolCallPart('run_shell', {'command': command}) for command in commands]
 
 
 def outcome(folder, state, calls, answers=(), **options):
@@ -65,10 +71,7 @@ def state(tmp_path):
 
 
 def test_without_settings_reading_is_free_and_writing_is_asked_about(folder, state):
-    calls = [
-        ToolCallPart('read_file', {'path': 'notes.txt'}),
-        ToolCallPart('write_file', {'path': 'a', 'content': 'b'}),
-    ]
+    calls = [ToolCallPart('read_file', {'path': 'notes.txt'}), WRITE]
 
     results, asked, *_ = outcome(folder, state, calls, answers='n')
 
@@ -77,42 +80,38 @@ def test_without_settings_reading_is_free_and_writing_is_asked_about(folder, sta
     assert not (folder / 'a').exists()
 
 
-@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+@confining
 def test_without_settings_a_confined_command_that_looks_is_free(folder, state):
-    calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'}), ToolCallPart('run_shell', {'command': 'touch x'})]
-
-    results, asked, *_ = outcome(folder, state, calls, answers='n')
+    results, asked, *_ = outcome(folder, state, run_shell('cat notes.txt', 'touch x'), answers='n')
 
     assert 'remember the milk' in results[0].content
     assert [request.args['command'] for request in asked] == ['touch x']
 
 
-@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+@confining
 def test_without_settings_looking_around_is_free(folder, state):
     subprocess.run(['git', 'init', '--quiet', str(folder)], check=True)
-    commands = ['ls', 'ls -la | wc -l', 'pwd', 'git status --short', 'git diff']
-    calls = [ToolCallPart('run_shell', {'command': command}) for command in commands]
+    expected = {
+        'ls': 'notes.txt',
+        'ls -la | wc -l': '5',
+        'pwd': str(folder),
+        'git status --short': '?? notes.txt',
+        'git diff': '[no output]',
+    }
 
-    results, asked, *_ = outcome(folder, state, calls)
+    results, asked, *_ = outcome(folder, state, run_shell(*expected))
 
     assert asked == []
-    assert [result.content for result in results] == [
-        'notes.txt',
-        '5',
-        str(folder),
-        '?? notes.txt',
-        '[no output]',
-    ]
+    assert [result.content for result in results] == list(expected.values())
 
 
-@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+@confining
 @pytest.mark.parametrize('has_git', [True, False])
 def test_approved_command_creates_files_without_a_settings_file(folder, state, has_git):
     if has_git:
         (folder / '.git').mkdir()
-    calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch approvals.yaml')]
 
-    results, _, _, notes = outcome(folder, state, calls, answers='yy')
+    results, _, _, notes = outcome(folder, state, run_shell('touch new', 'touch approvals.yaml'), answers='yy')
 
     assert notes[-1] == 'no settings file, so the defaults apply'
     assert results[0].content == '[no output]'
@@ -121,15 +120,14 @@ def test_approved_command_creates_files_without_a_settings_file(folder, state, h
     assert not (folder / 'approvals.yaml').exists()
 
 
-@pytest.mark.skipif(not CONFINES, reason='no OS sandbox works here; `make install-system` installs bubblewrap')
+@confining
 @pytest.mark.parametrize('has_git', [True, False])
 def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(folder, state, has_git, monkeypatch):
     monkeypatch.setattr(confinement, 'layer_problem', lambda backend: 'layers do not work here')
     if has_git:
         (folder / '.git').mkdir()
-    calls = [ToolCallPart('run_shell', {'command': command}) for command in ('touch new', 'touch notes.txt')]
 
-    results, _, _, notes = outcome(folder, state, calls, answers='yy')
+    results, _, _, notes = outcome(folder, state, run_shell('touch new', 'touch notes.txt'), answers='yy')
 
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
     what = f'commands cannot make or delete anything directly here without {needed}'
@@ -139,9 +137,7 @@ def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(fol
 
 
 def test_unconfined_every_command_is_asked_about(folder, state):
-    calls = [ToolCallPart('run_shell', {'command': 'cat notes.txt'})]
-
-    _, asked, *_ = outcome(folder, state, calls, answers='n', confined=False)
+    _, asked, *_ = outcome(folder, state, run_shell('cat notes.txt'), answers='n', confined=False)
 
     assert len(asked) == 1
 
@@ -154,18 +150,15 @@ def test_unconfined_every_command_is_asked_about(folder, state):
     ],
 )  # fmt: skip
 def test_looking_elsewhere_or_writing_is_asked_about(folder, state, command):
-    _, asked, *_ = outcome(folder, state, [ToolCallPart('run_shell', {'command': command})], answers='n')
+    _, asked, *_ = outcome(folder, state, run_shell(command), answers='n')
 
     assert len(asked) == 1
 
 
 def test_settings_hold_and_the_mode_can_be_chosen(folder, state):
     config = folder.parent / 'approvals.yaml'
-    config.write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
-    calls = [
-        ToolCallPart('write_file', {'path': 'a', 'content': 'b'}),
-        ToolCallPart('run_shell', {'command': 'touch c'}),
-    ]
+    config.write_text(WRITING_IS_FREE)
+    calls = [WRITE, *run_shell('touch c')]
 
     results, asked, _, notes = outcome(folder, state, calls, config=config, named=True, mode='strict', confined=False)
 
@@ -177,9 +170,9 @@ def test_settings_hold_and_the_mode_can_be_chosen(folder, state):
 
 def test_untrusted_settings_file_only_tightens_the_policy(folder, state, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(state))
-    (folder / 'approvals.yaml').write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
+    (folder / 'approvals.yaml').write_text(WRITING_IS_FREE)
 
-    _, asked, *_ = outcome(folder, state, [ToolCallPart('write_file', {'path': 'a', 'content': 'b'})], answers='n')
+    _, asked, *_ = outcome(folder, state, [WRITE], answers='n')
 
     assert len(asked) == 1
 
@@ -201,7 +194,7 @@ def test_audit_folder_writable_by_others_is_refused(folder, state):
     state.chmod(0o700)
     (state / 'audit').chmod(0o777)
 
-    with pytest.raises(AuditError, match='others may write to the folder'):
+    with pytest.raises(AuditError, match='other users can write to the folder'):
         outcome(folder, state, [])
 
 

@@ -29,28 +29,19 @@ def test_name_without_an_agent_is_refused(folder, place):
         load_agent(place, directory=folder)
 
 
-def test_a_module_that_is_not_there_is_named(folder):
-    with pytest.raises(AssistantError, match="there is no module 'no_such_assistant'"):
-        load_agent('no_such_assistant:agent', directory=folder)
+@pytest.mark.parametrize(
+    ('module', 'name', 'problem'),
+    [
+        (None, 'agent', "there is no module 'mine'"),
+        ('import no_such_library', 'agent', "there is no module 'no_such_library'"),
+        ('raise RuntimeError("no weather today")', 'agent', 'RuntimeError: no weather today'),
+        ("text = 'agent'", 'nothing', 'is undefined, not an agent'),
+        ("text = 'agent'", 'text', 'is a str, not an agent'),
+    ],
+)
+def test_module_without_that_agent_is_refused_with_the_reason(folder, module, name, problem):
+    if module is not None:
+        (folder / 'mine.py').write_text(f'{module}\n')
 
-
-def test_a_module_that_the_module_lacks_is_named(folder):
-    (folder / 'needs_more.py').write_text('import no_such_library\n')
-
-    with pytest.raises(AssistantError, match="there is no module 'no_such_library'"):
-        load_agent('needs_more:agent', directory=folder)
-
-
-def test_failing_import_is_reported(folder):
-    (folder / 'breaks.py').write_text('raise RuntimeError("no weather today")\n')
-
-    with pytest.raises(AssistantError, match='RuntimeError: no weather today'):
-        load_agent('breaks:agent', directory=folder)
-
-
-@pytest.mark.parametrize(('name', 'kind'), [('nothing', 'undefined'), ('text', 'a str')])
-def test_object_other_than_an_agent_is_refused(folder, name, kind):
-    (folder / 'other_things.py').write_text("text = 'agent'\n")
-
-    with pytest.raises(AssistantError, match=f'is {kind}, not an agent'):
-        load_agent(f'other_things:{name}', directory=folder)
+    with pytest.raises(AssistantError, match=problem):
+        load_agent(f'mine:{name}', directory=folder)

@@ -77,32 +77,31 @@ def test_missing_item_is_an_error(tmp_path):
         SavedConversation(tmp_path, 'work').load()
 
 
-@pytest.mark.parametrize('content', [b'', b'{', b'[{"kind": "other"}]', b'[' * 100_000, b'\xff\xfe'])
-def test_file_without_a_conversation_is_refused(tmp_path, content):
+@pytest.mark.parametrize(
+    ('spoil', 'problem'),
+    [
+        *(
+            pytest.param(lambda path, content=content: path.write_bytes(content), 'is not valid', id=name)
+            for name, content in {
+                'empty': b'',
+                'half a JSON text': b'{',
+                'other JSON': b'[{"kind": "other"}]',
+                'nested too deeply': b'[' * 100_000,
+                'not UTF-8': b'\xff\xfe',
+            }.items()
+        ),
+        pytest.param(lambda path: path.chmod(0o644), r'\(mode 0644\); run: chmod 600', id='readable by others'),
+        pytest.param(lambda path: path.symlink_to(path.rename(f'{path}.real')), 'symbolic link', id='a link'),
+    ],
+)
+def test_file_that_is_not_a_private_conversation_is_refused(tmp_path, spoil, problem):
     saved = SavedConversation(tmp_path, 'work')
     saved.save(MESSAGES)
-    (tmp_path / 'work.json').write_bytes(content)
 
-    with pytest.raises(AssistantError, match='is not valid'):
+    spoil(tmp_path / 'work.json')
+
+    with pytest.raises(AssistantError, match=problem):
         saved.load()
-
-
-def test_a_file_that_others_can_read_is_refused(tmp_path):
-    saved = SavedConversation(tmp_path, 'work')
-    saved.save(MESSAGES)
-    (tmp_path / 'work.json').chmod(0o644)
-
-    with pytest.raises(AssistantError, match='others may use it'):
-        saved.load()
-
-
-def test_a_link_is_refused(tmp_path):
-    saved = SavedConversation(tmp_path, 'work')
-    saved.save(MESSAGES)
-    os.symlink(tmp_path / 'work.json', tmp_path / 'other.json')
-
-    with pytest.raises(AssistantError, match='symbolic link'):
-        SavedConversation(tmp_path, 'other').load()
 
 
 def test_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
