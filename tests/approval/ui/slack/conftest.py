@@ -72,19 +72,11 @@ class Scene:
 
 
 @pytest.fixture
-def play(tmp_path, monkeypatch):
-    """Run a scenario with an inbox, a bot and Slack, to its end."""
+async def scene(tmp_path, monkeypatch):
+    """An inbox, a bot and Slack, which leave nothing running behind."""
     for name in ('SLACK_CLIENT_ID', 'SLACK_CLIENT_SECRET', 'SLACK_BOT_TOKEN', 'SLACK_SIGNING_SECRET'):
         monkeypatch.delenv(name, raising=False)
-
-    def play(scenario):
-        async def main():
-            with Inbox(SQLiteStore(tmp_path / 'inbox.sqlite')) as inbox:
-                async with asyncio.timeout(60), SlackServer().running() as slack:
-                    await scenario(Scene(inbox, slack))
-                others = asyncio.all_tasks() - {asyncio.current_task()}
-                assert not [task for task in others if 'tool_approval' in repr(task)]
-
-        asyncio.run(main())
-
-    return play
+    with Inbox(SQLiteStore(tmp_path / 'inbox.sqlite')) as inbox:
+        async with SlackServer().running() as slack:
+            yield Scene(inbox, slack)
+        assert not [task for task in asyncio.all_tasks() if 'tool_approval' in repr(task)]

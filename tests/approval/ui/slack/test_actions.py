@@ -7,6 +7,8 @@ from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalReques
 
 from .slack_server import buttons_of, form_of, press_of, shown
 
+pytestmark = pytest.mark.anyio
+
 
 async def posted(scene, count=1):
     await scene.slack.until(lambda: len(scene.slack.messages) >= count)
@@ -26,59 +28,36 @@ async def says(scene, *words):
     assert not [block for block in message['blocks'] if block['type'] == 'actions']
 
 
-def test_a_press_approves_and_the_message_shows_it(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            await press(scene, 'approve')
-            settled = await scene.became(entry, 'approved')
+@pytest.mark.parametrize(
+    ('button', 'state', 'remember', 'told'),
+    [
+        ('approve', 'approved', 'none', '*Approved*; answered by `u0ada` (`U0ADA`)'),
+        ('approve_session', 'approved', 'session', '*Approved* for this session'),
+        ('deny', 'denied', 'none', '*Denied*'),
+    ],
+)
+async def test_press_settles_the_request_and_the_message_shows_how(scene, button, state, remember, told):
+    async with scene.following():
+        entry = await scene.post()
+        await press(scene, button)
 
-            assert settled.answer.by == Approver(id='U0ADA', name='u0ada')
-            assert settled.answer.decision.remember == 'none'
-            await says(scene, '*Approved*; answered by `u0ada` (`U0ADA`)')
-
-    play(scenario)
-
-
-def test_a_press_denies(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            await press(scene, 'deny')
-
-            await scene.became(entry, 'denied')
-            await says(scene, '*Denied*')
-
-    play(scenario)
+        settled = await scene.became(entry, state)
+        assert settled.answer.by == Approver(id='U0ADA', name='u0ada')
+        assert settled.answer.decision.remember == remember
+        await says(scene, told)
 
 
 @pytest.mark.parametrize(('written', 'told'), [(' Not now. ', 'Not now.'), (None, None), ('  ', None)])
-def test_a_denial_takes_a_note(play, written, told):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            await press(scene, 'deny_note')
-            await scene.slack.until(lambda: len(scene.slack.views) == 1)
-            await scene.send(form_of(scene.slack.views[0], written))
+async def test_a_denial_takes_a_note(scene, written, told):
+    async with scene.following():
+        entry = await scene.post()
+        await press(scene, 'deny_note')
+        await scene.slack.until(lambda: len(scene.slack.views) == 1)
+        await scene.send(form_of(scene.slack.views[0], written))
 
-            settled = await scene.became(entry, 'denied')
-            assert settled.answer.decision.note == told
-            await says(scene, *(['*Note*', told] if told else ['*Denied*']))
-
-    play(scenario)
-
-
-def test_an_approval_holds_for_the_session(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            await press(scene, 'approve_session')
-
-            settled = await scene.became(entry, 'approved')
-            assert settled.answer.decision.remember == 'session'
-            await says(scene, '*Approved* for this session')
-
-    play(scenario)
+        settled = await scene.became(entry, 'denied')
+        assert settled.answer.decision.note == told
+        await says(scene, *(['*Note*', told] if told else ['*Denied*']))
 
 
 LONG = ApprovalRequest(
@@ -86,121 +65,100 @@ LONG = ApprovalRequest(
 )
 
 
-def test_cut_request_cannot_be_approved_for_the_session(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post(LONG)
-            buttons = buttons_of(await posted(scene))
-            await scene.send(press_of('approve_session', buttons['approve']))
-            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+async def test_cut_request_cannot_be_approved_for_the_session(scene):
+    async with scene.following():
+        entry = await scene.post(LONG)
+        buttons = buttons_of(await posted(scene))
+        await scene.send(press_of('approve_session', buttons['approve']))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
-            assert 'approve_session' not in buttons
-            assert 'does not offer' in scene.slack.whispers[0][1]
-            assert (await scene.inbox.get(entry.id)).state == 'pending'
-
-    play(scenario)
+        assert 'approve_session' not in buttons
+        assert 'does not offer' in scene.slack.whispers[0][1]
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
 
 
-def test_the_whole_is_viewed_page_by_page(play):
-    async def scenario(scene):
-        async with scene.following():
-            await scene.post(LONG)
-            await press(scene, 'view_full')
-            await scene.slack.until(lambda: len(scene.slack.views) == 1)
-            following = buttons_of(scene.slack.views[0])['next_page']
-            in_view = {'type': 'view', 'view_id': 'V1'}
-            await scene.send(press_of('next_page', following, container=in_view))
-            await scene.slack.until(lambda: len(scene.slack.views) == 2)
+async def test_whole_request_is_viewed_page_by_page(scene):
+    async with scene.following():
+        await scene.post(LONG)
+        await press(scene, 'view_full')
+        await scene.slack.until(lambda: len(scene.slack.views) == 1)
+        following = buttons_of(scene.slack.views[0])['next_page']
+        in_view = {'type': 'view', 'view_id': 'V1'}
+        await scene.send(press_of('next_page', following, container=in_view))
+        await scene.slack.until(lambda: len(scene.slack.views) == 2)
 
-            assert 'Page 1 of' in shown(scene.slack.views[0]['blocks'])
-            assert 'Page 2 of' in shown(scene.slack.views[1]['blocks'])
-            assert scene.slack.calls.count('views.update') == 1
-
-    play(scenario)
+        assert 'Page 1 of' in shown(scene.slack.views[0]['blocks'])
+        assert 'Page 2 of' in shown(scene.slack.views[1]['blocks'])
+        assert scene.slack.calls.count('views.update') == 1
 
 
 @pytest.mark.parametrize('name', ['approve', 'approve_session', 'deny', 'deny_note'])
-def test_unlisted_user_gets_a_private_refusal_and_changes_nothing(play, name):
-    async def scenario(scene):
-        scene.slack.groups['S0OPS'] = ['U0CAROL']
-        async with scene.following():
-            entry = await scene.post()
-            await press(scene, name, user='U0EVE')
-            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+async def test_unlisted_user_gets_a_private_refusal_and_changes_nothing(scene, name):
+    scene.slack.groups['S0OPS'] = ['U0CAROL']
+    async with scene.following():
+        entry = await scene.post()
+        await press(scene, name, user='U0EVE')
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
-            [(user, text)] = scene.slack.whispers
-            assert user == 'U0EVE'
-            assert (
-                text
-                == 'You may not answer this request: only approvers listed for this channel may. Nothing was changed.'
-            )
-            assert scene.slack.views == []
-            assert (await scene.inbox.get(entry.id)).state == 'pending'
-
-    play(scenario)
+        [(user, text)] = scene.slack.whispers
+        assert user == 'U0EVE'
+        assert (
+            text == 'You may not answer this request: only approvers listed for this channel may. Nothing was changed.'
+        )
+        assert scene.slack.views == []
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
 
 
-def test_the_rules_of_the_request_hold_as_well(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post(approvers=(ApproverRule(users=frozenset({'U0BOB'})),))
-            await press(scene, 'approve', user='U0ADA')
-            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
-            assert (await scene.inbox.get(entry.id)).state == 'pending'
-            await press(scene, 'approve', user='U0BOB')
+async def test_rules_of_the_request_apply_too(scene):
+    async with scene.following():
+        entry = await scene.post(approvers=(ApproverRule(users=frozenset({'U0BOB'})),))
+        await press(scene, 'approve', user='U0ADA')
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
+        await press(scene, 'approve', user='U0BOB')
 
-            assert (await scene.became(entry, 'approved')).answer.by.id == 'U0BOB'
-
-    play(scenario)
+        assert (await scene.became(entry, 'approved')).answer.by.id == 'U0BOB'
 
 
-def test_one_of_two_racing_presses_wins_and_the_other_is_refused(play):
-    async def scenario(scene):
-        scene.slack.groups['S0OPS'] = []
-        async with scene.following():
-            entry = await scene.post()
-            message = await posted(scene)
-            value, stamp = buttons_of(message)['approve'], message['ts']
-            container = {'type': 'message', 'message_ts': stamp, 'channel_id': 'C0APPROVE'}
-            presses = [
-                press_of('approve', value, 'U0ADA', container=container),
-                press_of('deny', value, 'U0BOB', container=container),
-            ]
-            assert await asyncio.gather(*map(scene.send, presses)) == [200, 200]
-            settled = await scene.inbox.wait(entry.id, 20)
-            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+async def test_one_of_two_racing_presses_wins_and_the_other_is_refused(scene):
+    scene.slack.groups['S0OPS'] = []
+    async with scene.following():
+        entry = await scene.post()
+        message = await posted(scene)
+        value, stamp = buttons_of(message)['approve'], message['ts']
+        container = {'type': 'message', 'message_ts': stamp, 'channel_id': 'C0APPROVE'}
+        presses = [
+            press_of('approve', value, 'U0ADA', container=container),
+            press_of('deny', value, 'U0BOB', container=container),
+        ]
+        assert await asyncio.gather(*map(scene.send, presses)) == [200, 200]
+        settled = await scene.inbox.wait(entry.id, 20)
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
-            winner = settled.answer.by.id
-            [(loser, text)] = scene.slack.whispers
-            assert {winner, loser} == {'U0ADA', 'U0BOB'}
-            assert f'came too late: already {settled.state} by `{winner}`' in text
-            await says(scene, f'(`{winner}`)')
-
-    play(scenario)
+        winner = settled.answer.by.id
+        [(loser, text)] = scene.slack.whispers
+        assert {winner, loser} == {'U0ADA', 'U0BOB'}
+        assert f'came too late: the request is already {settled.state} by `{winner}`' in text
+        await says(scene, f'(`{winner}`)')
 
 
-def test_a_second_press_of_an_old_message_updates_it(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            message = await posted(scene)
-            await scene.inbox.decide(
-                entry.id, ApprovalDecision(approved=False), by=Approver(id='ada'), digest=entry.digest
-            )
-            await says(scene, 'answered by `ada`')
-            double = {**message, 'ts': '1.000009', 'blocks': []}
-            scene.slack.messages['1.000009'] = double
-            target = f'{entry.id}.{entry.digest}.0'
-            container = {'type': 'message', 'message_ts': '1.000009', 'channel_id': 'C0APPROVE'}
-            await scene.send(press_of('approve', target, container=container))
-            await scene.slack.until(lambda: double['blocks'] != [])
+async def test_a_second_press_of_an_old_message_updates_it(scene):
+    async with scene.following():
+        entry = await scene.post()
+        message = await posted(scene)
+        await scene.inbox.decide(entry.id, ApprovalDecision(approved=False), by=Approver(id='ada'), digest=entry.digest)
+        await says(scene, 'answered by `ada`')
+        double = {**message, 'ts': '1.000009', 'blocks': []}
+        scene.slack.messages['1.000009'] = double
+        target = f'{entry.id}.{entry.digest}.0'
+        container = {'type': 'message', 'message_ts': '1.000009', 'channel_id': 'C0APPROVE'}
+        await scene.send(press_of('approve', target, container=container))
+        await scene.slack.until(lambda: double['blocks'] != [])
 
-            assert 'answered by `ada`' in shown(double['blocks'])
-            scene.slack.fail('chat.update', 'internal_error')
-            await scene.send(press_of('approve', target, container=container))
-            await scene.slack.until(lambda: scene.slack.faults['chat.update'] == [])
-
-    play(scenario)
+        assert 'answered by `ada`' in shown(double['blocks'])
+        scene.slack.fail('chat.update', 'internal_error')
+        await scene.send(press_of('approve', target, container=container))
+        await scene.slack.until(lambda: scene.slack.faults['chat.update'] == [])
 
 
 @pytest.mark.parametrize(
@@ -210,49 +168,39 @@ def test_a_second_press_of_an_old_message_updates_it(play):
         (lambda entry: f'{"x" * 43}.{entry.digest}.0', 'no longer in the inbox'),
     ],
 )
-def test_an_answer_to_something_else_is_refused(play, wrong, told):
-    async def scenario(scene):
+async def test_answer_to_another_request_or_content_is_refused(scene, wrong, told):
+    entry = await scene.post()
+    await scene.send(press_of('approve', wrong(entry)))
+    await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+    assert told in scene.slack.whispers[0][1]
+    assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+
+async def test_expired_request_is_reported(scene):
+    async with scene.following():
         entry = await scene.post()
-        await scene.send(press_of('approve', wrong(entry)))
+        value = buttons_of(await posted(scene))['approve']
+        await scene.inbox.wait(entry.id, 0.001)
+        await says(scene, '*Expired*', 'no approver answered in time')
+        await scene.send(press_of('approve', value))
         await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
-        assert told in scene.slack.whispers[0][1]
-        assert (await scene.inbox.get(entry.id)).state == 'pending'
-
-    play(scenario)
+        assert 'already expired at' in scene.slack.whispers[0][1]
 
 
-def test_expired_request_is_reported(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            value = buttons_of(await posted(scene))['approve']
-            await scene.inbox.wait(entry.id, 0.001)
-            await says(scene, '*Expired*', 'no approver answered in time')
-            await scene.send(press_of('approve', value))
-            await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+async def test_user_without_known_groups_is_refused_with_a_message(scene, caplog):
+    entry = await scene.post()
+    scene.slack.fail('usergroups.users.list', 'internal_error', 'internal_error')
+    value = f'{entry.id}.{entry.digest}.0'
+    await scene.send(press_of('approve', value, 'U0CAROL'))
+    await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+    scene.slack.fail('chat.postEphemeral', 'user_not_in_channel')
+    await scene.send(press_of('approve', value, 'U0CAROL'))
+    await scene.slack.until(lambda: scene.slack.calls.count('chat.postEphemeral') == 2)
 
-            assert 'already expired at' in scene.slack.whispers[0][1]
-
-    play(scenario)
-
-
-def test_user_without_known_groups_is_refused_with_a_message(play, caplog):
-    async def scenario(scene):
-        entry = await scene.post()
-        scene.slack.fail('usergroups.users.list', 'internal_error', 'internal_error')
-        value = f'{entry.id}.{entry.digest}.0'
-        await scene.send(press_of('approve', value, 'U0CAROL'))
-        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
-        scene.slack.fail('chat.postEphemeral', 'user_not_in_channel')
-        await scene.send(press_of('approve', value, 'U0CAROL'))
-        await scene.slack.until(lambda: scene.slack.calls.count('chat.postEphemeral') == 2)
-
-        assert 'Slack did not respond in time' in scene.slack.whispers[0][1]
-        assert (await scene.inbox.get(entry.id)).state == 'pending'
-
-    play(scenario)
-
+    assert 'Slack did not respond in time' in scene.slack.whispers[0][1]
+    assert (await scene.inbox.get(entry.id)).state == 'pending'
     assert 'Slack call usergroups.users.list failed: internal_error' in caplog.text
 
 
@@ -266,15 +214,11 @@ def test_user_without_known_groups_is_refused_with_a_message(play, caplog):
         {**form_of({'callback_id': 'deny_with_note'}, 'x')},
     ],
 )
-def test_foreign_press_is_logged_without_its_content_and_ignored(play, caplog, payload):
-    async def scenario(scene):
-        entry = await scene.post()
-        await scene.send(payload)
+async def test_foreign_press_is_logged_without_its_content_and_ignored(scene, caplog, payload):
+    entry = await scene.post()
+    await scene.send(payload)
 
-        assert (await scene.inbox.get(entry.id)).state == 'pending'
-        assert scene.slack.whispers == []
-
-    play(scenario)
-
+    assert (await scene.inbox.get(entry.id)).state == 'pending'
+    assert scene.slack.whispers == []
     assert 'does not belong to an approval request' in caplog.text
     assert 'secret' not in caplog.text

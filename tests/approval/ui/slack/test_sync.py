@@ -10,6 +10,8 @@ from tool_approval import ApprovalDecision, ApprovalRequest
 
 from .slack_server import buttons_of, press_of, shown
 
+pytestmark = pytest.mark.anyio
+
 YES = ApprovalDecision(approved=True)
 
 
@@ -21,88 +23,76 @@ async def answer(scene, entry):
     await scene.inbox.decide(entry.id, YES, by=Approver(id='ada', name='Ada <!channel>'), digest=entry.digest)
 
 
-def test_request_settled_elsewhere_is_shown_as_settled(play):
-    async def scenario(scene):
+async def test_request_settled_elsewhere_is_shown_as_settled(scene):
+    async with scene.following():
+        answered, withdrawn = await scene.post(), await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 2)
+        await answer(scene, answered)
+        await scene.inbox.withdraw(withdrawn.id)
+        await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
+
+        texts = [shown(message['blocks']) for message in scene.slack.messages.values()]
+        assert '*Approved*; answered by `Ada <!channel>` (`ada`) at ' in texts[0]
+        assert '*Withdrawn* at ' in texts[1]
+        assert 'the run no longer waits for it' in texts[1]
+
+
+async def test_a_bot_that_was_away_finds_its_messages_again(scene):
+    scene.slack.page_size = 2
+    async with scene.following():
+        entries = [await scene.post() for _ in range(3)]
+        await scene.slack.until(lambda: len(scene.slack.messages) == 3)
+    first, second, third = scene.slack.messages.values()
+    await answer(scene, entries[0])
+    late = await scene.post()
+    again = scene.make_bot()
+    async with scene.following(again):
+        await scene.slack.until(lambda: len(scene.slack.messages) == 4 and not is_open(first))
+        assert (is_open(second), is_open(third)) == (True, True)
+        assert late.id in scene.slack.messages[max(scene.slack.messages)]['metadata']['event_payload'].values()
+        scene.bot = again
+        await scene.send(press_of('approve', buttons_of(third)['approve']))
+        await scene.became(entries[2], 'approved')
+        await scene.slack.until(lambda: not is_open(third))
+
+    assert scene.slack.calls.count('chat.postMessage') == 4
+
+
+async def test_bot_does_not_take_messages_of_others_for_its_own(scene):
+    entry = await scene.post()
+    forged = {'event_type': 'tool_approval_open', 'event_payload': {'request_id': entry.id}}
+    scene.slack.messages = {
+        f'{9e9:.0f}.00000{number}': {'ts': f'{9e9:.0f}.00000{number}', 'text': 'hello', **more}
+        for number, more in enumerate(
+            [
+                {'bot_id': 'B0OTHER', 'metadata': forged},
+                {'metadata': forged},
+                {'bot_id': 'B0BOT', 'metadata': 'odd'},
+                {'bot_id': 'B0BOT', 'metadata': {**forged, 'event_type': 'tool_approval_settled'}},
+            ]
+        )
+    }
+    async with scene.following():
+        await scene.slack.until(lambda: len(scene.slack.messages) == 5)
+        await answer(scene, entry)
+        await scene.slack.until(lambda: 'chat.update' in scene.slack.calls)
+
+        assert [message['text'] for message in scene.slack.messages.values()][:4] == ['hello'] * 4
+
+
+async def test_a_message_of_another_inbox_is_left_alone(scene, tmp_path):
+    with Inbox(SQLiteStore(tmp_path / 'other.sqlite')) as other:
         async with scene.following():
-            answered, withdrawn = await scene.post(), await scene.post()
+            await scene.post()
+            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+        mine, scene.inbox = scene.inbox, other
+        async with scene.following(scene.make_bot()):
+            await scene.post()
             await scene.slack.until(lambda: len(scene.slack.messages) == 2)
-            await answer(scene, answered)
-            await scene.inbox.withdraw(withdrawn.id)
-            await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
+        scene.inbox = mine
 
-            texts = [shown(message['blocks']) for message in scene.slack.messages.values()]
-            assert '*Approved*; answered by `Ada <!channel>` (`ada`) at ' in texts[0]
-            assert '*Withdrawn* at ' in texts[1]
-            assert 'the run no longer waits for it' in texts[1]
-
-    play(scenario)
-
-
-def test_a_bot_that_was_away_finds_its_messages_again(play):
-    async def scenario(scene):
-        scene.slack.page_size = 2
-        async with scene.following():
-            entries = [await scene.post() for _ in range(3)]
-            await scene.slack.until(lambda: len(scene.slack.messages) == 3)
-        first, second, third = scene.slack.messages.values()
-        await answer(scene, entries[0])
-        late = await scene.post()
-        again = scene.make_bot()
-        async with scene.following(again):
-            await scene.slack.until(lambda: len(scene.slack.messages) == 4 and not is_open(first))
-            assert (is_open(second), is_open(third)) == (True, True)
-            assert late.id in scene.slack.messages[max(scene.slack.messages)]['metadata']['event_payload'].values()
-            scene.bot = again
-            await scene.send(press_of('approve', buttons_of(third)['approve']))
-            await scene.became(entries[2], 'approved')
-            await scene.slack.until(lambda: not is_open(third))
-
-        assert scene.slack.calls.count('chat.postMessage') == 4
-
-    play(scenario)
-
-
-def test_messages_of_others_are_not_taken_for_its_own(play):
-    async def scenario(scene):
-        entry = await scene.post()
-        forged = {'event_type': 'tool_approval_open', 'event_payload': {'request_id': entry.id}}
-        scene.slack.messages = {
-            f'{9e9:.0f}.00000{number}': {'ts': f'{9e9:.0f}.00000{number}', 'text': 'hello', **more}
-            for number, more in enumerate(
-                [
-                    {'bot_id': 'B0OTHER', 'metadata': forged},
-                    {'metadata': forged},
-                    {'bot_id': 'B0BOT', 'metadata': 'odd'},
-                    {'bot_id': 'B0BOT', 'metadata': {**forged, 'event_type': 'tool_approval_settled'}},
-                ]
-            )
-        }
-        async with scene.following():
-            await scene.slack.until(lambda: len(scene.slack.messages) == 5)
-            await answer(scene, entry)
-            await scene.slack.until(lambda: 'chat.update' in scene.slack.calls)
-
-            assert [message['text'] for message in scene.slack.messages.values()][:4] == ['hello'] * 4
-
-    play(scenario)
-
-
-def test_a_message_of_another_inbox_is_left_alone(play, tmp_path):
-    async def scenario(scene):
-        with Inbox(SQLiteStore(tmp_path / 'other.sqlite')) as other:
-            async with scene.following():
-                await scene.post()
-                await scene.slack.until(lambda: len(scene.slack.messages) == 1)
-            mine, scene.inbox = scene.inbox, other
-            async with scene.following(scene.make_bot()):
-                await scene.post()
-                await scene.slack.until(lambda: len(scene.slack.messages) == 2)
-            scene.inbox = mine
-
-        assert all(map(is_open, scene.slack.messages.values()))
-        assert 'chat.update' not in scene.slack.calls
-
-    play(scenario)
+    assert all(map(is_open, scene.slack.messages.values()))
+    assert 'chat.update' not in scene.slack.calls
 
 
 @pytest.mark.parametrize(
@@ -120,158 +110,117 @@ def test_a_message_of_another_inbox_is_left_alone(play, tmp_path):
     ],
     ids=str,
 )
-def test_what_slack_does_not_take_now_is_posted_later(play, fault, caplog):
-    async def scenario(scene):
-        scene.slack.fail('chat.postMessage', fault)
-        async with scene.following():
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+async def test_message_that_slack_does_not_accept_now_is_posted_later(scene, fault, caplog):
+    scene.slack.fail('chat.postMessage', fault)
+    async with scene.following():
+        await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 1)
 
-        assert scene.slept == [1.0]
-
-    play(scenario)
-
+    assert scene.slept == [1.0]
     assert 'trying again in 1 seconds' in caplog.text
     assert '<html>' not in caplog.text
 
 
-def test_a_message_whose_posting_was_cut_off_is_found_and_not_posted_twice(play):
-    async def scenario(scene):
-        scene.slack.fail('chat.postMessage', 'done-drop')
-        async with scene.following():
-            entry = await scene.post()
-            await scene.slack.until(lambda: scene.slack.calls.count('conversations.history') == 2)
-            await answer(scene, entry)
-            await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
+async def test_a_message_whose_posting_was_cut_off_is_found_and_not_posted_twice(scene):
+    scene.slack.fail('chat.postMessage', 'done-drop')
+    async with scene.following():
+        entry = await scene.post()
+        await scene.slack.until(lambda: scene.slack.calls.count('conversations.history') == 2)
+        await answer(scene, entry)
+        await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
 
-        assert len(scene.slack.messages) == 1
-
-    play(scenario)
+    assert len(scene.slack.messages) == 1
 
 
-def test_pauses_grow_while_slack_is_away_and_begin_anew_when_it_is_back(play):
-    async def scenario(scene):
-        scene.slack.fail('auth.test', *['drop'] * 8)
-        async with scene.following():
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
-            scene.slack.fail('chat.postMessage', 'drop')
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 2)
+async def test_pauses_grow_while_slack_is_away_and_begin_anew_when_it_is_back(scene):
+    scene.slack.fail('auth.test', *['drop'] * 8)
+    async with scene.following():
+        await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+        scene.slack.fail('chat.postMessage', 'drop')
+        await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 2)
 
-        assert scene.slept == [1, 2, 4, 8, 16, 32, 60, 60, 1]
-
-    play(scenario)
+    assert scene.slept == [1, 2, 4, 8, 16, 32, 60, 60, 1]
 
 
-def test_one_that_slack_never_takes_does_not_keep_others_from_being_shown(play, caplog):
-    async def scenario(scene):
-        scene.slack.fail('chat.postMessage', 'invalid_blocks')
-        async with scene.following():
-            refused = await scene.post(ApprovalRequest(tool_name='odd'))
-            await scene.slack.until(lambda: scene.slack.calls.count('chat.postMessage') == 1)
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
-            await answer(scene, refused)
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 2)
+async def test_request_that_slack_refuses_does_not_keep_others_from_being_shown(scene, caplog):
+    scene.slack.fail('chat.postMessage', 'invalid_blocks')
+    async with scene.following():
+        refused = await scene.post(ApprovalRequest(tool_name='odd'))
+        await scene.slack.until(lambda: scene.slack.calls.count('chat.postMessage') == 1)
+        await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+        await answer(scene, refused)
+        await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 2)
 
-        assert scene.slack.calls.count('chat.postMessage') == 3
-        assert scene.slept == []
-
-    play(scenario)
-
+    assert scene.slack.calls.count('chat.postMessage') == 3
+    assert scene.slept == []
     assert "Slack refused chat.postMessage: invalid_blocks; a request for 'odd' is not shown there" in caplog.text
 
 
-def test_deleted_message_is_forgotten(play, caplog):
-    async def scenario(scene):
-        async with scene.following():
-            entry, other = await scene.post(), await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 2)
-            del scene.slack.messages[min(scene.slack.messages)]
-            await answer(scene, entry)
-            await answer(scene, other)
-            await scene.slack.until(lambda: scene.slack.calls.count('chat.update') == 2)
-            # One thing is done after the other, so what was answered before has been dealt with then.
-            await scene.post()
-            await scene.slack.until(lambda: scene.slack.calls.count('chat.postMessage') == 3)
-
-    play(scenario)
+async def test_deleted_message_is_forgotten(scene, caplog):
+    async with scene.following():
+        entry, other = await scene.post(), await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 2)
+        del scene.slack.messages[min(scene.slack.messages)]
+        await answer(scene, entry)
+        await answer(scene, other)
+        await scene.slack.until(lambda: scene.slack.calls.count('chat.update') == 2)
+        # One thing is done after the other, so what was answered before has been dealt with then.
+        await scene.post()
+        await scene.slack.until(lambda: scene.slack.calls.count('chat.postMessage') == 3)
 
     assert 'message_not_found; the message stays as it is' in caplog.text
 
 
-def test_an_outcome_that_could_not_be_shown_is_shown_later(play):
-    async def scenario(scene):
-        async with scene.following():
-            entry = await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
-            scene.slack.fail('chat.update', 'drop')
-            await answer(scene, entry)
-            await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
-
-        assert scene.slept == [1.0]
-
-    play(scenario)
-
-
-def test_rate_limits_are_waited_out(play):
-    async def scenario(scene):
-        scene.slack.fail('chat.postMessage', 429, 429)
-        async with scene.following():
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
-
-        assert scene.slept == [7, 7]
-
-    play(scenario)
-
-
-def test_who_is_put_off_again_and_again_looks_again_later(play):
-    async def scenario(scene):
-        scene.slack.fail('chat.postMessage', *[429] * 6)
-        async with scene.following():
-            await scene.post()
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
-
-        assert scene.slept == [7, 7, 7, 7, 7, 1.0]
-
-    play(scenario)
-
-
-def test_history_is_read_back_to_the_oldest_open_request(play):
-    async def scenario(scene):
+async def test_an_outcome_that_could_not_be_shown_is_shown_later(scene):
+    async with scene.following():
         entry = await scene.post()
-        days = timedelta(days=30)
-        async with scene.following(scene.make_bot(now=lambda: entry.posted_at + days)):
-            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+        await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+        scene.slack.fail('chat.update', 'drop')
+        await answer(scene, entry)
+        await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
 
-        [looked] = [params for method, params in scene.slack.asked if method == 'conversations.history']
-        assert float(looked['oldest']) == (entry.posted_at - timedelta(minutes=5)).timestamp()
-
-    play(scenario)
+    assert scene.slept == [1.0]
 
 
-def test_a_closed_inbox_ends_it(play):
-    async def scenario(scene):
-        scene.inbox.close()
+@pytest.mark.parametrize(
+    ('times', 'slept'), [(2, [7, 7]), (6, [7, 7, 7, 7, 7, 1.0])], ids=['waited out', 'too often, so tried again later']
+)
+async def test_message_is_posted_after_rate_limits(scene, times, slept):
+    scene.slack.fail('chat.postMessage', *[429] * times)
+    async with scene.following():
+        await scene.post()
+        await scene.slack.until(lambda: len(scene.slack.messages) == 1)
 
-        with pytest.raises(InboxError, match='closed'):
-            await scene.bot.run()
-
-    play(scenario)
+    assert scene.slept == slept
 
 
-def test_many_are_shown_in_their_order(play):
-    async def scenario(scene):
-        entries = [await scene.post(ApprovalRequest(tool_name=f't{number}')) for number in range(5)]
-        async with scene.following():
-            await scene.slack.until(lambda: len(scene.slack.messages) == 5)
-            await asyncio.gather(*(answer(scene, entry) for entry in entries))
-            await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
+async def test_history_is_read_back_to_the_oldest_open_request(scene):
+    entry = await scene.post()
+    days = timedelta(days=30)
+    async with scene.following(scene.make_bot(now=lambda: entry.posted_at + days)):
+        await scene.slack.until(lambda: len(scene.slack.messages) == 1)
 
-        texts = [message['text'] for message in scene.slack.messages.values()]
-        assert [text[:4] for text in texts] == [f'`t{number}`' for number in range(5)]
+    [looked] = [params for method, params in scene.slack.asked if method == 'conversations.history']
+    assert float(looked['oldest']) == (entry.posted_at - timedelta(minutes=5)).timestamp()
 
-    play(scenario)
+
+async def test_bot_ends_when_its_inbox_is_closed(scene):
+    scene.inbox.close()
+
+    with pytest.raises(InboxError, match='closed'):
+        await scene.bot.run()
+
+
+async def test_many_requests_are_shown_in_their_order(scene):
+    entries = [await scene.post(ApprovalRequest(tool_name=f't{number}')) for number in range(5)]
+    async with scene.following():
+        await scene.slack.until(lambda: len(scene.slack.messages) == 5)
+        await asyncio.gather(*(answer(scene, entry) for entry in entries))
+        await scene.slack.until(lambda: not any(map(is_open, scene.slack.messages.values())))
+
+    texts = [message['text'] for message in scene.slack.messages.values()]
+    assert [text[:4] for text in texts] == [f'`t{number}`' for number in range(5)]

@@ -16,7 +16,7 @@ from .slack_server import active
 @pytest.mark.parametrize(
     ('error', 'told'),
     [
-        (AlreadySettled('withdrawn'), 'too late: already withdrawn.'),
+        (AlreadySettled('withdrawn'), 'too late: the request is already withdrawn.'),
         (AlreadySettled('denied', by='<!here>'), 'already denied by `&lt;!here&gt;`.'),
         (NotAnApprover('U1', 't', 'it is <their> own'), 'You may not answer this request: it is &lt;their&gt; own.'),
         (OtherContent(), 'has changed since you saw it'),
