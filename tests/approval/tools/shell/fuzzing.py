@@ -8,7 +8,8 @@ from pathlib import Path
 from tool_approval.tools.shell import ShellConfig
 from tool_approval.tools.shell.judge import ShellJudge
 
-from . import attacks, fuzzing_tools
+from . import fuzzing_tools
+from .cases import cases
 
 TRIP = 'trip'
 """A program that leaves a file where it runs. It is the only one that is not pre-approved, or the only one blocked."""
@@ -38,13 +39,12 @@ class Fuzzer:
 
     def __init__(self, seed):
         self.random = random.Random(seed)
-        known = [*attacks.lines(attacks.TOUCHING), *attacks.lines(attacks.BLOCKED), *attacks.lines(attacks.HIDDEN)]
         self.known = [
-            command.replace('touch x', TRIP)
+            case.command.replace('touch x', TRIP)
             .replace('rm x', TRIP)
             .replace('touch', TRIP)
             .replace('git status', 'echo a')
-            for command in known
+            for case in cases('hidden_behind_a_reader', 'around_a_block')
         ]
 
     def command(self):

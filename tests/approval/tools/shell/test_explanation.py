@@ -79,6 +79,16 @@ def test_what_was_given_is_said_and_not_what_the_table_has(command, reason):
     assert judge(*unasked('pytest', 'echo')).explain(command).deciding.reason == reason
 
 
+@pytest.mark.parametrize('wrapper', ['timeout', 'nice', 'xargs'])
+def test_an_unknown_option_of_a_wrapper_is_named(wrapper):
+    explanation = judge(*unasked('ls'), default=OPEN).explain(f'{wrapper} "$a" ls')
+
+    assert explanation.decision == 'ask'
+    assert any(
+        part.reason == '`"$a"` is unknown until the command runs, and may be an option' for part in explanation.parts
+    )
+
+
 def test_a_rule_that_does_not_hold_for_these_paths_is_named():
     rule = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
     decide = judge(rule, roots={'out': '/here/out'}).explain

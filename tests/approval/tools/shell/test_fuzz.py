@@ -1,4 +1,4 @@
-"""What runs unasked never touches the tripwire, as bash itself says: a little here, minutes in `make test-slow`."""
+"""What runs without approval never touches the tripwire, as bash says: a little here, minutes in `make test-slow`."""
 
 import os
 import shutil
@@ -12,14 +12,15 @@ from tool_approval.tools.shell.judge import ShellJudge
 from tool_approval.tools.shell.reading import CommandReader
 from tool_approval.tools.shell.words import Word
 
-from .attacks import lines
 from .fuzzing import TRIP, Fuzzer, Oracle, judges
 
 SECONDS = float(os.environ.get('FUZZ_S', '600'))
 BATCH = 60
 LONGEST_S = 2.0
 """Chosen: a decision takes a millisecond; this much is a loop that grows with the square of the command."""
-FOUND = lines((Path(__file__).parent / 'found.txt').read_text())
+FOUND = [
+    line.encode().decode('unicode_escape') for line in (Path(__file__).parent / 'found.txt').read_text().splitlines()
+]
 """Every command that was once allowed although it touched something, and some like them."""
 
 

@@ -1,4 +1,5 @@
 import sys
+import time
 
 import pytest
 from tool_approval.core.errors import MissingExtraError
@@ -59,3 +60,17 @@ def test_a_missing_library_names_the_extra(monkeypatch, library):
 
     with pytest.raises(MissingExtraError, match=r'tool_approval\[shell\]'):
         parse('ls')
+
+
+@pytest.mark.parametrize(
+    'script', [' ' * 1_900 + 'X', ' ' * 7_900 + 'X', 'p;' * 900 + 'X', '1' * 1_900 + 'X', '{' * 1_900 + 'X']
+)
+def test_a_script_of_sed_that_leads_nowhere_takes_no_time(script):
+    """Attack: as one expression, 3,000 blanks took longer than a minute."""
+    judging = judge(*unasked('sed -n'))
+    begin = time.thread_time()
+
+    explanation = judging.explain(f"sed -n '{script}' f")
+
+    assert explanation.decision == 'ask'
+    assert time.thread_time() - begin < 1

@@ -77,14 +77,3 @@ def test_a_label_that_is_ignored_is_found_out(monkeypatch, table_name, kind):
 
 def test_every_label_that_asks_is_ignored_once():
     assert {(name, kind) for name in ('_ASKS', '_UNSAFE_KINDS') for kind in getattr(unlisted, name)} == set(KINDS)
-
-
-def test_a_rule_may_cover_any_arguments_that_are_not_known_to_be_unsafe():
-    rule = {'pattern': './tool', 'approval': False, 'arguments': 'any'}
-
-    assert decision('./tool --x a', rule) == 'allow'
-    assert decision("./tool sh -c 'x'", rule) == 'ask'
-    assert decision('npm brand-new --x', {**rule, 'pattern': 'npm'}) == 'allow'
-    assert decision('pytest --brand-new', {**rule, 'pattern': 'pytest'}) == 'allow'
-    assert decision('pytest -p evil', {**rule, 'pattern': 'pytest'}) == 'ask'
-    assert decision('sort -o x', {**rule, 'pattern': 'sort'}) == 'ask'

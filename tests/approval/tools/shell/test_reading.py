@@ -1,7 +1,13 @@
+from types import SimpleNamespace
+
 import pytest
+from tool_approval.tools.shell.grammar import is_plain_heredoc, parse
 
-from .parts import OPEN, blocked, decision, judge
+from tests.tables import table
 
+from .parts import OPEN, blocked, decision, judge, unasked
+
+READERS = judge(*unasked('ls', 'cat', 'echo', 'pwd', 'head', 'tail', 'wc', 'grep', 'pytest', 'true', 'git status'))
 NOT_UNDERSTOOD = [
     ('ls|#c\nls', 'a `#` that may not begin a comment'),
     ('(#c\nls)', 'a `#` that may not begin a comment'),
@@ -45,32 +51,32 @@ def test_a_script_in_a_script_is_followed_only_so_deep():
     assert any(part.reason == 'not understood: scripts are nested too deeply' for part in deeper.parts)
 
 
-def test_a_wrapper_of_assignments_alone_is_judged_by_itself():
-    assert decision('sudo A=1', default=OPEN) == 'ask'
+def test_wrappers_are_followed_only_so_deep():
+    assert decision('nice ' * 100 + 'ls', *unasked('ls')) == 'ask'
 
 
-@pytest.mark.parametrize(
-    'command',
-    ['[abc]', '[a-z]', '[-f x]', '[-f x ]', '[ -f x]', '[]', '[[a == b ]]', '[!a]', 'ls && [abc]', '! [abc]',
-        'if [abc]; then ls; fi', '[ -f x\n]', '[ -f\nx ]', '[ -- = -o ]]'],
-    ids=ascii,
-)  # fmt: skip
-def test_a_bracket_that_is_no_word_of_its_own_is_a_glob(command):
-    """Attack: a file `a`, run by `[abc]`."""
-    rules = [{'pattern': name, 'approval': False} for name in ('ls', 'test', '[', '[[')]
-
-    assert decision(command, *rules) == decision(command, *rules, default=OPEN) == 'ask'
+def test_half_of_a_character_is_asked_about():
+    assert READERS.explain('git status \ud800').decision == 'ask'
 
 
-@pytest.mark.parametrize(
-    'command',
-    ['[ -f x ]', '[\t-f x\t]', '[ -f \\\n x ]', '[ "a\nb" = c ]', '[ ]', '[[ a == b\n&& c == d ]]',
-        'if [ -f x ]; then ls; fi', 'if ! [ -f x ]; then ls; fi', '[[ a > b || ( c < d && ! -f e ) ]]'], ids=ascii
-)  # fmt: skip
-def test_a_bracket_between_blanks_is_the_test_program(command):
-    assert decision(command, {'pattern': 'ls', 'approval': False}) == 'allow'
+@table('command', ['git status', 'ls -la', 'echo a', 'cat f', 'grep a f', 'wc -l f'])
+@table('char', [chr(code) for code in (*range(9), *range(11, 32), 127, 0xA0, 0xAD, 0x2028, 0xFEFF)])
+@table('place', ['{char}{command}', '{command}{char}', '{command} {char}a'])
+def test_invisible_character_asks(command, char, place):
+    explanation = READERS.explain(place.format(command=command, char=char))
+
+    assert explanation.decision == 'ask'
+    assert 'character' in explanation.deciding.reason
 
 
-@pytest.mark.parametrize('command', ['ls 2>&-', 'ls <&-', 'ls >&- a'])
-def test_a_descriptor_that_is_closed_is_no_file(command):
-    assert decision(command, {'pattern': 'ls', 'approval': False}) == 'allow'
+def test_a_document_without_its_parts_is_not_plain():
+    assert not is_plain_heredoc(SimpleNamespace(children=[]), parse('cat <<E'))
+
+
+def test_an_expansion_that_the_grammar_did_not_see_is_asked_about():
+    command = 'cat <<E\n$x $(ls) $2>y:-$(ls)} $[1]\nE'
+
+    explanation = judge(*unasked('cat', 'ls')).explain(command)
+
+    assert explanation.decision == 'ask'
+    assert any('here-document' in part.reason for part in explanation.parts)

@@ -46,6 +46,8 @@ def test_a_plain_command_offers_its_sub_command(command, words):
         'rmdir a', 'cp a b', 'mv a b', 'ln -s a b', 'tee a', 'dd of=a', 'truncate -s 0 a', 'shred a', 'chmod +x a',
         'curl a', 'ssh a', 'sed -n p a', 'awk 1 a', 'find .', 'make', 'bash a.sh', 'node a.js', 'timeout 5 pytest',
         'git submodule foreach a', 'git fetch\r', 'make -f a', 'go run a',
+        'npm exe touch x', 'npm --silent exec touch x', 'npm -w a x touch x', 'npm create evil',
+        'uv --directory x run touch', 'docker container run x touch', 'yarn node x',
     ],
 )  # fmt: skip
 def test_anything_more_offers_nothing_wider(command):
