@@ -1,4 +1,6 @@
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,36 +19,27 @@ def recorder(turns: list[str], name: str, checkpoints: int) -> Job:
     return job
 
 
-def test_sides_take_turns_at_their_checkpoints():
+@pytest.mark.parametrize(
+    ('run', 'checkpoints', 'expected'),
+    [
+        pytest.param(race, (2, 2), ['a0', 'b0', 'a1', 'b1', 'a ends', 'b ends'], id='at each checkpoint'),
+        pytest.param(race, (1, 3), ['a0', 'b0', 'a ends', 'b1', 'b2', 'b ends'], id='until one side has ended'),
+        pytest.param(race, (0, 1), ['a ends', 'b0', 'b ends'], id='never without checkpoints'),
+        pytest.param(
+            paired_round,
+            (1, 1),
+            ['a0', 'b0', 'a ends', 'b ends', 'b0', 'a0', 'b ends', 'a ends'],
+            id='in a round, with each side first once',
+        ),
+    ],
+)
+def test_sides_take_turns(run: Callable[..., Any], checkpoints: tuple[int, int], expected: list[str]):
     turns: list[str] = []
+    first, second = checkpoints
 
-    asyncio.run(race(recorder(turns, 'a', 2), recorder(turns, 'b', 2)))
+    asyncio.run(run(recorder(turns, 'a', first), recorder(turns, 'b', second)))
 
-    assert turns == ['a0', 'b0', 'a1', 'b1', 'a ends', 'b ends']
-
-
-def test_side_that_is_left_alone_goes_on_to_its_end():
-    turns: list[str] = []
-
-    asyncio.run(race(recorder(turns, 'a', 1), recorder(turns, 'b', 3)))
-
-    assert turns == ['a0', 'b0', 'a ends', 'b1', 'b2', 'b ends']
-
-
-def test_side_without_checkpoints_is_run_before_the_other_begins():
-    turns: list[str] = []
-
-    asyncio.run(race(recorder(turns, 'a', 0), recorder(turns, 'b', 1)))
-
-    assert turns == ['a ends', 'b0', 'b ends']
-
-
-def test_each_side_of_a_round_takes_the_first_turn_once():
-    turns: list[str] = []
-
-    asyncio.run(paired_round(recorder(turns, 'a', 1), recorder(turns, 'b', 1)))
-
-    assert turns == ['a0', 'b0', 'a ends', 'b ends', 'b0', 'a0', 'b ends', 'a ends']
+    assert turns == expected
 
 
 def test_timing_leaves_out_the_turns_of_the_other_side(monkeypatch: pytest.MonkeyPatch):

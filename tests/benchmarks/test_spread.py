@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,27 +9,23 @@ from benchmarks.spread import Spread, ratios, spread
 durations = st.floats(min_value=1e-6, max_value=1e6)
 
 
-def test_spread_names_the_quartiles_and_the_extremes():
-    measured = spread([5, 1, 3, 2, 4])
-
-    assert measured == Spread(count=5, lowest=1, lower=2, median=3, upper=4, highest=5)
-
-
-def test_spread_of_an_even_number_is_between_the_middle_two():
-    measured = spread([1, 2, 3, 10])
-
-    assert (measured.lower, measured.median, measured.upper) == (1.75, 2.5, 4.75)
-
-
-def test_spread_of_one_measurement_is_that_measurement():
-    measured = spread([7.5])
-
-    assert measured == Spread(count=1, lowest=7.5, lower=7.5, median=7.5, upper=7.5, highest=7.5)
+@pytest.mark.parametrize(
+    ('values', 'expected'),
+    [
+        ([5, 1, 3, 2, 4], Spread(count=5, lowest=1, lower=2, median=3, upper=4, highest=5)),
+        ([1, 2, 3, 10], Spread(count=4, lowest=1, lower=1.75, median=2.5, upper=4.75, highest=10)),
+        ([7.5], Spread(count=1, lowest=7.5, lower=7.5, median=7.5, upper=7.5, highest=7.5)),
+    ],
+    ids=['an odd number', 'an even number, between the middle two', 'one'],
+)
+def test_spread_names_the_quartiles_and_the_extremes(values: list[float], expected: Spread):
+    assert spread(values) == expected
 
 
-def test_spread_of_nothing_is_refused():
+@pytest.mark.parametrize('measure', [spread, ratios])
+def test_no_measurements_are_refused(measure: Callable[..., Spread]):
     with pytest.raises(ValueError, match='there are no measurements'):
-        spread([])
+        measure([])
 
 
 @given(st.lists(durations, min_size=1))
@@ -73,8 +71,3 @@ def test_ratios_do_not_depend_on_the_unit(pairs: list[tuple[float, float]], expo
 def test_ratio_to_no_duration_is_refused(reference: float):
     with pytest.raises(ValueError, match='must be positive'):
         ratios([(1, 1), (1, reference)])
-
-
-def test_ratios_of_no_pairs_are_refused():
-    with pytest.raises(ValueError, match='there are no measurements'):
-        ratios([])

@@ -33,22 +33,14 @@ def test_an_environment_is_built_with_its_requirements(tmp_path: Path):
     assert commands.given[1][-1] == 'a==1'
 
 
-def test_an_environment_that_holds_what_is_wanted_is_kept(tmp_path: Path):
+@pytest.mark.parametrize(('wanted', 'commands'), [('a==1', 0), ('a==2', 2)])
+def test_environment_is_built_anew_only_for_another_version(tmp_path: Path, wanted: str, commands: int):
     python_of(environment('a==1'), folder=tmp_path, execute=Commands())
     again = Commands()
 
-    python_of(environment('a==1'), folder=tmp_path, execute=again)
+    python_of(environment(wanted), folder=tmp_path, execute=again)
 
-    assert again.given == []
-
-
-def test_an_environment_is_built_anew_for_another_version(tmp_path: Path):
-    python_of(environment('a==1'), folder=tmp_path, execute=Commands())
-    again = Commands()
-
-    python_of(environment('a==2'), folder=tmp_path, execute=again)
-
-    assert len(again.given) == 2
+    assert len(again.given) == commands
 
 
 def test_an_environment_that_cannot_be_built_leaves_nothing_behind(tmp_path: Path):

@@ -27,14 +27,14 @@ def test_a_page_is_written_again_from_its_data(data: Path, tmp_path: Path, capsy
     assert capsys.readouterr().out == text
 
 
-def test_every_picture_of_the_page_lies_beside_it(data: Path, tmp_path: Path):
+def test_every_picture_of_the_page_is_written_beside_it(data: Path, tmp_path: Path):
     main(['--render', str(data), '--write', str(tmp_path / 'page.md')])
 
     assert '(page-rounds.svg)' in (tmp_path / 'page.md').read_text()
     assert (tmp_path / 'page-rounds.svg').read_text().startswith('<svg')
 
 
-def test_what_contradicts_itself_is_refused(data: Path, capsys: pytest.CaptureFixture[str]):
+def test_contradictory_options_are_refused(data: Path, capsys: pytest.CaptureFixture[str]):
     with pytest.raises(SystemExit):
         main(['--quick', '--render', str(data)])
 

@@ -1,5 +1,6 @@
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,43 +35,49 @@ def started(tmp_path: Path, *, begin: str = 'pass', timeout_s: float = 60) -> Wo
     return Worker([sys.executable, str(program)], folder=tmp_path, timeout_s=timeout_s)
 
 
-def test_a_worker_says_what_it_works_with(tmp_path: Path):
+def test_worker_reports_its_versions(tmp_path: Path):
     with started(tmp_path) as worker:
         assert list(worker.versions) == ['pydantic']
         assert worker.python == sys.version.split()[0]
 
 
-def test_a_run_is_timed_and_counted(tmp_path: Path):
+@pytest.mark.parametrize(
+    ('order', 'counts', 'measured'),
+    [
+        (
+            {'rounds': 3, 'calls': 2, 'approval': True, 'repeat': 2},
+            {'requests': 8, 'asked': 12, 'executed': 12},
+            'wall_s',
+        ),
+        (
+            {'rounds': 3, 'calls': 2, 'approval': False, 'repeat': 1},
+            {'requests': 4, 'asked': 0, 'executed': 6},
+            'wall_s',
+        ),
+        ({'waiting': 20, 'trace': True}, {'requests': 40, 'asked': 20, 'executed': 20}, 'traced'),
+    ],
+    ids=['with approvals', 'without', 'runs that wait at once'],
+)
+def test_runs_are_measured_and_counted(tmp_path: Path, order: dict[str, Any], counts: dict[str, int], measured: str):
     with started(tmp_path) as worker:
-        answer = worker.order(rounds=3, calls=2, approval=True, repeat=2)
+        answer = worker.order(**order)
 
-    assert answer['counts'] == {'requests': 8, 'asked': 12, 'executed': 12}
-    assert answer['wall_s'] > 0
-
-
-def test_a_run_without_approval_asks_nobody(tmp_path: Path):
-    with started(tmp_path) as worker:
-        answer = worker.order(rounds=3, calls=2, approval=False, repeat=1)
-
-    assert answer['counts'] == {'requests': 4, 'asked': 0, 'executed': 6}
+    assert answer['counts'] == counts
+    assert answer[measured] > 0
 
 
-def test_runs_wait_at_once_and_all_are_done(tmp_path: Path):
-    with started(tmp_path) as worker:
-        answer = worker.order(waiting=20, trace=True)
-
-    assert answer['counts'] == {'requests': 40, 'asked': 20, 'executed': 20}
-    assert answer['traced'] > 0
-
-
-def test_a_peer_that_cannot_be_built_says_why(tmp_path: Path):
-    with pytest.raises(WorkerError, match='LookupError: no such agent'):
-        started(tmp_path, begin="raise LookupError('no such agent')")
-
-
-def test_a_worker_that_ends_is_reported_with_its_last_words(tmp_path: Path):
-    with pytest.raises(WorkerError, match='I am gone'):
-        started(tmp_path, begin="sys.exit('I am gone')")
+@pytest.mark.parametrize(
+    ('begin', 'timeout_s', 'problem'),
+    [
+        ("raise LookupError('no such agent')", 60, 'LookupError: no such agent'),
+        ("sys.exit('I am gone')", 60, 'I am gone'),
+        ('import threading; threading.Event().wait()', 0.5, r'not done in 0\.5 s'),
+    ],
+    ids=['it cannot be built', 'it ends', 'it takes too long'],
+)
+def test_worker_that_does_not_start_is_an_error(tmp_path: Path, begin: str, timeout_s: float, problem: str):
+    with pytest.raises(WorkerError, match=problem):
+        started(tmp_path, begin=begin, timeout_s=timeout_s)
 
 
 def test_an_order_that_cannot_be_followed_leaves_the_worker_alive(tmp_path: Path):
@@ -80,8 +87,3 @@ def test_an_order_that_cannot_be_followed_leaves_the_worker_alive(tmp_path: Path
         answer = worker.order(rounds=1, calls=1, approval=True, repeat=1)
 
     assert answer['counts']['executed'] == 1
-
-
-def test_a_worker_that_takes_too_long_is_given_up(tmp_path: Path):
-    with pytest.raises(WorkerError, match=r'not done in 0\.5 s'):
-        started(tmp_path, begin='import threading; threading.Event().wait()', timeout_s=0.5)

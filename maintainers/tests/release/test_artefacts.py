@@ -1,6 +1,7 @@
 import io
 import tarfile
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -75,28 +76,35 @@ def sdist(folder: Path, **files: str | None) -> Path:
     return file
 
 
-def test_what_is_right_has_no_problems(tmp_path: Path):
+def test_correct_artefacts_have_no_problems(tmp_path: Path):
     built = [wheel(tmp_path), sdist(tmp_path)]
 
     assert [artefacts.problems(artefact, licence=LICENCE) for artefact in built] == [[], []]
 
 
 @pytest.mark.parametrize(
-    ('file', 'body', 'problem'),
+    ('build', 'file', 'body', 'problem'),
     [
-        ('sample_approval/test_it.py', '', 'has the test sample_approval/test_it.py'),
-        ('sample_approval/conftest.py', '', 'has the test'),
-        ('tests/__init__.py', '', 'has the test tests/__init__.py'),
-        ('other/__init__.py', '', "installs ['other', 'sample_approval']"),
-        ('sample_approval/__pycache__/a.cpython-311.pyc', '', 'has the leftover'),
-        ('sample_approval/py.typed', None, 'has no sample_approval/py.typed'),
-        ('sample_approval/ui/web.py', '', 'has no sample_approval/ui/__init__.py'),
-        (f'{INFO}/licenses/LICENSE', None, 'has no licence file'),
-        (f'{INFO}/licenses/LICENSE', 'Proprietary', 'another text in it'),
+        (wheel, 'sample_approval/test_it.py', '', 'has the test sample_approval/test_it.py'),
+        (wheel, 'sample_approval/conftest.py', '', 'has the test'),
+        (wheel, 'tests/__init__.py', '', 'has the test tests/__init__.py'),
+        (wheel, 'other/__init__.py', '', "installs ['other', 'sample_approval']"),
+        (wheel, 'sample_approval/__pycache__/a.cpython-311.pyc', '', 'has the leftover'),
+        (wheel, 'sample_approval/py.typed', None, 'has no sample_approval/py.typed'),
+        (wheel, 'sample_approval/ui/web.py', '', 'has no sample_approval/ui/__init__.py'),
+        (wheel, f'{INFO}/licenses/LICENSE', None, 'has no licence file'),
+        (wheel, f'{INFO}/licenses/LICENSE', 'Proprietary', 'another text in it'),
+        (sdist, f'{TOP}/tests/test_it.py', '', 'has the test'),
+        (sdist, 'elsewhere.py', '', 'has elsewhere.py, outside of'),
+        (sdist, f'{TOP}/README.md', None, 'has no README.md'),
+        (sdist, f'{TOP}/LICENSE', None, 'has no licence file'),
+        (sdist, f'{TOP}/sample_approval/py.typed', None, 'has no py.typed'),
     ],
 )
-def test_a_wheel_with_a_wrong_file_is_found(tmp_path: Path, file: str, body: str | None, problem: str):
-    built = wheel(tmp_path, **{file: body})
+def test_an_artefact_with_a_wrong_file_is_found(
+    tmp_path: Path, build: Callable[..., Path], file: str, body: str | None, problem: str
+):
+    built = build(tmp_path, **{file: body})
 
     assert problem in '\n'.join(artefacts.problems(built, licence=LICENCE))
 
@@ -118,18 +126,7 @@ def test_a_wheel_with_a_wrong_file_is_found(tmp_path: Path, file: str, body: str
         ("sample-approval[yaml]; extra == 'all'", "attrs>=25; extra == 'all'", "['pyyaml'] in the extra 'yaml'"),
         ('Source, https:', 'Source, http:', 'has the project URL'),
         ('Summary: A sample.', 'Summary: ', 'has no summary'),
-    ],
-)
-def test_wrong_metadata_is_found(tmp_path: Path, before: str, after: str, problem: str):
-    assert before in METADATA
-    built = wheel(tmp_path, METADATA.replace(before, after))
-
-    assert problem in '\n'.join(artefacts.problems(built, licence=LICENCE))
-
-
-@pytest.mark.parametrize(
-    ('before', 'after', 'problem'),
-    [
+        # A page that an index does not show well.
         ('# A sample\n\nWith a [page](https://docs.example.org/).\n', '', 'has no description'),
         ('text/markdown', 'text/x-rst', 'is text/x-rst'),
         ('# A sample', 'A sample', 'has 0 titles'),
@@ -138,25 +135,9 @@ def test_wrong_metadata_is_found(tmp_path: Path, before: str, after: str, proble
         ('[page](https:', '![page](http:', "links to 'http://docs.example.org/'"),
     ],
 )
-def test_a_readme_that_an_index_does_not_show_well_is_found(tmp_path: Path, before: str, after: str, problem: str):
+def test_wrong_metadata_or_readme_is_found(tmp_path: Path, before: str, after: str, problem: str):
     assert before in METADATA
     built = wheel(tmp_path, METADATA.replace(before, after))
-
-    assert problem in '\n'.join(artefacts.problems(built, licence=LICENCE))
-
-
-@pytest.mark.parametrize(
-    ('file', 'body', 'problem'),
-    [
-        (f'{TOP}/tests/test_it.py', '', 'has the test'),
-        ('elsewhere.py', '', 'has elsewhere.py, outside of'),
-        (f'{TOP}/README.md', None, 'has no README.md'),
-        (f'{TOP}/LICENSE', None, 'has no licence file'),
-        (f'{TOP}/sample_approval/py.typed', None, 'has no py.typed'),
-    ],
-)
-def test_an_sdist_with_a_wrong_file_is_found(tmp_path: Path, file: str, body: str | None, problem: str):
-    built = sdist(tmp_path, **{file: body})
 
     assert problem in '\n'.join(artefacts.problems(built, licence=LICENCE))
 

@@ -32,7 +32,7 @@ def test_only_a_complete_answer_without_findings_is_clean(given: str, code: int,
     assert lines[0].startswith(line)
 
 
-def test_a_service_that_does_not_answer_is_said_to_be_one(capsys: pytest.CaptureFixture[str]):
+def test_service_that_does_not_answer_is_reported(capsys: pytest.CaptureFixture[str]):
     reports = {'a.txt': report(AUDITED), 'b.txt': report(UNKNOWN)}
 
     code = main(['a.txt', 'b.txt'], ask=reports.__getitem__)

@@ -24,7 +24,7 @@ def test_there_is_a_file_for_each_set_and_no_other():
     assert {file.stem for file in FOLDER.glob('*.txt')} == set(SETS)
 
 
-def test_the_newest_set_has_everything_that_is_asked_for():
+def test_newest_set_has_every_requirement():
     assert problems((FOLDER / 'newest.txt').read_text(), EVERYTHING, is_minimal=False) == []
 
 
@@ -51,7 +51,7 @@ def test_every_locked_file_has_its_hash(name: str):
     assert [line for line in text.splitlines() if '==' in line and not line.endswith('\\')] == []
 
 
-def test_what_a_lock_file_says_wrong_is_found():
+def test_wrong_or_missing_versions_of_a_lock_file_are_found():
     text = 'low==1.0 \\\n    --hash=sha256:0\nhigh==3.0 ; python_version >= "3.11" \\\n'
     wanted = [Requirement(text) for text in ('low>=2', 'high>=1,<4', 'absent>=1')]
 
@@ -62,7 +62,7 @@ def test_what_a_lock_file_says_wrong_is_found():
     ]
 
 
-def test_a_pin_for_another_python_is_none_of_this_one():
+def test_pin_for_another_python_is_ignored():
     text = "Some_Name==1.0 ; python_version < '3' \\\nSome_Name==2.0 ; python_version >= '3' \\\n"
 
     assert pins(text) == {'some-name': '2.0'}

@@ -22,31 +22,33 @@ def test_a_wheel_says_which_package_it_installs(tmp_path: Path):
     assert package_of(wheel(tmp_path)) == 'sample_approval'
 
 
-@pytest.mark.parametrize('extra', [None, 'yaml', 'all'])
-def test_where_everything_imports_nothing_is_wrong(tmp_path: Path, extra: str | None):
-    assert problems(tmp_path, report(), extra) == ''
-
-
-def test_a_public_module_may_ask_for_an_extra_that_is_not_installed(tmp_path: Path):
-    assert problems(tmp_path, report(error='MissingExtraError', extra='yaml'), None) == ''
-
-
-def test_a_module_behind_a_public_one_may_lack_its_library(tmp_path: Path):
-    reported = report(error='ModuleNotFoundError', library='yaml', is_public=False)
-
-    assert problems(tmp_path, reported, None) == ''
-
-
-@pytest.mark.parametrize('extra', ['yaml', 'all'])
-def test_an_extra_that_does_not_bring_what_it_is_for_is_found(tmp_path: Path, extra: str):
-    reported = report(error='MissingExtraError', extra='yaml')
-
-    assert "asks for the extra 'yaml', which is installed" in problems(tmp_path, reported, extra)
+@pytest.mark.parametrize(
+    ('failure', 'extra'),
+    [
+        pytest.param({}, None, id='everything imports'),
+        pytest.param({}, 'yaml', id='everything imports with an extra'),
+        pytest.param({}, 'all', id='everything imports with all extras'),
+        pytest.param(
+            {'error': 'MissingExtraError', 'extra': 'yaml'},
+            None,
+            id='a public module asks for an extra that is not installed',
+        ),
+        pytest.param(
+            {'error': 'ModuleNotFoundError', 'library': 'yaml', 'is_public': False},
+            None,
+            id='a module behind a public one lacks its library',
+        ),
+    ],
+)
+def test_complete_installation_has_no_problems(tmp_path: Path, failure: dict[str, Any], extra: str | None):
+    assert problems(tmp_path, report(**failure), extra) == ''
 
 
 @pytest.mark.parametrize(
     ('failure', 'extra', 'problem'),
     [
+        ({'error': 'MissingExtraError', 'extra': 'yaml'}, 'yaml', "asks for the extra 'yaml', which is installed"),
+        ({'error': 'MissingExtraError', 'extra': 'yaml'}, 'all', "asks for the extra 'yaml', which is installed"),
         ({'error': 'MissingExtraError', 'extra': 'yml'}, None, 'which does not exist'),
         ({'error': 'ModuleNotFoundError', 'library': 'yaml'}, None, 'does not import'),
         ({'error': 'ModuleNotFoundError', 'library': 'yaml', 'is_public': False}, 'all', 'does not import'),

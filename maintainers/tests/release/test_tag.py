@@ -57,13 +57,13 @@ def repository(tmp_path: Path, maintainer: Path, monkeypatch: pytest.MonkeyPatch
     return root
 
 
-def test_a_tag_that_a_named_key_signed_may_be_released(repository: Path, maintainer: Path):
+def test_tag_signed_by_a_listed_key_may_be_released(repository: Path, maintainer: Path):
     sign(repository, maintainer)
 
     assert problems(repository, TAG, branch='main') == []
 
 
-def test_a_tag_of_another_key_may_not(repository: Path, tmp_path: Path):
+def test_tag_signed_by_another_key_may_not_be_released(repository: Path, tmp_path: Path):
     sign(repository, key(tmp_path, 'stranger'))
 
     assert problems(repository, TAG, branch='main') == [f'{TAG} is not signed by a key in {SIGNERS} of main.']
@@ -86,14 +86,14 @@ def test_a_tag_cannot_bring_its_own_list_of_keys(repository: Path, tmp_path: Pat
     ('options', 'problem'),
     [((), 'is not an annotated tag'), (('--annotate', '--message', 'Release'), 'has no SSH signature')],
 )
-def test_a_tag_without_signature_may_not(repository: Path, options: tuple[str, ...], problem: str):
+def test_tag_without_a_signature_may_not_be_released(repository: Path, options: tuple[str, ...], problem: str):
     run('git', 'tag', '--no-sign', *options, TAG, cwd=repository)
 
     (found,) = problems(repository, TAG, branch='main')
     assert problem in found
 
 
-def test_where_nobody_is_named_nobody_releases(repository: Path, maintainer: Path):
+def test_without_a_list_of_keys_no_tag_may_be_released(repository: Path, maintainer: Path):
     (repository / SIGNERS).unlink()
     commit(repository)
     sign(repository, maintainer)
@@ -102,17 +102,17 @@ def test_where_nobody_is_named_nobody_releases(repository: Path, maintainer: Pat
 
 
 @pytest.mark.parametrize('name', ['', '--help', "v0.1.0';id;'", 'v0.1.0-$(id)'])
-def test_a_name_that_is_no_version_gets_into_no_command(repository: Path, name: str):
+def test_name_that_is_not_a_version_is_not_passed_to_a_command(repository: Path, name: str):
     assert problems(repository, name, branch='main') == [f'The packages are 0.1.0, and the tag is {name!r}.']
 
 
-def test_a_tag_of_another_version_may_not(repository: Path, maintainer: Path):
+def test_tag_of_another_version_may_not_be_released(repository: Path, maintainer: Path):
     sign(repository, maintainer, 'v0.2.0')
 
     assert problems(repository, 'v0.2.0', branch='main') == ["The packages are 0.1.0, and the tag is 'v0.2.0'."]
 
 
-def test_a_tree_that_is_not_the_tag_may_not(repository: Path, maintainer: Path):
+def test_tree_that_differs_from_the_tag_may_not_be_released(repository: Path, maintainer: Path):
     sign(repository, maintainer)
     (repository / 'new.txt').write_text('new')
     run('git', 'commit', '--quiet', '--no-gpg-sign', '--allow-empty', '--message', 'Later', cwd=repository)
@@ -123,11 +123,11 @@ def test_a_tree_that_is_not_the_tag_may_not(repository: Path, maintainer: Path):
     ]
 
 
-def test_a_tag_that_does_not_exist_may_not(repository: Path):
+def test_missing_tag_may_not_be_released(repository: Path):
     assert problems(repository, TAG, branch='main') == [f"There is no tag '{TAG}'."]
 
 
-def test_an_open_changelog_forbids_it(repository: Path, maintainer: Path):
+def test_tag_with_an_open_changelog_may_not_be_released(repository: Path, maintainer: Path):
     (repository / 'CHANGELOG.md').write_text(CLOSED.replace('## [Unreleased]\n', '## [Unreleased]\n\n- More.\n'))
     commit(repository)
     sign(repository, maintainer)

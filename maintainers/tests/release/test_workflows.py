@@ -68,7 +68,7 @@ def test_the_gates_skip_nothing_for_want_of_a_system_package(file: Path):
     assert [step['env'] for step in gates] == [{'SYSTEM_PACKAGES': 'required'}]
 
 
-def test_only_the_job_that_publishes_can_and_it_runs_no_code_of_the_repository():
+def test_only_the_publishing_job_may_write_and_it_runs_no_code_of_the_repository():
     jobs = yaml.safe_load((ROOT / '.github' / 'workflows' / 'release.yml').read_text())['jobs']
 
     writers = [name for name, job in jobs.items() if 'write' in job['permissions'].values()]

@@ -74,35 +74,40 @@ def test_a_newer_release_that_has_moved_is_named_with_the_place(
     assert 'upstream/README.md' in said.err
 
 
-def test_an_index_that_does_not_answer_is_no_fault_of_the_patch(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
-    def failing(*arguments: Any, **keywords: Any) -> Any:
-        return subprocess.CompletedProcess([], 1, '', 'WARNING: retrying\nERROR: no route to host\n')
+@pytest.fixture
+def index(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets what `pip index` answers."""
 
-    monkeypatch.setattr(newest.subprocess, 'run', failing)
+    def answer(said: str, error: str = '', status: int = 0) -> None:
+        answered = subprocess.CompletedProcess([], status, said, error)
+        monkeypatch.setattr(newest.subprocess, 'run', lambda *arguments, **keywords: answered)
+
+    return answer
+
+
+def test_index_that_does_not_answer_has_its_own_exit_status(
+    index: Callable[..., None], capsys: pytest.CaptureFixture[str]
+):
+    index('', 'WARNING: retrying\nERROR: no route to host\n', 1)
 
     assert command.main(['newest']) == 2
     assert 'ERROR: no route to host' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ('said', 'version'), [('pydantic-ai-slim (2.70.0)\nAvailable versions: 2.70.0, 2.68.0', '2.70.0')]
-)
-def test_the_newest_version_is_what_pip_names_first(said: str, version: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(newest.subprocess, 'run', lambda *a, **k: subprocess.CompletedProcess([], 0, said, ''))
+def test_the_newest_version_is_what_pip_names_first(index: Callable[..., None]):
+    index('pydantic-ai-slim (2.70.0)\nAvailable versions: 2.70.0, 2.68.0')
 
-    assert newest.newest_version() == version
+    assert newest.newest_version() == '2.70.0'
 
 
-def test_an_answer_of_the_index_without_a_version_is_unknown(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(newest.subprocess, 'run', lambda *a, **k: subprocess.CompletedProcess([], 0, 'hello', ''))
+def test_an_answer_of_the_index_without_a_version_is_unknown(index: Callable[..., None]):
+    index('hello')
 
     with pytest.raises(newest.Unknown, match='hello'):
         newest.newest_version()
 
 
-def test_a_place_that_has_changed_is_said_in_one_line_and_fails(
+def test_changed_place_is_reported_in_one_line(
     moved: Moved, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
     release = moved('__init__.py', lambda text: text.replace("'DeferredToolRequests',", ''))
@@ -126,7 +131,7 @@ def test_a_wheel_that_would_write_outside_of_its_folder_is_refused(tmp_path: Pat
         unpack_wheel(wheel, tmp_path / 'release')
 
 
-def test_an_installation_that_was_changed_is_no_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_changed_installation_is_not_a_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     from importlib.metadata import PackagePath
 
     from maintainers.upstream import release as module

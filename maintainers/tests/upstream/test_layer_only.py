@@ -34,9 +34,9 @@ def listed() -> dict[tuple[str, str], str]:
     return {(module, test or every): reason for module, test, every, reason in rows}
 
 
-def test_the_list_is_what_is_marked():
+def test_list_has_the_marked_tests():
     assert set(listed()) == marked()
 
 
-def test_each_has_a_reason():
+def test_each_listed_test_has_a_reason():
     assert all(len(reason.split()) >= 3 for reason in listed().values())

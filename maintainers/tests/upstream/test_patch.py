@@ -23,9 +23,7 @@ def lines(patch: Path, sign: str) -> list[str]:
     return [line[1:] for line in all_lines if line.startswith(sign) and not line.startswith(sign * 3)]
 
 
-def test_it_applies_to_a_clean_tree_which_then_has_every_change_and_imports(
-    release: Path, patch: Path, files: dict[str, str], tmp_path: Path
-):
+def test_patched_tree_has_every_change_and_imports(release: Path, patch: Path, files: dict[str, str], tmp_path: Path):
     tree = tmp_path / 'tree'
     shutil.copytree(release, tree)
 
@@ -37,7 +35,7 @@ def test_it_applies_to_a_clean_tree_which_then_has_every_change_and_imports(
     check_import(tree)
 
 
-def test_it_does_not_apply_twice(release: Path, patch: Path, tmp_path: Path):
+def test_patch_does_not_apply_twice(release: Path, patch: Path, tmp_path: Path):
     tree = tmp_path / 'tree'
     shutil.copytree(release, tree)
     apply_patch(patch, tree)
@@ -46,7 +44,7 @@ def test_it_does_not_apply_twice(release: Path, patch: Path, tmp_path: Path):
         apply_patch(patch, tree)
 
 
-def test_it_is_the_same_each_time_and_leaves_nothing_else_behind(
+def test_patch_is_the_same_each_time_and_leaves_nothing_else_behind(
     release: Path, patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(patches, 'changed', changed)
@@ -58,7 +56,7 @@ def test_it_is_the_same_each_time_and_leaves_nothing_else_behind(
     assert list(again.parent.iterdir()) == [again]
 
 
-def test_it_is_about_the_files_of_the_distribution_in_upstreams_repository(patch: Path):
+def test_patch_changes_files_of_the_distribution_in_the_upstream_repository(patch: Path):
     headers = [line for line in patch.read_text(encoding='utf-8').splitlines() if line.startswith('diff --git ')]
 
     files = {header.split(' b/')[1].removeprefix(f'{FOLDER}/pydantic_ai/') for header in headers}
@@ -66,12 +64,12 @@ def test_it_is_about_the_files_of_the_distribution_in_upstreams_repository(patch
     assert files == set(CHANGES) | new
 
 
-def test_hardly_a_line_of_the_release_is_rewritten(patch: Path):
+def test_patch_rewrites_four_lines_of_the_release(patch: Path):
     # A condition, a returned value, and the two calls that make a tool manager, which grow by an argument.
     assert len(lines(patch, '-')) == 4
 
 
-def test_it_keeps_upstreams_format(release: Path, files: dict[str, str], tmp_path: Path):
+def test_patched_files_keep_the_upstream_format(release: Path, files: dict[str, str], tmp_path: Path):
     for path, text in files.items():
         before = release / path
         for side, content in (
