@@ -11,6 +11,8 @@ from tool_approval import ApprovalController
 
 from .parts import YES, answer, soon
 
+pytestmark = pytest.mark.anyio
+
 
 @pytest.fixture
 def inbox(tmp_path):
@@ -67,19 +69,16 @@ class Hangs(Recording):
         await asyncio.get_running_loop().create_future()
 
 
-def ask(ui, *requests):
-    async def main():
-        decisions = await ApprovalController(ui=ui).request_approvals(requests or [request_for()])
-        await ui.aclose()
-        return decisions
-
-    return asyncio.run(main())
+async def ask(ui):
+    decision = await ApprovalController(ui=ui).request_approval(request_for())
+    await ui.aclose()
+    return decision
 
 
-def test_first_answer_wins_and_the_other_channels_learn_who_gave_the_answer(inbox):
+async def test_first_answer_wins_and_the_other_channels_learn_who_gave_the_answer(inbox):
     channels = [Answers(inbox, 'ada'), Answers(inbox, 'bob'), Recording(), Blocking()]
 
-    [decision] = ask(InboxUI(inbox, channels=channels))
+    decision = await ask(InboxUI(inbox, channels=channels))
 
     winner = decision.decided_by
     [loser] = {'ada', 'bob'} - {winner}
@@ -89,11 +88,11 @@ def test_first_answer_wins_and_the_other_channels_learn_who_gave_the_answer(inbo
     assert [each.told for each in channels[2:]] == [[('posted', 'pending'), ('settled', 'approved', winner)]] * 2
 
 
-def test_a_channel_that_raises_stops_neither_the_others_nor_the_run(inbox, caplog):
+async def test_a_channel_that_raises_stops_neither_the_others_nor_the_run(inbox, caplog):
     broken, chat = Raises(), Answers(inbox, 'ada')
 
     with caplog.at_level(logging.ERROR):
-        [decision] = ask(InboxUI(inbox, channels=[broken, chat]))
+        decision = await ask(InboxUI(inbox, channels=[broken, chat]))
 
     assert decision.approved
     assert chat.told == [('posted', 'pending'), ('settled', 'approved', 'ada')]
@@ -102,44 +101,41 @@ def test_a_channel_that_raises_stops_neither_the_others_nor_the_run(inbox, caplo
     assert 'secret' not in caplog.text
 
 
-def test_a_channel_that_hangs_is_told_the_end_nevertheless(inbox, monkeypatch, caplog):
+async def test_a_channel_that_hangs_is_told_the_end_nevertheless(inbox, monkeypatch, caplog):
     monkeypatch.setattr('tool_approval.inbox.inbox_ui.CHANNEL_S', 0.05)
     hanging = Hangs()
 
     with caplog.at_level(logging.ERROR):
-        ask(InboxUI(inbox, channels=[hanging, Answers(inbox, 'ada')]))
+        await ask(InboxUI(inbox, channels=[hanging, Answers(inbox, 'ada')]))
 
     assert hanging.told == [('settled', 'approved', 'ada')]
     assert 'Hangs.posted failed with TimeoutError' in caplog.text
 
 
-def test_channels_learn_that_an_unanswered_request_expired(inbox):
+async def test_channels_learn_that_an_unanswered_request_expired(inbox):
     channel = Recording()
 
-    asyncio.run(inbox.open())  # it is made, however slow that is here
-    ask(InboxUI(inbox, channels=[channel], timeout=0.5))
+    await inbox.open()  # it is made, however slow that is here
+    await ask(InboxUI(inbox, channels=[channel], timeout=0.5))
 
     assert channel.told == [('posted', 'pending'), ('settled', 'expired', None)]
 
 
-def test_channels_learn_that_the_request_of_a_cancelled_run_was_withdrawn(inbox):
+async def test_channels_learn_that_the_request_of_a_cancelled_run_was_withdrawn(inbox):
     channel = Recording()
     ui = InboxUI(inbox, channels=[channel])
 
-    async def main():
-        asking = asyncio.create_task(ApprovalController(ui=ui).request_approval(request_for()))
-        await soon(inbox)
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        await ui.aclose()
-
-    asyncio.run(main())
+    asking = asyncio.create_task(ApprovalController(ui=ui).request_approval(request_for()))
+    await soon(inbox)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    await ui.aclose()
 
     assert channel.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
 
 
-def test_the_store_is_away_in_the_end_and_the_channels_hear_that_it_expired(inbox, monkeypatch):
+async def test_the_store_is_away_in_the_end_and_the_channels_hear_that_it_expired(inbox, monkeypatch):
     channel = Recording()
     ui = InboxUI(inbox, channels=[channel], timeout=0.5)
 
@@ -148,28 +144,22 @@ def test_the_store_is_away_in_the_end_and_the_channels_hear_that_it_expired(inbo
 
     monkeypatch.setattr(inbox.store, 'settle', fail)
 
-    async def main():
-        await inbox.open()
-        decision = await ApprovalController(ui=ui).request_approval(request_for())
-        await ui.aclose()
-        return decision
+    await inbox.open()
+    decision = await ask(ui)
 
-    assert not asyncio.run(main()).approved
+    assert not decision.approved
     assert channel.told == [('posted', 'pending'), ('settled', 'expired', None)]
 
 
-def test_a_page_answers_while_channels_wait(inbox, tmp_path):
+async def test_a_page_answers_while_channels_wait(inbox, tmp_path):
     channel = Recording()
     ui = InboxUI(inbox, channels=[channel])
 
-    async def main():
-        with Inbox(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite')) as page:
-            asking = asyncio.create_task(ApprovalController(ui=ui).request_approval(request_for()))
-            [entry] = await soon(page)
-            await answer(page, entry, YES, by=Approver(id='carol'))
-            decision = await asking
-            await ui.aclose()
-            return decision
+    with Inbox(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite')) as page:
+        asking = asyncio.create_task(ask(ui))
+        [entry] = await soon(page)
+        await answer(page, entry, YES, by=Approver(id='carol'))
+        decision = await asking
 
-    assert asyncio.run(main()).decided_by == 'carol'
+    assert decision.decided_by == 'carol'
     assert channel.told == [('posted', 'pending'), ('settled', 'approved', 'carol')]

@@ -166,7 +166,9 @@ def test_only_who_is_listed_may_answer():
     entry = entry_of(approvers=(ops,))
 
     entry.check_approver(BOB)
-    with pytest.raises(NotAnApprover, match=r"^'ada' may not answer for 'delete': only listed approvers may answer$"):
+    with pytest.raises(
+        NotAnApprover, match=r"^'ada' may not answer a request for 'delete': only listed approvers may answer$"
+    ):
         entry.check_approver(ADA)
     with pytest.raises(NotAnApprover):
         entry_of(approvers=(ops, ApproverRule(users=frozenset({'ada'})))).check_approver(BOB)
@@ -189,7 +191,7 @@ def test_the_requester_can_be_barred():
             ApprovalDecision(approved=True, remember='session', remember_option='all'),
             'does not offer this remember option',
         ),
-        (ApprovalDecision(approved=True, remember='always'), "the request cannot be remembered 'always'"),
+        (ApprovalDecision(approved=True, remember='always'), "this approval cannot be remembered as 'always'"),
     ],
 )
 def test_answer_that_the_request_does_not_offer_is_refused(decision, problem):

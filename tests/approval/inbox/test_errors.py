@@ -27,10 +27,10 @@ REFUSED = [
         AlreadySettled('denied', by='a\nb', at=AT),
         "the request is no longer open: denied by 'a\\nb' at 2026-01-02T03:04:05+00:00",
     ),
-    (OtherContent(), 'the answer does not match the content of the request; load the request again and decide anew'),
+    (OtherContent(), 'the answer does not match the content of the request; load it again and decide again'),
     (
         NotAnApprover('ada', 'rm', 'only listed approvers may answer'),
-        "'ada' may not answer for 'rm': only listed approvers may answer",
+        "'ada' may not answer a request for 'rm': only listed approvers may answer",
     ),
     (InvalidAnswer('the decision is malformed'), 'the answer is invalid: the decision is malformed'),
 ]
@@ -62,10 +62,10 @@ def test_they_stand_in_the_tree_that_is_drawn():
 @pytest.mark.parametrize(
     ('error', 'told'),
     [
-        (AlreadySettled('withdrawn'), 'Your answer came too late: already withdrawn.'),
+        (AlreadySettled('withdrawn'), 'Your answer came too late: the request is already withdrawn.'),
         (
             AlreadySettled('denied', by='eve\n', at=AT),
-            'Your answer came too late: already denied by eve<U+000A> at 03:04:05 UTC.',
+            'Your answer came too late: the request is already denied by eve<U+000A> at 03:04:05 UTC.',
         ),
         (
             NotAnApprover('eve', 't', 'only listed approvers may answer'),

@@ -17,6 +17,8 @@ from tool_approval import ApprovalController
 
 from .parts import NO, YES, answer, settled, soon
 
+pytestmark = pytest.mark.anyio
+
 AGENT = """
 import asyncio, sys
 from tool_approval import ApprovalController, ApprovalRequest
@@ -79,20 +81,18 @@ def hurried(monkeypatch):
     return lambda: float(next(seconds))
 
 
-def test_the_requests_of_a_killed_agent_become_withdrawn(place, make_inbox, hurried):
+async def test_the_requests_of_a_killed_agent_become_withdrawn(place, make_inbox, hurried):
     agent = start_python(WAITS, *place)
     page = make_inbox(clock=hurried)
 
-    async def main():
-        entries = await soon(page, 3)
-        agent.send_signal(signal.SIGKILL)
-        agent.communicate()
-        withdrawn = await settled(page, 3)
-        with pytest.raises(AlreadySettled, match='open: withdrawn'):
-            await answer(page, entries[0])
-        return [entry.state for entry in withdrawn]
+    entries = await soon(page, 3)
+    agent.send_signal(signal.SIGKILL)
+    agent.communicate()
+    withdrawn = await settled(page, 3)
+    with pytest.raises(AlreadySettled, match='open: withdrawn'):
+        await answer(page, entries[0])
 
-    assert asyncio.run(main()) == ['withdrawn'] * 3
+    assert [entry.state for entry in withdrawn] == ['withdrawn'] * 3
 
 
 class Slower:
@@ -118,13 +118,13 @@ async def until_withdrawn(page, request_id):
                 return
 
 
-def test_only_who_has_withdrawn_them_says_so(make_store, hurried, caplog):
+async def test_only_who_has_withdrawn_them_says_so(make_store, hurried, caplog):
     with caplog.at_level(logging.WARNING):
         with Inbox(Slower(make_store()), clock=hurried) as page:
-            asyncio.run(until_withdrawn(page, 'left'))
+            await until_withdrawn(page, 'left')
         assert logged(caplog) == []
         with Inbox(make_store(), clock=hurried) as page:
-            asyncio.run(until_withdrawn(page, 'also left'))
+            await until_withdrawn(page, 'also left')
 
     assert '1 requests in the inbox were withdrawn: the process that waited for them is gone' in caplog.text
 
@@ -156,107 +156,97 @@ async def leases_pass(seconds, *inboxes):
 
 
 @pytest.mark.parametrize('jump', [-1e9, -3600.0, 0.0, 3600.0, 1e9])
-def test_the_requests_of_a_process_that_lives_stay_open_however_the_clock_is_set(make_store, monkeypatch, jump):
+async def test_the_requests_of_a_process_that_lives_stay_open_however_the_clock_is_set(make_store, monkeypatch, jump):
     monkeypatch.setattr('tool_approval.inbox.keeper.WATCH_S', 0.01)
     seconds, set_by = [1000.0], [timedelta()]
 
-    async def main(agents, page):
+    times = {'now': lambda: NOON + set_by[0], 'clock': lambda: seconds[0]}
+
+    with Inbox(Looks(make_store()), **times) as agents, Inbox(Looks(make_store()), **times) as page:
         entry = await agents.get(await agents.post(request_for()))
         waiting = asyncio.create_task(agents.wait(entry.id, 600))
         await page.open()
         set_by[0] = timedelta(seconds=jump)
         async with asyncio.timeout(60):
             await leases_pass(seconds, agents, page)
+
         assert (await page.get(entry.id)).state == 'pending'
         assert not waiting.done()
         await answer(page, entry)
-        return await waiting
-
-    times = {'now': lambda: NOON + set_by[0], 'clock': lambda: seconds[0]}
-    with Inbox(Looks(make_store()), **times) as agents, Inbox(Looks(make_store()), **times) as page:
-        assert asyncio.run(main(agents, page)).state == 'approved'
+        assert (await waiting).state == 'approved'
 
 
-def test_a_process_that_is_killed_in_mid_answer_has_answered_or_not(place, make_inbox):
+async def test_a_process_that_is_killed_in_mid_answer_has_answered_or_not(place, make_inbox):
     agents = make_inbox()
 
-    async def main():
-        for number in range(200):
-            await agents.post(request_for(str(number)))
-        answering = start_python(ANSWERS, *place, 'ada', 'yes')
-        assert await asyncio.to_thread(answering.stdout.readline) == b'200\n'
-        answering.stdin.write(b'\n')
-        answering.stdin.flush()
-        await settled(agents, 20)
-        answering.send_signal(signal.SIGKILL)
-        answering.communicate()
-        done, still_open = await agents.history(1000), await agents.open()
-        assert {entry.state for entry in done} == {'approved'}
-        assert {entry.answer.by.id for entry in done} == {'ada'}
-        assert len(done) + len(still_open) == 200
-        return [(await answer(agents, entry, NO)).state for entry in still_open]
+    for number in range(200):
+        await agents.post(request_for(str(number)))
+    answering = start_python(ANSWERS, *place, 'ada', 'yes')
+    assert await asyncio.to_thread(answering.stdout.readline) == b'200\n'
+    answering.stdin.write(b'\n')
+    answering.stdin.flush()
+    await settled(agents, 20)
+    answering.send_signal(signal.SIGKILL)
+    answering.communicate()
+    done, still_open = await agents.history(1000), await agents.open()
+    assert {entry.state for entry in done} == {'approved'}
+    assert {entry.answer.by.id for entry in done} == {'ada'}
+    assert len(done) + len(still_open) == 200
 
-    assert set(asyncio.run(main())) <= {'denied'}
+    assert {(await answer(agents, entry, NO)).state for entry in still_open} <= {'denied'}
 
 
-def test_two_processes_race_a_thousand_times_and_exactly_one_wins_each(place, make_inbox):
+async def test_two_processes_race_a_thousand_times_and_exactly_one_wins_each(place, make_inbox):
     agents = make_inbox()
 
-    async def main():
-        await asyncio.gather(*(agents.post(request_for(str(number))) for number in range(1000)))
-        racing = [start_python(ANSWERS, *place, name, approves) for name, approves in (('ada', 'yes'), ('bob', 'no'))]
-        for each in racing:
-            assert await asyncio.to_thread(each.stdout.readline) == b'1000\n'
-        ended = await asyncio.to_thread(finish, *racing)
-        assert [(code, errors) for code, _, errors in ended] == [(0, '')] * 2
-        return [int(output) for _, output, _ in ended], await agents.history(2000), await agents.open()
-
-    [ada, bob], history, still_open = asyncio.run(main())
+    await asyncio.gather(*(agents.post(request_for(str(number))) for number in range(1000)))
+    racing = [start_python(ANSWERS, *place, name, approves) for name, approves in (('ada', 'yes'), ('bob', 'no'))]
+    for each in racing:
+        assert await asyncio.to_thread(each.stdout.readline) == b'1000\n'
+    ended = await asyncio.to_thread(finish, *racing)
+    assert [(code, errors) for code, _, errors in ended] == [(0, '')] * 2
+    [ada, bob] = [int(output) for _, output, _ in ended]
+    history = await agents.history(2000)
 
     assert ada + bob == len(history) == 1000
-    assert still_open == []
+    assert await agents.open() == []
     assert sum(entry.state == 'approved' for entry in history) == ada
     assert {(entry.state, entry.answer.by.id) for entry in history} <= {('approved', 'ada'), ('denied', 'bob')}
 
 
-def test_runs_in_another_process_are_answered_from_here(place, make_inbox):
+async def test_runs_in_another_process_are_answered_from_here(place, make_inbox):
     agent = start_python(WAITS, *place)
     page = make_inbox()
 
-    async def main():
-        for entry in await soon(page, 3):
-            await answer(page, entry, NO if entry.request.args['number'] == 1 else YES)
-
-    asyncio.run(main())
+    for entry in await soon(page, 3):
+        await answer(page, entry, NO if entry.request.args['number'] == 1 else YES)
 
     assert finish(agent) == [(0, '[True, False, True]\n', '')]
 
 
-def test_postgres_goes_away_and_comes_back_and_who_waits_is_answered(postgres, caplog):
+async def test_postgres_goes_away_and_comes_back_and_who_waits_is_answered(postgres, caplog):
     from tool_approval.inbox.stores.postgres import PostgresStore
 
     controller_of = lambda inbox: ApprovalController(ui=InboxUI(inbox, timeout=60))
 
-    async def main(agents, page):
+    caplog.set_level(logging.WARNING)
+    stores = [PostgresStore(postgres.dsn, schema='outage') for _ in range(2)]
+
+    with Inbox(stores[0]) as agents, Inbox(stores[1]) as page:
         asking = asyncio.create_task(controller_of(agents).request_approval(request_for('before')))
         [entry] = await soon(page)
         await asyncio.to_thread(postgres.stop)
         try:
             with pytest.raises(InboxUnavailable):
                 await answer(page, entry)
-            late = asyncio.create_task(controller_of(agents).request_approval(request_for('while it was away')))
+            asking_later = asyncio.create_task(controller_of(agents).request_approval(request_for('while it was away')))
             hasty = await ApprovalController(ui=InboxUI(agents, timeout=0.1)).request_approval(request_for('no time'))
             assert not asking.done()
         finally:
             await asyncio.to_thread(postgres.start)
         for entry in await patiently(soon, page, 2):
             await patiently(answer, page, entry)
-        return hasty, await asking, await late
-
-    with caplog.at_level(logging.WARNING):
-        stores = [PostgresStore(postgres.dsn, schema='outage') for _ in range(2)]
-        with Inbox(stores[0]) as agents, Inbox(stores[1]) as page:
-            hasty, before, late = asyncio.run(main(agents, page))
+        before, late = await asking, await asking_later
 
     assert (hasty.approved, hasty.note) == (
         False,
@@ -275,11 +265,11 @@ async def patiently(act, *arguments):
             await asyncio.sleep(0.05)
 
 
-def test_a_full_disk_posts_nothing_answers_nothing_and_goes_on_when_there_is_room(tmp_path, monkeypatch):
+async def test_a_full_disk_posts_nothing_answers_nothing_and_goes_on_when_there_is_room(tmp_path, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
     store = SQLiteStore(tmp_path / 'state' / 'inbox.sqlite')
 
-    async def main(inbox):
+    with Inbox(store) as inbox:
         entry = await inbox.get(await inbox.post(request_for()))
         with store._database.reading() as database:
             [(pages,)] = database.execute('PRAGMA page_count')
@@ -291,25 +281,20 @@ def test_a_full_disk_posts_nothing_answers_nothing_and_goes_on_when_there_is_roo
         with pytest.raises(InboxUnavailable, match='database or disk is full'):
             await answer(inbox, entry, NO.model_copy(update={'note': 'x' * 50_000}))
         assert (await inbox.get(entry.id)).state == 'pending'
-        return (await answer(inbox, entry)).state, [each.state for each in await inbox.history()]
-
-    with Inbox(store) as inbox:
-        assert asyncio.run(main(inbox)) == ('approved', ['approved'])
+        assert (await answer(inbox, entry)).state == 'approved'
+        assert [each.state for each in await inbox.history()] == ['approved']
 
 
-def test_a_file_that_another_program_holds_for_long_is_unavailable_and_then_goes_on(tmp_path, monkeypatch):
+async def test_a_file_that_another_program_holds_for_long_is_unavailable_and_then_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
     monkeypatch.setattr('tool_approval.inbox.stores.sqlite_file.BUSY_S', 0.05)
     path = tmp_path / 'state' / 'inbox.sqlite'
 
-    async def main(inbox):
+    with Inbox(SQLiteStore(path)) as inbox:
         entry = await inbox.get(await inbox.post(request_for()))
         holder = sqlite3.connect(path, isolation_level=None)
         holder.execute('BEGIN IMMEDIATE')
         with pytest.raises(InboxUnavailable, match='database is locked'):
             await answer(inbox, entry)
         holder.close()
-        return (await answer(inbox, entry)).state
-
-    with Inbox(SQLiteStore(path)) as inbox:
-        assert asyncio.run(main(inbox)) == 'approved'
+        assert (await answer(inbox, entry)).state == 'approved'

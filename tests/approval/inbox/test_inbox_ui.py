@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import threading
 
 import pytest
 from tool_approval.inbox import Approver, ApproverRule, Inbox, InboxUI, InboxUnavailable, NotAnApprover
@@ -19,6 +20,8 @@ from tool_approval import (
 )
 
 from .parts import ADA, BOB, NO, YES, answer, settled, soon
+
+pytestmark = pytest.mark.anyio
 
 OPS = ApproverRule(groups=frozenset({'ops'}))
 
@@ -44,10 +47,10 @@ async def asked(controller, page, *decisions, by=ADA):
     return await asking, entries
 
 
-def test_many_questions_are_open_at_once_and_each_gets_its_answer(inbox, page):
+async def test_many_questions_are_open_at_once_and_each_gets_its_answer(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    decisions, entries = asyncio.run(asked(controller, page, YES, NO, YES))
+    decisions, entries = await asked(controller, page, YES, NO, YES)
 
     assert [each.approved for each in decisions] == [True, False, True]
     assert [each.note for each in decisions] == [None, 'Not now.', None]
@@ -56,163 +59,139 @@ def test_many_questions_are_open_at_once_and_each_gets_its_answer(inbox, page):
     assert all(entry.content.expires_at is not None for entry in entries)
 
 
-def test_the_presentation_is_what_the_controller_made(inbox, page):
+async def test_the_presentation_is_what_the_controller_made(inbox, page):
     shown = ApprovalPresentation(type='diff', content='- a\n+ b')
     controller = ApprovalController(ui=InboxUI(inbox), presenters={'delete': lambda request: shown})
 
-    _, [entry] = asyncio.run(asked(controller, page, YES))
+    _, [entry] = await asked(controller, page, YES)
 
     assert entry.request.presentation == shown
 
 
-def test_an_answer_is_remembered_and_written_down_as_any_other(inbox, page):
+async def test_an_answer_is_remembered_and_written_down_as_any_other(inbox, page):
     sink = ListSink()
     controller = ApprovalController(ui=InboxUI(inbox), memory=ApprovalMemory(), audit=sink)
 
-    async def main():
-        request = request_for(session_id='s')
-        asking = asyncio.create_task(controller.request_approval(request))
-        [entry] = await soon(page)
-        await answer(page, entry, ApprovalDecision(approved=True, remember='session'))
-        return await asking, await controller.request_approval(request), await page.open()
+    request = request_for(session_id='s')
+    asking = asyncio.create_task(controller.request_approval(request))
+    [entry] = await soon(page)
+    await answer(page, entry, ApprovalDecision(approved=True, remember='session'))
+    first, second = await asking, await controller.request_approval(request)
 
-    first, second, still_open = asyncio.run(main())
-
-    assert (first.approved, second.approved, still_open) == (True, True, [])
+    assert (first.approved, second.approved, await page.open()) == (True, True, [])
     assert [(entry['decided_by'], entry['is_remembered']) for entry in sink.decisions()] == [
         ('ada', False),
         ('ada', True),
     ]
 
 
-def test_changed_arguments_are_what_runs_and_a_block_still_blocks(inbox, page):
+async def test_changed_arguments_are_what_runs_and_a_block_still_blocks(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox), policy={'delete': {'approval': 'required'}})
 
-    async def main():
-        running = asyncio.create_task(execute_tool(lambda path: path, 'delete', {'path': 'a'}, controller))
-        [entry] = await soon(page)
-        await answer(page, entry, ApprovalDecision(approved=True, override_args={'path': 'b'}))
-        return await running
+    running = asyncio.create_task(execute_tool(lambda path: path, 'delete', {'path': 'a'}, controller))
+    [entry] = await soon(page)
+    await answer(page, entry, ApprovalDecision(approved=True, override_args={'path': 'b'}))
 
-    assert asyncio.run(main()) == 'b'
+    assert await running == 'b'
 
 
 @pytest.mark.parametrize('mode', ['strict', 'approve_all'])
-def test_no_mode_that_decides_alone_asks(inbox, page, mode):
+async def test_no_mode_that_decides_alone_asks(inbox, page, mode):
     controller = ApprovalController(mode, ui=InboxUI(inbox))
 
-    async def main():
-        await controller.request_approval(request_for())
-        return await page.open(), await page.history()
+    await controller.request_approval(request_for())
 
-    assert asyncio.run(main()) == ([], [])
+    assert (await page.open(), await page.history()) == ([], [])
 
 
-def test_timeout_denies_the_call(inbox, page):
+async def test_timeout_denies_the_call(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, timeout=0.5))
 
-    async def main():
-        await inbox.open()
-        return await controller.request_approval(request_for()), await page.history()
-
-    decision, [entry] = asyncio.run(main())
+    await inbox.open()
+    decision = await controller.request_approval(request_for())
+    [entry] = await page.history()
 
     assert (decision.approved, decision.decided_by) == (False, 'timeout')
     assert decision.note == 'No approver answered within 0.5 seconds, so the call was denied.'
     assert entry.state == 'expired'
 
 
-def test_the_controllers_own_timeout_withdraws(inbox, page):
+async def test_the_controllers_own_timeout_withdraws(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox), timeout=0.05)
 
-    async def main():
-        return await controller.request_approval(request_for()), await settled(page)
-
-    decision, [entry] = asyncio.run(main())
+    decision = await controller.request_approval(request_for())
+    [entry] = await settled(page)
 
     assert (decision.approved, decision.decided_by) == (False, 'timeout')
     assert entry.state == 'withdrawn'
 
 
-def test_cancelling_the_run_withdraws(inbox, page):
+async def test_cancelling_the_run_withdraws(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    async def main():
-        asking = asyncio.create_task(controller.request_approvals([request_for('a'), request_for('b')]))
-        await soon(page, 2)
-        asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await asking
-        return [entry.state for entry in await settled(page, 2)]
+    asking = asyncio.create_task(controller.request_approvals([request_for('a'), request_for('b')]))
+    await soon(page, 2)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
 
-    assert asyncio.run(main()) == ['withdrawn'] * 2
+    assert [entry.state for entry in await settled(page, 2)] == ['withdrawn'] * 2
 
 
-def test_what_somebody_withdraws_is_denied(inbox, page):
+async def test_what_somebody_withdraws_is_denied(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    async def main():
-        asking = asyncio.create_task(controller.request_approval(request_for()))
-        [entry] = await soon(page)
-        await page.withdraw(entry.id)
-        return await asking
-
-    decision = asyncio.run(main())
+    asking = asyncio.create_task(controller.request_approval(request_for()))
+    [entry] = await soon(page)
+    await page.withdraw(entry.id)
+    decision = await asking
 
     assert (decision.approved, decision.decided_by) == (False, 'ui')
     assert decision.note == 'The request was withdrawn from the inbox, so the call was denied.'
 
 
-def test_approvers_are_listed_by_tool(inbox, page):
+async def test_approvers_are_listed_by_tool(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, approvers={'del*': OPS}))
 
-    async def main():
-        asking = asyncio.create_task(controller.request_approval(request_for()))
-        [entry] = await soon(page)
-        with pytest.raises(NotAnApprover):
-            await answer(page, entry, by=ADA)
-        await answer(page, entry, by=BOB)
-        return await asking
+    asking = asyncio.create_task(controller.request_approval(request_for()))
+    [entry] = await soon(page)
+    with pytest.raises(NotAnApprover):
+        await answer(page, entry, by=ADA)
+    await answer(page, entry, by=BOB)
 
-    assert asyncio.run(main()).decided_by == 'bob'
+    assert (await asking).decided_by == 'bob'
 
 
 @pytest.mark.parametrize('rules', [{}, {'other': OPS}, {'delete': ApproverRule()}])
-def test_request_without_an_approver_is_denied_at_once(inbox, page, rules):
+async def test_request_without_an_approver_is_denied_at_once(inbox, page, rules):
     controller = ApprovalController(ui=InboxUI(inbox, approvers=rules))
 
-    async def main():
-        return await controller.request_approval(request_for()), await page.history(), await page.open()
-
-    decision, history, still_open = asyncio.run(main())
+    decision = await controller.request_approval(request_for())
 
     assert (decision.approved, decision.note) == (False, "No approver is listed for 'delete', so the call was denied.")
-    assert (history, still_open) == ([], [])
+    assert (await page.history(), await page.open()) == ([], [])
 
 
-def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
+async def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
     requester = lambda request: request.metadata.get('user')
     controller = ApprovalController(ui=InboxUI(inbox, requester=requester, forbid_self_approval=True))
 
-    async def main():
-        asking = asyncio.create_task(controller.request_approval(request_for(metadata={'user': 'ada'})))
-        [entry] = await soon(page)
-        with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
-            await answer(page, entry, by=ADA)
-        await answer(page, entry, by=BOB)
-        return await asking, await controller.request_approval(request_for())
-
-    known, unknown = asyncio.run(main())
+    asking = asyncio.create_task(controller.request_approval(request_for(metadata={'user': 'ada'})))
+    [entry] = await soon(page)
+    with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
+        await answer(page, entry, by=ADA)
+    await answer(page, entry, by=BOB)
+    known, unknown = await asking, await controller.request_approval(request_for())
 
     assert known.decided_by == 'bob'
     assert not unknown.approved
     assert unknown.note == 'Self-approval is forbidden and the requester is unknown, so the call was denied.'
 
 
-def test_a_requester_who_is_not_barred_may_answer(inbox, page):
+async def test_a_requester_who_is_not_barred_may_answer(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, requester='ada'))
 
-    [decision], [entry] = asyncio.run(asked(controller, page, YES))
+    [decision], [entry] = await asked(controller, page, YES)
 
     assert (decision.decided_by, entry.content.requester) == ('ada', 'ada')
 
@@ -228,27 +207,24 @@ def test_barring_an_unknown_approver_is_refused(inbox):
         InboxUI(inbox, forbid_self_approval=True)
 
 
-def test_a_request_that_nobody_can_read_is_denied(inbox, page):
+async def test_a_request_that_nobody_can_read_is_denied(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    decision = asyncio.run(controller.request_approval(request_for('x' * MAX_BYTES)))
+    decision = await controller.request_approval(request_for('x' * MAX_BYTES))
 
     assert not decision.approved
     assert 'shorten its arguments or presentation), so the call was denied' in decision.note
 
 
-def test_an_answer_to_something_else_is_denied(inbox, page, monkeypatch):
+async def test_an_answer_to_something_else_is_denied(inbox, page, monkeypatch):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    async def main():
-        asking = asyncio.create_task(controller.request_approval(request_for()))
-        [entry] = await soon(page)
-        other = entry.model_copy(update={'digest': '0' * 64})
-        monkeypatch.setattr(page, 'get', lambda request_id: asyncio.sleep(0, other))
-        await answer(page, other)
-        return await asking
-
-    decision = asyncio.run(main())
+    asking = asyncio.create_task(controller.request_approval(request_for()))
+    [entry] = await soon(page)
+    other = entry.model_copy(update={'digest': '0' * 64})
+    monkeypatch.setattr(page, 'get', lambda request_id: asyncio.sleep(0, other))
+    await answer(page, other)
+    decision = await asking
 
     assert not decision.approved
     assert decision.note == 'The answer did not match the request, so the call was denied.'
@@ -271,96 +247,89 @@ class Away:
         raise self.error
 
 
-def test_a_store_that_is_away_denies_when_the_time_is_up(make_store, caplog):
+async def test_a_store_that_is_away_denies_when_the_time_is_up(make_store, caplog):
     inbox = Inbox(Away(make_store(), 'add'))
     controller = ApprovalController(ui=InboxUI(inbox, timeout=0.05))
 
     with caplog.at_level(logging.ERROR), inbox:
-        decision = asyncio.run(controller.request_approval(request_for()))
+        decision = await controller.request_approval(request_for())
 
     assert not decision.approved
     assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
     assert 'A call was denied' in caplog.text
 
 
-def test_a_store_that_comes_back_is_asked_again(make_store, page, monkeypatch):
+async def test_a_store_that_comes_back_is_asked_again(make_store, page, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.inbox_ui.RETRY_S', 0.01)
     monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
     inbox = Inbox(Away(make_store(), 'add', times=3))
     controller = ApprovalController(ui=InboxUI(inbox))
 
     with inbox:
-        decisions, _ = asyncio.run(asked(controller, page, YES))
+        decisions, _ = await asked(controller, page, YES)
 
     assert decisions[0].approved
 
 
-def test_a_store_that_is_away_as_the_wait_begins_is_looked_at_again(make_store, page, monkeypatch):
+async def test_a_store_that_is_away_as_the_wait_begins_is_looked_at_again(make_store, page, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
     inbox = Inbox(Away(make_store(), 'get', times=1))
     controller = ApprovalController(ui=InboxUI(inbox))
 
     with inbox:
-        decisions, _ = asyncio.run(asked(controller, page, YES, NO))
+        decisions, _ = await asked(controller, page, YES, NO)
 
     assert [each.approved for each in decisions] == [True, False]
 
 
-def test_a_store_that_is_away_when_the_time_is_up_denies_and_expires_the_request_later(make_store, page, monkeypatch):
+async def test_store_that_is_away_at_the_timeout_denies_and_expires_the_request_later(make_store, page, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.keeper.LONGEST_PAUSE_S', 0.0)
     monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
     inbox = Inbox(Away(make_store(), 'settle', times=2))
     controller = ApprovalController(ui=InboxUI(inbox, timeout=0.5))
 
-    async def main():
-        return await controller.request_approval(request_for()), await settled(page)
-
     with inbox:
-        asyncio.run(inbox.open())
-        decision, [entry] = asyncio.run(main())
+        await inbox.open()
+        decision = await controller.request_approval(request_for())
+        [entry] = await settled(page)
 
     assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
     assert entry.state == 'expired'
 
 
-def test_a_store_that_does_not_answer_denies(make_store, monkeypatch):
+async def test_a_store_that_does_not_answer_denies(make_store, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.inbox.GRACE_S', 0.05)
-    import threading
-
     may_go_on = threading.Event()
     inbox = Inbox(make_store())
     controller = ApprovalController(ui=InboxUI(inbox, timeout=0.05))
 
-    async def main():
-        original = inbox.store.settle
-        monkeypatch.setattr(inbox.store, 'settle', lambda *a, **k: (may_go_on.wait(20), original(*a, **k))[1])
-        return await controller.request_approval(request_for())
-
-    decision = asyncio.run(main())
+    original = inbox.store.settle
+    monkeypatch.setattr(inbox.store, 'settle', lambda *a, **k: (may_go_on.wait(20), original(*a, **k))[1])
+    decision = await controller.request_approval(request_for())
     may_go_on.set()
     inbox.close()
 
     assert decision.note == 'The inbox could not be reached before the timeout, so the call was denied.'
 
 
-def test_an_inbox_that_is_closed_denies(make_store):
+async def test_an_inbox_that_is_closed_denies(make_store):
     inbox = Inbox(make_store())
     inbox.close()
 
-    decision = asyncio.run(ApprovalController(ui=InboxUI(inbox)).request_approval(request_for()))
+    decision = await ApprovalController(ui=InboxUI(inbox)).request_approval(request_for())
 
     assert decision.note == 'The inbox failed (InboxError), so the call was denied.'
 
 
-def test_the_log_does_not_say_that_policy_has_approved_when_somebody_is_called_so(inbox, page):
+async def test_the_log_does_not_say_that_policy_has_approved_when_somebody_is_called_so(inbox, page):
     with pytest.raises(ValueError, match='the name of a rule'):
-        asyncio.run(asked(ApprovalController(ui=InboxUI(inbox)), page, YES, by=Approver(id='policy')))
+        await asked(ApprovalController(ui=InboxUI(inbox)), page, YES, by=Approver(id='policy'))
 
 
-def test_request_shows_when_it_expires(inbox, page):
+async def test_request_shows_when_it_expires(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, timeout=60, now=noon))
 
-    _, [entry] = asyncio.run(asked(controller, page, YES))
+    _, [entry] = await asked(controller, page, YES)
 
     assert (entry.content.expires_at - noon()).total_seconds() == 60
 
@@ -397,22 +366,19 @@ class Elsewhere:
         ),
     ],
 )
-def test_what_was_answered_elsewhere_says_by_whom(inbox, page, decision, outcome):
-    async def main():
-        elsewhere = Elsewhere(decision)
-        ui = InboxUI(inbox, channels=[elsewhere])
-        [decided] = await ApprovalController(ui=FirstOf(elsewhere, ui)).request_approvals([request_for()])
-        await ui.aclose()
-        return decided, await settled(page), elsewhere.told
-
-    decided, [entry], told = asyncio.run(main())
+async def test_what_was_answered_elsewhere_says_by_whom(inbox, page, decision, outcome):
+    elsewhere = Elsewhere(decision)
+    ui = InboxUI(inbox, channels=[elsewhere])
+    [decided] = await ApprovalController(ui=FirstOf(elsewhere, ui)).request_approvals([request_for()])
+    await ui.aclose()
+    [entry] = await settled(page)
 
     assert decided.approved is decision.approved
     assert entry.outcome == outcome
-    assert told == [outcome]
+    assert elsewhere.told == [outcome]
 
 
-def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, page):
+async def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, page):
     seen = []
 
     class Waits:
@@ -424,14 +390,14 @@ def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, page):
 
     controller = ApprovalController(ui=FirstOf(Waits(), InboxUI(inbox)))
 
-    [decided], _ = asyncio.run(asked(controller, page, YES))
+    [decided], _ = await asked(controller, page, YES)
 
     assert decided.approved
     assert seen == ['ada']
 
 
 @pytest.mark.parametrize('first', [YES, NO])
-def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, page, monkeypatch, first):
+async def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, page, monkeypatch, first):
     """Though the process that waits has not heard of it: another one wrote it."""
     told = []
 
@@ -449,40 +415,33 @@ def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, page, 
             await answered.wait()
             return YES.model_copy(update={'decided_by': 'eve'})
 
-    async def main():
-        ui = InboxUI(inbox, channels=[Tells()])
-        [decided] = await ApprovalController(ui=FirstOf(Elsewhere(), ui)).request_approvals([request_for()])
-        await ui.aclose()
-        return decided
-
     answered = asyncio.Event()
-    decided = asyncio.run(main())
+    ui = InboxUI(inbox, channels=[Tells()])
+    [decided] = await ApprovalController(ui=FirstOf(Elsewhere(), ui)).request_approvals([request_for()])
+    await ui.aclose()
 
     assert decided.approved is first.approved
     assert decided.decided_by == ('eve' if first.approved else 'bob')
     assert told == ['Approved by eve' if first.approved else 'Denied by bob']
 
 
-def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch, caplog):
+async def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch, caplog):
     tried = []
 
     def away(*arguments, **settings):
         tried.append(1)
         raise InboxUnavailable('here', 'it is away')
 
-    async def main():
-        elsewhere = Elsewhere(YES.model_copy(update={'decided_by': 'eve'}))
-        ui = FirstOf(elsewhere, InboxUI(inbox, channels=[elsewhere]))
-        settle = inbox.store.settle
-        monkeypatch.setattr(inbox.store, 'settle', away)
-        [decided] = await ApprovalController(ui=ui).request_approvals([request_for()])
-        while not tried:
-            await asyncio.sleep(0)
-        monkeypatch.setattr(inbox.store, 'settle', settle)
-        return decided, await settled(page)
-
-    decided, [entry] = asyncio.run(main())
+    elsewhere = Elsewhere(YES.model_copy(update={'decided_by': 'eve'}))
+    ui = FirstOf(elsewhere, InboxUI(inbox, channels=[elsewhere]))
+    settle = inbox.store.settle
+    monkeypatch.setattr(inbox.store, 'settle', away)
+    [decided] = await ApprovalController(ui=ui).request_approvals([request_for()])
+    while not tried:
+        await asyncio.sleep(0)
+    monkeypatch.setattr(inbox.store, 'settle', settle)
+    [entry] = await settled(page)
 
     assert decided.approved
     assert entry.state == 'withdrawn'
-    assert 'the inbox could not report whether it was denied there first' in caplog.text
+    assert 'the inbox could not report whether an approver had denied it there' in caplog.text

@@ -6,20 +6,19 @@ import pytest
 from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.worker import PAUSE_S, Worker
 
+pytestmark = pytest.mark.anyio
+
 
 def fail():
     raise InboxUnavailable('here', 'it is away')
 
 
-def test_everything_is_done_in_one_thread_in_order():
+async def test_everything_is_done_in_one_thread_in_order():
     worker = Worker('here')
     done = []
 
-    async def main():
-        await asyncio.gather(*(worker.run(lambda number=number: done.append(number)) for number in range(100)))
-        return {await worker.run(threading.get_ident) for _ in range(10)}
-
-    threads = asyncio.run(main())
+    await asyncio.gather(*(worker.run(lambda number=number: done.append(number)) for number in range(100)))
+    threads = {await worker.run(threading.get_ident) for _ in range(10)}
     worker.close(5)
 
     assert done == list(range(100))
@@ -27,46 +26,43 @@ def test_everything_is_done_in_one_thread_in_order():
     assert threading.get_ident() not in threads
 
 
-def test_what_is_raised_reaches_who_asked():
+async def test_what_is_raised_reaches_who_asked():
     worker = Worker('here')
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(worker.run(lambda: 1 / 0))
-    assert asyncio.run(worker.run(lambda: 'goes on')) == 'goes on'
+        await worker.run(lambda: 1 / 0)
+    assert await worker.run(lambda: 'goes on') == 'goes on'
     worker.close(5)
 
 
-def test_after_an_outage_nobody_tries_for_a_moment_and_then_again():
+async def test_after_an_outage_nobody_tries_for_a_moment_and_then_again():
     time = [0.0]
     worker = Worker('here', lambda: time[0])
     tried = []
 
     with pytest.raises(InboxUnavailable, match='it is away'):
-        asyncio.run(worker.run(fail))
+        await worker.run(fail)
     time[0] = PAUSE_S * 0.9
     with pytest.raises(InboxUnavailable, match='it is away'):
-        asyncio.run(worker.run(lambda: tried.append('too early')))
+        await worker.run(lambda: tried.append('too early'))
     time[0] = PAUSE_S
-    asyncio.run(worker.run(lambda: tried.append('again')))
+    await worker.run(lambda: tried.append('again'))
     worker.close(5)
 
     assert tried == ['again']
 
 
-def test_what_is_abandoned_is_done_nevertheless():
+async def test_what_is_abandoned_is_done_nevertheless():
     worker = Worker('here')
     may_go_on, done = threading.Event(), threading.Event()
 
-    async def main():
-        task = asyncio.create_task(worker.run(lambda: (may_go_on.wait(20), done.set())))
-        await asyncio.sleep(0)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        may_go_on.set()
-        await worker.run(lambda: None)
-
-    asyncio.run(main())
+    task = asyncio.create_task(worker.run(lambda: (may_go_on.wait(20), done.set())))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    may_go_on.set()
+    await worker.run(lambda: None)
     worker.close(5)
 
     assert done.is_set()
@@ -88,7 +84,7 @@ def test_a_loop_that_is_closed_meanwhile_does_no_harm():
     worker.close(5)
 
 
-def test_closing_ends_what_was_asked_for_and_refuses_the_rest():
+async def test_closing_ends_what_was_asked_for_and_refuses_the_rest():
     worker = Worker('here')
     done = []
     for number in range(100):
@@ -99,24 +95,24 @@ def test_closing_ends_what_was_asked_for_and_refuses_the_rest():
 
     assert done == list(range(100))
     with pytest.raises(InboxError, match='the inbox is closed'):
-        asyncio.run(worker.run(lambda: None))
+        await worker.run(lambda: None)
 
 
-def test_one_that_was_never_used_is_closed():
+async def test_one_that_was_never_used_is_closed():
     worker = Worker('here')
 
     worker.close(5)
 
     with pytest.raises(InboxError, match='closed'):
-        asyncio.run(worker.run(lambda: None))
+        await worker.run(lambda: None)
 
 
-def test_a_forked_process_is_told_to_make_its_own(monkeypatch):
+async def test_a_forked_process_is_told_to_make_its_own(monkeypatch):
     worker = Worker('here')
-    asyncio.run(worker.run(lambda: None))
+    await worker.run(lambda: None)
     parent = os.getpid()
 
     monkeypatch.setattr(os, 'getpid', lambda: parent + 1)
     with pytest.raises(InboxError, match='create one in each process'):
-        asyncio.run(worker.run(lambda: None))
+        await worker.run(lambda: None)
     worker.close(5)

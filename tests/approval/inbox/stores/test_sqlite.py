@@ -63,8 +63,8 @@ def test_nothing_is_made_before_the_first_use(path):
 def test_a_file_that_others_may_read_is_refused(store, path):
     path.chmod(0o644)
 
-    refused(path, 'others may use it')
-    with pytest.raises(InboxUntrusted, match='others may use it'):
+    refused(path, 'others can access the file')
+    with pytest.raises(InboxUntrusted, match='others can access the file'):
         store.open(10)
 
 
@@ -99,7 +99,7 @@ def test_a_folder_that_others_may_write_to_is_refused(path):
     path.parent.mkdir()
     path.parent.chmod(0o777)
 
-    refused(path, 'others may write to the folder')
+    refused(path, 'other users can write to the folder')
 
 
 def test_a_corrupt_file_is_refused(store, path):
@@ -250,7 +250,7 @@ def test_a_place_that_several_processes_cannot_share_is_refused(monkeypatch, pat
     original = sqlite3.connect
     monkeypatch.setattr(sqlite3, 'connect', lambda *args, **keywords: original(*args, **keywords, factory=NoWal))
 
-    refused(path, 'several processes cannot share a file there; use a local disk')
+    refused(path, 'processes cannot share a file on this file system; use a local disk')
 
 
 def test_closing_ends_a_watch(store):
