@@ -570,7 +570,7 @@ def langgraph(dsn: str, runs: int) -> dict[str, Spread] | str:
     return {name: spread(taken[1:]) for name, taken in json.loads(done.stdout).items()}
 
 
-ASKED, UNASKED, PLAIN = 'durable run, approved at once', 'durable run, nothing to ask', 'workflow of DBOS'
+ASKED, UNASKED, PLAIN = 'durable run, approved at once', 'durable run, no question', 'DBOS workflow'
 
 
 def milliseconds(of: Spread) -> str:
@@ -594,55 +594,57 @@ def page(
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors, which all processes and the database shared.'
         ),
-        f'It took {minutes:.0f} minutes, most of them to park the runs. The load is the average of the last minute.',
-        f'Both databases synced to the disk. The engine looked for work every {POLLING_S * 1000:.0f} ms.',
+        f'The measurements took {minutes:.0f} minutes, mostly to park the runs.',
+        '"Load" is the load average of the last minute.',
+        f'Both databases synced to the disk. DBOS looked for work every {POLLING_S * 1000:.0f} ms.',
         '',
         '## Parked runs',
         '',
         'Each run has called a tool with 500 characters of text, and waits for an approver.',
-        f'Fewer than {PARKED} were then copied in the store, so that the workers below meet about so many.',
-        'Sizes are bytes for each run, with indexes; the history is what the model was sent and has answered.',
-        f'The limit is {BYTES_LIMIT} bytes beyond the history.',
+        f'If fewer than {PARKED} runs were parked, they were copied in the store to about this number for the answers.',
+        'Sizes are bytes per run, including indexes. The history contains the messages to and from the model.',
+        f'The limit is {BYTES_LIMIT} bytes per run beyond the history.',
         '',
-        '| store | runs | parked in | by what | total | history | beyond it | load |  |',
+        '| store | runs | time to park | bytes in | total | history | beyond the history | load | verdict |',
         f'|{" --- |" * 9}',
     ]
     for each in parked:
         by = ', '.join(f'{name} {size:.0f}' for name, size in each.bytes.items())
-        verdict = 'holds' if each.overhead <= BYTES_LIMIT else '**MISSED**'
+        verdict = 'met' if each.overhead <= BYTES_LIMIT else '**MISSED**'
         total = sum(each.bytes.values())
         taken = f'{each.seconds:.0f} s'
         cells = (each.store, each.runs, taken, by, f'{total:.0f}', f'{each.history:.0f}', f'{each.overhead:.0f}')
         lines.append(f'| {" | ".join(map(str, cells))} | {each.load:.1f} | {verdict} |')
     lines += [
         '',
-        'Growth of a worker for each parked run: one that was started while they were parked, compared with one',
-        'on an empty store; and the one that has parked them, compared with itself after the first tenth.',
-        'Connections count as open files. The memory is what the process has grown by.',
+        'The next table shows how much a worker grows for each parked run.',
+        'A new worker was started while the runs were parked, and is compared with a worker on an empty store.',
+        'The worker that parked the runs is compared with itself after the first tenth of the runs.',
+        'Connections count as open files. The memory is the growth of the process.',
         '',
         '| store | worker | tasks | threads | open files | bytes of memory |',
         f'|{" --- |" * 6}',
     ]
     for each in parked:
-        for name, cost in (('new', each.idle), ('has parked them', each.worker)):
+        for name, cost in (('new', each.idle), ('parked the runs', each.worker)):
             few = ' | '.join(f'{cost[kind]:.3f}' for kind in ('tasks', 'threads', 'descriptors'))
             lines.append(f'| {each.store} | {name} | {few} | {cost["resident"]:.0f} |')
     lines += [
         '',
         '## Answers',
         '',
-        f'Approvers answer {RATE} requests a second, and two new worker processes go on with the runs.',
-        'Delays are seconds from the answer.',
-        f'The limit is {P99_LIMIT_S:g} s for 99 of 100 on PostgreSQL, to the begin of the next segment.',
+        f'Approvers answer {RATE} requests per second, and two new worker processes continue the runs.',
+        'Delays are measured from the answer, in seconds.',
+        f'On PostgreSQL, the next segment must begin within {P99_LIMIT_S:g} s after 99 of 100 answers.',
         '',
-        '| store | parked | answers | until | median | 99 of 100 | longest | not ended | twice | load |  |',
+        '| store | parked | answers | until | median | 99 of 100 | longest | lost | executed twice | load | verdict |',
         f'|{" --- |" * 11}',
     ]
     for each in resumed:
         for kind, delays in each.delays.items():
             p99 = each.percentile(kind, 99)
             is_limited = kind == BEGUN and each.store == 'PostgreSQL'
-            verdict = '' if not is_limited else 'holds' if p99 <= P99_LIMIT_S else '**MISSED**'
+            verdict = '' if not is_limited else 'met' if p99 <= P99_LIMIT_S else '**MISSED**'
             cells = (each.store, each.parked, each.answers, kind, f'{each.percentile(kind, 50):.3f}', f'{p99:.3f}')
             tail = (f'{delays[-1]:.3f}', each.lost, each.twice, f'{each.load:.1f}', verdict)
             lines.append(f'| {" | ".join(map(str, (*cells, *tail)))} |')
@@ -650,14 +652,18 @@ def page(
         '',
         '## One approved call',
         '',
-        'A run calls one tool and ends. A workflow of DBOS with the same steps (model, tool, model) through the same',
-        'queue asks nothing. Medians, in milliseconds: from the start in another process to the end; from the begin of',
-        'the first segment to the end, in which an approved run waits for the answer, and in the queue once more;',
-        'and the processor time of the worker.',
-        'The three took turns; ratios are within a turn, as their median and quartiles in brackets.',
-        f'The limit of the ratio from the start is {COST_LIMIT:g}.',
+        'A run calls one tool and ends.',
+        'The run is compared with a DBOS workflow of the same steps (model, tool, model) in the same queue.',
+        'Each figure is a median in milliseconds.',
+        'Time from the start is measured from the start in another process until the run ends.',
+        'Time from the first segment is measured from the begin of the first segment until the run ends.',
+        'An approved run also waits for its answer in this time, and is queued a second time.',
+        'The column "processor" shows the processor time of the worker.',
+        'The three programs took turns.',
+        'Each ratio compares measurements of the same turn, and is the median, with quartiles in brackets.',
+        f'The ratio from the start may be at most {COST_LIMIT:g}.',
         '',
-        '| store | | from the start | from the first segment | processor | ratios to DBOS |  |',
+        '| store | program | from the start | from the first segment | processor | ratios to DBOS | verdict |',
         f'|{" --- |" * 7}',
     ]
     for store, told in stories.items():
@@ -666,7 +672,7 @@ def page(
             taken = [[median(getattr(each, kind)) for each in each_round] for kind in ('whole', 'begun', 'cpu')]
             to_plain = [ratios(zip(ours, plain, strict=True)) for ours, plain in zip(taken, base, strict=True)]
             shown = ' | '.join(f'{median(each) * 1000:.0f}' for each in taken)
-            verdict = '' if name != ASKED else 'holds' if to_plain[0].median <= COST_LIMIT else '**MISSED**'
+            verdict = '' if name != ASKED else 'met' if to_plain[0].median <= COST_LIMIT else '**MISSED**'
             by = ', '.join(f'{each.median:.1f} [{each.lower:.1f}–{each.upper:.1f}]' for each in to_plain)
             lines.append(f'| {store} | {name} | {shown} | {by} | {verdict} |')
     lines.append('')
@@ -674,9 +680,10 @@ def page(
         lines.append(f'LangGraph was not measured: {other}')
     elif other is not None:
         lines += [
-            "The same story in LangGraph's graph with its PostgreSQL checkpointer, in one process and without a queue,",
-            f'answered at once: {milliseconds(other["asked"])}; with nothing to ask: {milliseconds(other["unasked"])}.',
-            'No worker takes up such a run when its process ends, and its call may be executed again.',
+            'The same run was measured in LangGraph with its PostgreSQL checkpointer, in one process without a queue.',
+            f'If answered at once, it took {milliseconds(other["asked"])}.',
+            f'Without a question, it took {milliseconds(other["unasked"])}.',
+            'If its process ends, no worker continues such a run, and its call may be executed again.',
         ]
     return '\n'.join(lines) + '\n'
 

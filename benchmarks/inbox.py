@@ -314,14 +314,14 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         '## Answers',
         '',
-        'Calls wait in agent processes, and other processes answer them at a steady rate, each answer at its time.',
-        'A delay is from the moment the answer is due to the moment the call goes on, in milliseconds.',
-        'Every tenth request is answered by all answering processes at the same moment: one must win.',
-        f'The limit is {P99_LIMIT_MS:g} ms for 99 of 100 answers, and nothing lost or answered twice.',
+        'Calls wait in agent processes, and other processes answer them at a steady rate.',
+        'A delay is the time, in milliseconds, from when an answer is due until its call continues.',
+        'Every tenth request is answered by all answering processes at the same moment: one answer must be accepted.',
+        f'The limit is {P99_LIMIT_MS:g} ms for 99 of 100 answers, and no answer may be lost or accepted twice.',
         '',
         (
-            '| store | waiting | agents | answering | answers a second | answers | median | 99 of 100 | longest | lost '
-            '| twice | second answers refused |  |'
+            '| store | waiting calls | agent processes | answering processes | answers per second | answers | median '
+            '| 99 of 100 | longest | lost | accepted twice | second answers refused | verdict |'
         ),
         f'|{" --- |" * 13}',
     ]
@@ -340,25 +340,25 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
             each.lost,
             each.twice,
             each.refused,
-            'holds' if each.holds else '**MISSED**',
+            'met' if each.holds else '**MISSED**',
         )
         lines.append(f'| {" | ".join(map(str, cells))} |')
     lines += [
         '',
         '## Memory',
         '',
-        'The memory of one waiting call, in a fresh process, in kB.',
-        'Traced is what Python has allocated; resident is what the process has grown by.',
-        'A call that waits for a bare future has no inbox: the difference to it is what the inbox takes.',
-        f'The limit of the difference is {MEMORY_LIMIT_KB:g} kB.',
+        'The table shows the memory of one waiting call, in a fresh process, in kB.',
+        '"Traced" is the memory that Python has allocated; "resident" is the growth of the process.',
+        'A call that waits for a bare future has no inbox. The difference to it is the memory that the inbox needs.',
+        f'The difference may be at most {MEMORY_LIMIT_KB:g} kB.',
         '',
-        '| waits | traced | resident | resident, difference |  |',
+        '| the call waits | traced | resident | resident, difference | verdict |',
         '| --- | --- | --- | --- | --- |',
     ]
     _, _, bare = taken[0]
     for name, traced, resident in taken:
         difference = resident - bare
-        verdict = '' if name == BARE else 'holds' if difference < MEMORY_LIMIT_KB else '**MISSED**'
+        verdict = '' if name == BARE else 'met' if difference < MEMORY_LIMIT_KB else '**MISSED**'
         shown = '' if name == BARE else f'{difference:.1f}'
         lines.append(f'| {name} | {traced:.1f} | {resident:.1f} | {shown} | {verdict} |')
     return '\n'.join(lines) + '\n'

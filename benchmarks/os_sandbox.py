@@ -49,7 +49,7 @@ def profiles(folder: Path) -> list[tuple[str, OSProfile]]:
     for name, entries, control in (
         ('one workspace', 0, ()),
         ('one workspace with `.git`', 0, ('.git',)),
-        ('50 entries, and no `.git` yet', 50, ('.git',)),
+        ('one workspace with 50 entries and no `.git`', 50, ('.git',)),
     ):
         work = folder / str(len(made))
         (work / '.git' if control and not entries else work).mkdir(parents=True)
@@ -106,14 +106,14 @@ def page(results: Sequence[Added], backend: str, loads: tuple[float, float]) -> 
         f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
         '',
         f'A confined `{COMMAND[0]}` is paired with the same command unconfined, which runs right before or after it.',
-        'A figure is the difference of their elapsed times: median, quartiles in brackets.',
-        '`wrap` is the part of it in which the command line is made.',
+        'Each figure is the difference of their elapsed times: the median, with quartiles in brackets.',
+        '`wrap` is the part of this time in which the command line is made.',
         '',
-        '| profile | a command costs more, ms | of it `wrap`, ms | limit, ms |  |',
+        '| profile | additional time of a command, ms | part of `wrap`, ms | limit, ms | verdict |',
         '| --- | --- | --- | --- | --- |',
     ]
     for each in results:
-        verdict = 'holds' if each.total_ms.median <= LIMIT_MS else '**MISSED**'
+        verdict = 'met' if each.total_ms.median <= LIMIT_MS else '**MISSED**'
         lines.append(
             f'| {each.name} | {_range(each.total_ms)} | {_range(each.describing_ms)} | {LIMIT_MS} | {verdict} |'
         )

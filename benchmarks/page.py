@@ -15,35 +15,35 @@ from .targets import CONTROL, judge
 _COST = """\
 ## Rounds and calls
 
-N is the number of model responses in one run, each with one call to approve.
-K is the number of calls in one response; K = 1 is N = 1.
+N is the number of model responses in one run. Each response has one call to approve.
+K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
-So this is what the ways themselves cost, far less than any real model takes.
-Ratios are medians of pairs, with quartiles in brackets and the extremes behind them.
-The two sides of a pair hand over to each other at every model request, and each takes the first turn once.
-Targets are judged by computing time, of all threads, which other processes disturb least.
-A sync handler keeps upstream's event loop waiting, so "upstream, sync" asks no thread. "Upstream, in a thread" calls it
-by `asyncio.to_thread`: what upstream costs where the handler may block. That thread is kept for the next run; ours end
-with their run.
+So the figures show only the cost of the approval mechanism, which is far less than the time of a real model.
+Each ratio is the median of pairs of runs, followed by the quartiles in brackets and the extremes.
+The two runs of a pair take turns at every model request. Each pair is measured twice, with the other run first.
+Targets are judged by the computing time of all threads, because other processes disturb it least.
+In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
+In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
+must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
 """
 
 _WAITING = """\
 ## Waiting runs
 
-M runs wait for their answer at once, then all are answered.
-Memory is that of one waiting run, measured in a fresh process.
-Traced is what Python has allocated (`tracemalloc`).
-Resident is what the process has grown by in main memory, the stacks of threads included.
-The host's capability with a sync handler cannot be here: its first run would stop the others.
+M runs wait for their answers at the same time, and then all are answered.
+The table shows the memory of one waiting run, measured in a fresh process.
+"Traced" is the memory that Python has allocated (`tracemalloc`).
+"Resident" is the growth of the process in main memory, including the stacks of threads.
+Pydantic AI's capability with a sync handler is not measured: its first run would stop the others.
 
 """
 
 _STANDING = """\
 ## The event loop
 
-50 runs at once have handlers that take 20 ms each, and a task beside them wants its turn every millisecond.
-The longest time it had to wait includes the runs' own work.
-The next column leaves out what the event loop's thread computed meanwhile.
+50 runs at the same time have handlers that take 20 ms each. Another task needs the event loop every millisecond.
+"Longest gap" is the longest time that this task had to wait, including the work of the runs.
+"Not computing" is the longest gap without the time in which the thread of the event loop computed.
 
 """
 
@@ -67,11 +67,11 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
         '',
         '## Targets',
         '',
-        f'{len(verdicts) - missed} of {len(verdicts)} hold.',
+        f'{len(verdicts) - missed} of {len(verdicts)} targets are met.',
         '',
         *_table(
-            ('target', 'measured', ''),
-            ((verdict.target, verdict.measured, 'holds' if verdict.holds else '**MISSED**') for verdict in verdicts),
+            ('target', 'measured', 'verdict'),
+            ((verdict.target, verdict.measured, 'met' if verdict.holds else '**MISSED**') for verdict in verdicts),
         ),
         *_cost(results.comparisons),
         *_waiting(results.releases),
@@ -108,7 +108,7 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         for kind in ([each.cpu for each in controls], [each.wall for each in controls])
     )
     return (
-        f'How noisy the machine was: the same variant against itself ("{CONTROL}") should give 1; its quartiles were '
+        f'Noise of the machine: the same variant against itself ("{CONTROL}") should give 1. Its quartiles were '
         f'off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 
@@ -140,7 +140,7 @@ def _standing(stalls: Sequence[Stall]) -> Iterator[str]:
         return
     yield from _STANDING.splitlines()
     yield from _table(
-        ('variant', 'longest gap, ms', 'not computing, ms', 'to ours, async'),
+        ('variant', 'longest gap, ms', 'not computing, ms', 'ratio to ours, async'),
         ((each.variant, _tenths(each.longest_ms), _tenths(each.idle_ms), _full(each.ratio)) for each in stalls),
     )
 

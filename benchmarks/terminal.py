@@ -39,9 +39,9 @@ EXPLAIN_LIMIT = 2.5
 LINE_LIMIT_MS = 300
 """Limit for the median of the time until the user can type."""
 
-BARE = 'a pydantic model'
+BARE = 'a program with one pydantic model'
 HELP = '`tool-approval --help`'
-LINE = '`tool-approval run`, until there is a line to type into'
+LINE = '`tool-approval run`, until its prompt appears'
 CONFIGURED = 'named.yaml'
 """A settings file under a name that no program finds, so that the other programs have no settings."""
 EXTENDING = 'extending.yaml'
@@ -57,8 +57,15 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     HELP: (*_COMMAND, '--help'),
     '`tool-approval explain send {}`': (*_COMMAND, 'explain', 'send', '{}'),
     "`tool-approval explain shell 'git status'`": (*_COMMAND, 'explain', 'shell', 'git status'),
-    'the same with a configuration in YAML': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
-    'the same with three presets': (*_COMMAND, 'explain', '--config', EXTENDING, 'shell', 'git status'),
+    'the same with a settings file': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
+    'the same with a settings file that extends three presets': (
+        *_COMMAND,
+        'explain',
+        '--config',
+        EXTENDING,
+        'shell',
+        'git status',
+    ),
 }
 """Arguments for Python, by the name in the table."""
 
@@ -87,9 +94,7 @@ def requests() -> dict[str, ApprovalRequest]:
     hunks = '\n'.join(f'@@ -1 +1 @@\n-{"x" * 100}\n+{"y" * 100}' for _ in range(SIZE // 216))
     shown = ApprovalPresentation(type='diff', content=hunks)
     parts = {f'part_{number}': hunks[: SIZE // 200] + str(number) for number in range(200)}
-    made['200 arguments beside a diff of many hunks'] = ApprovalRequest(
-        tool_name='edit', args=parts, presentation=shown
-    )
+    made['200 arguments and a diff of many hunks'] = ApprovalRequest(tool_name='edit', args=parts, presentation=shown)
     russian = 'привет, мир\n' * (SIZE // 12)
     for kind in ('file_content', 'diff', 'command'):
         shown = ApprovalPresentation(type=kind, content=russian)
@@ -218,7 +223,7 @@ def page(rounds: int) -> str:
             f'{os.cpu_count()} processors.'
         ),
         f'The load average was {before:.1f} before and {os.getloadavg()[0]:.1f} after.',
-        'Medians, quartiles in brackets.',
+        'Figures are medians, with quartiles in brackets.',
         '',
         '## Drawing a large request',
         '',
@@ -228,7 +233,7 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
-        'The ratio is to a Python that imports pydantic and defines one model, run right before.',
+        'Each ratio compares with a Python program that imports pydantic and defines one model, run right before.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',
@@ -242,7 +247,7 @@ def _range(each: Spread) -> str:
 
 
 def _verdict(median: float, limit: float) -> str:
-    return 'holds' if median < limit else '**MISSED**'
+    return 'met' if median < limit else '**MISSED**'
 
 
 def main() -> None:

@@ -12,55 +12,57 @@ from .plot import plot
 from .results import Case, Crowd, Results
 
 _INTRODUCTION = """\
-The same work is done by each system that can ask before a tool runs.
-A scripted model answers a number of times with tool calls and then with a text.
+Each system that can ask before a tool runs does the same work.
+A scripted model answers with tool calls a number of times, and then with a text.
 The tool returns a short string.
 The approver approves at once.
-Model requests, questions and executions are counted: they must be the same everywhere, or the figure is refused.
+Model requests, questions and executions are counted. If the counts are not the same everywhere, the figure is refused.
 
-Every system has an environment and a process of its own.
-The processes take turns, round after round, and only one of them works at a time; each round begins with the next one.
-Keys and proxies are taken out of their environment, tracing is off, and nothing needs a network.
-In each round each of them does the same run twice: with approval, and with a tool that needs none.
-So two questions have separate answers: how much a whole run costs, and what approval *adds* to it.
+Every system runs in a separate environment and process.
+The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
+Keys and proxies are removed from their environment, tracing is off, and no network is needed.
+In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
+So two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
 A figure is a median, with the quartiles in brackets.
-Ratios and differences are taken within a round.
-A ratio above 1 means slower than ours.
+Ratios and differences compare measurements of the same round.
+A ratio above 1 means that a system is slower than this project with an async handler ("ours").
 """
 
 _DIFFERENCES = """\
 ## What is not the same
 
-- Frameworks differ in what a run does besides approval: validation, message types, state, traces. Compare whole runs \
-to choose a framework, and what is added to judge its approval.
+- Frameworks differ in the work of a run besides approval: validation, message types, state, traces. Compare whole \
+runs to choose a framework, and the added cost to judge its approval.
 - `HandleDeferredToolCalls`, our handler and stop and resume ask once for a response with all its calls. \
-`pydantic-ai-blocking-approval`, Inspect AI and the interface of our layer used here ask once for each call.
-- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and ours wait inside of the run. Stop and \
-resume, LangChain and the OpenAI Agents SDK end the run and start it again; that costs more where the answer comes at \
-once, and lets them keep what waits outside of the process.
-- LangChain needs a checkpointer for it, here the one in memory, and writes a checkpoint for each step. That is part \
-of what its approval adds; its run without approval has none. A finished run is deleted from it.
+`pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer used here ask once for each call.
+- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. Stop \
+and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
+at once, but the waiting call can be kept outside of the process.
+- To end and resume a run, LangChain needs a checkpointer, here the one in memory, and writes a checkpoint for each \
+step. Checkpoints are part of the cost that its approval adds; its run without approval has none. A finished run is \
+deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
-- Inspect AI is made for evaluations. Measured is the loop its documentation gives for an agent of one's own \
-(`generate`, `execute_tools`) without an evaluation around it, whose sample, log and display would come on top.
-- `pydantic-ai-blocking-approval` is installed without its dependencies, on the release of `pydantic-ai-slim` that we \
-use. It has no policy by pattern, no memory and no log.
-- The *whole layer* is our controller with a policy, session memory and a person; *with audit log* also writes each \
-question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, in memory \
-here; the others keep no record.
+- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that its \
+documentation gives for custom agents, without an evaluation. An evaluation adds the cost of its sample, log and \
+display.
+- `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
+this project. It has no policy by pattern, no memory and no log.
+- The *whole layer* is our controller with a policy, session memory and an approver; *with audit log* also writes each \
+question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, here in memory; \
+the other systems keep no record.
 """
 
 _WAITING = """\
 ## Runs that wait at once
 
-M runs are started, each with one call to approve, and all of them wait before the first is answered.
-Computing time is for one run: until it waits, and from the answer to its end.
-Memory is for one run: `traced` is what Python had allocated, `resident` is what the process had grown by, each in a \
-fresh process that had done one run before.
-For a single run `resident` is left out, because a process grows by more than that at a time.
-For stop and resume, LangChain and the OpenAI Agents SDK it is the stopped run, kept in memory as it came; written to \
-a file it takes nothing here.
+M runs are started, each with one call to approve. All of them wait before the first one is answered.
+Computing time is given per run: until the run waits, and from the answer to its end.
+Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
+Both are measured in a fresh process that has done one run before.
+For a single run, `resident` is left out, because a process grows in larger steps.
+Stop and resume, LangChain and the OpenAI Agents SDK end the waiting run. Their memory is that of the stopped run, \
+kept in memory unchanged; a stopped run that is written to a file takes no memory.
 """
 
 
@@ -82,7 +84,7 @@ def page(results: Results, *, pictures: str) -> str:
         '',
         *_INTRODUCTION.splitlines(),
         '',
-        'The [feature comparison](../explanation/feature-comparison.md) lists their features.',
+        'The [feature comparison](../explanation/feature-comparison.md) lists the features of these systems.',
         '',
         *_verdict(found),
         *(f'![{title}]({pictures}-{kind}.svg)\n' for kind, title in _titles(results)),
@@ -122,14 +124,15 @@ def _titles(results: Results) -> list[tuple[str, str]]:
 def _loud(results: Results) -> Iterator[str]:
     # chosen: more than half a process of other work shows in the figures.
     if max(results.load_before, results.load_after) > 1.5:
-        yield 'Other work ran on the machine meanwhile: read differences of less than the noise as none.'
+        yield 'Other work ran on the machine at the same time: ignore differences that are smaller than the noise.'
 
 
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        'Our async handler is compared. A system is named if it is faster by more than ours differs from itself: '
-        f'all quartiles apart. With fewer than {ENOUGH} rounds, none is named.'
+        'Each system is compared with our async handler. A system is named if it is faster by more than our handler '
+        'differs from itself: the quartiles of the two comparisons do not overlap. '
+        f'With fewer than {ENOUGH} rounds, no system is named.'
     )
     yield ''
     yield from _table(
@@ -177,11 +180,11 @@ def _cost_table(case: Case, found: Sequence[Cost]) -> Iterator[str]:
     yield from _table(
         (
             'system',
-            'computing, ms a run',
+            'computing, ms per run',
             'without approval, ms',
-            'approval adds, ms a call',
-            'whole run, to ours',
-            'elapsed, ms a run',
+            'approval adds, ms per call',
+            'whole run, ratio to ours',
+            'elapsed, ms per run',
             'rounds',
         ),
         rows,
