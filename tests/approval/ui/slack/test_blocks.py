@@ -98,7 +98,7 @@ def test_a_plain_request_reads_well():
         '*Approve this call of* `shell`*?* (1 of 2)\n'
         '*worker*\n```\ncleaner\n```\n'
         '*why*\n```\nIt deletes.\n```\n'
-        '*grants*\n```\ndisk, for all calls of this tool until the run ends\n```\n'
+        '*grants*\n```\ndisk, for calls of this tool until the run ends\n```\n'
         '*extra access*\n```\nwrites to .git\n```\n'
         '```\n$ rm -rf build\n```\n'
         'Expires at 12:00:00 UTC; the call is then denied.\n'

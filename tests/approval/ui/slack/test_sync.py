@@ -58,7 +58,7 @@ async def test_a_bot_that_was_away_finds_its_messages_again(scene):
     assert scene.slack.calls.count('chat.postMessage') == 4
 
 
-async def test_bot_does_not_take_messages_of_others_for_its_own(scene):
+async def test_messages_of_others_are_not_taken_for_its_own(scene):
     entry = await scene.post()
     forged = {'event_type': 'tool_approval_open', 'event_payload': {'request_id': entry.id}}
     scene.slack.messages = {
