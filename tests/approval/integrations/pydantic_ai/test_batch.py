@@ -17,7 +17,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .test_handler import Log, external
+from .agents import Log, external
 
 
 def ask_through(function: Any, ui: ScriptedUI, log: Log, policy: Any = None) -> None:

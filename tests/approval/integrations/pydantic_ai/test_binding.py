@@ -21,7 +21,7 @@ from tool_approval.testing import ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, NotCanonicalError
 
-from .test_handler import FAILED, Log
+from .agents import FAILED, REFUSED, Log
 
 
 def bound(controller: ApprovalController, **args: Any) -> Binding:
@@ -95,10 +95,7 @@ def test_a_call_without_its_binding_does_not_run():
 
     result = agent.run_sync('go', deferred_tool_handler=Forgetful())
 
-    assert returns(result.all_messages())['1'] == (
-        'The call changed after it was approved, so it was not run.',
-        FAILED,
-    )
+    assert returns(result.all_messages())['1'] == REFUSED
     assert log.told[-1] == ('outcome', 'refused', '1')
 
 
@@ -159,7 +156,7 @@ def test_a_tool_without_a_valid_schema_is_not_called_elsewhere():
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(), external={'ask': print}))
 
     assert returns(result.all_messages())['1'] == (
-        "The arguments of 'ask' cannot be used: the tool has no valid schema.",
+        "The arguments of 'ask' are invalid (the schema of the tool is invalid), so the call was not run.",
         FAILED,
     )
 

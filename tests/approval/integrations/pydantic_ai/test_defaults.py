@@ -23,7 +23,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .test_handler import Log
+from .agents import Log
 
 
 def delete(path: str) -> str:
@@ -145,5 +145,5 @@ class _Endless(FunctionToolset[Any]):
 
 
 def test_toolsets_that_wrap_each_other_without_end_are_an_error():
-    with pytest.raises(UserError, match='wrap each other without end'):
+    with pytest.raises(UserError, match='wrap each other in a cycle'):
         list(checks_of(_Endless(), MagicMock()))

@@ -10,18 +10,17 @@ import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, RunUsage, ToolDenied
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
-from pydantic_ai_deferred import Agent
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.integrations.pydantic_ai.results import TOOL_FAILED
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.file_sandbox import FileSandbox, FileToolError
 
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalContext, ApprovalController, ApprovalDecision, ApprovalResult
+from tool_approval import ApprovalContext, ApprovalController, ApprovalResult
 
-from .test_handler import FAILED, Log
+from .agents import FAILED, REFUSED, Log, changed, told_by
 
 CONFIG = {
     'paths': {
@@ -31,6 +30,7 @@ CONFIG = {
 }
 
 PATH = {'path': 'notes/a.txt'}
+WRITE = call('write_file', '1', path='notes/a.txt', content='new')
 
 
 @pytest.fixture
@@ -42,9 +42,7 @@ def base(tmp_path):
 
 
 def run(toolset: FileToolset, controller: ApprovalController, *calls: Any) -> dict[str, Any]:
-    model = scripted(*([each] for each in calls), 'done')
-    agent = Agent(model, toolsets=[ApprovalToolset(toolset, controller)])
-    return returns(agent.run_sync('go', deferred_tool_handler=approval_handler(controller)).all_messages())
+    return told_by(ApprovalToolset(toolset, controller), controller, *([each] for each in calls))
 
 
 def test_all_eight_work_when_approved(base):
@@ -158,20 +156,28 @@ def test_a_call_that_a_callback_denied_lets_no_direct_call_run(base):
     assert (base / 'notes/a.txt').exists()
 
 
-def test_a_file_that_changed_since_it_was_shown_is_not_written(base):
-    class Changing:
-        def choose(self, request: Any, *, mode: Any) -> ApprovalDecision:
-            (base / 'notes/a.txt').write_text('another')
-            return ApprovalDecision(approved=True)
+@pytest.mark.parametrize('is_guarded', [True, False])
+@pytest.mark.parametrize('becomes', ['another file', 'a directory'])
+def test_what_changed_or_is_blocked_since_its_approval_is_refused_and_written_down_once(base, is_guarded, becomes):
+    path = base / 'notes/a.txt'
 
-    told = run(
-        FileToolset(CONFIG, base),
-        ApprovalController(ui=Changing()),
-        call('write_file', '1', path='notes/a.txt', content='new'),
-    )
+    def change(request: Any) -> bool:
+        if becomes == 'a directory':
+            path.unlink()
+            path.mkdir()
+        else:
+            path.write_text('another')
+        return True
 
-    assert told == {'1': ('The call changed after it was approved, so it was not run.', FAILED)}
-    assert (base / 'notes/a.txt').read_text() == 'another'
+    log = Log()
+    controller, toolset = ApprovalController(ui=RecordingUI(change), audit=log), FileToolset(CONFIG, base)
+
+    told = told_by(ApprovalToolset(toolset, controller) if is_guarded else toolset, controller, [WRITE])
+
+    assert log.ended() == [('refused', None)]
+    if becomes == 'another file':
+        assert told == {'1': REFUSED}
+        assert path.read_text() == 'another'
 
 
 def test_a_path_that_leads_elsewhere_since_it_was_judged_is_refused(base):
@@ -184,12 +190,11 @@ def test_a_path_that_leads_elsewhere_since_it_was_judged_is_refused(base):
     (base / 'notes/b.txt').write_text('b\n')
     log = Log()
     controller = ApprovalController('approve_all', audit=log)
-    agent = Agent(scripted(WRITE, 'done'), toolsets=[ApprovalToolset(Bending(FileToolset(CONFIG, base)), controller)])
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    told = told_by(ApprovalToolset(Bending(FileToolset(CONFIG, base)), controller), controller, [WRITE])
 
-    told = 'A path leads elsewhere than when the call was judged, so the call was not run.'
-    assert returns(result.all_messages())['1'] == (told, FAILED)
+    reason = 'A path leads elsewhere than when the call was judged, so the call was not run.'
+    assert told['1'] == (reason, FAILED)
     assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
     assert (base / 'notes/b.txt').read_text() == 'b\n'
 
@@ -209,26 +214,20 @@ def test_what_the_policy_pre_approves_runs_within_the_rules_of_the_sandbox(base)
     assert ui.requests == []
 
 
-def test_changed_arguments_are_judged_and_run(base):
-    override = {'path': 'notes/./a.txt', 'content': 'changed'}
-    ui = RecordingUI(ApprovalDecision(approved=True, override_args=override))
+@pytest.mark.parametrize(
+    ('path', 'told', 'written'),
+    [
+        pytest.param('notes/./a.txt', ('Replaced notes:a.txt (7 bytes).', 'success'), 'changed', id='the file shown'),
+        pytest.param('notes/b.txt', REFUSED, 'a\n', id='another file'),
+    ],
+)
+def test_changed_arguments_are_judged_and_run_for_the_file_that_was_shown(base, path, told, written):
+    ui = RecordingUI(changed(path=path, content='changed'))
 
-    told = run(
-        FileToolset(CONFIG, base), ApprovalController(ui=ui), call('write_file', '1', path='notes/a.txt', content='new')
-    )
+    content, outcome = run(FileToolset(CONFIG, base), ApprovalController(ui=ui), WRITE)['1']
 
-    assert told['1'][0].startswith('Replaced notes:a.txt (7 bytes).')
-
-
-def test_arguments_changed_to_another_file_than_was_shown_do_not_run(base):
-    override = {'path': 'notes/b.txt', 'content': 'changed'}
-    ui = RecordingUI(ApprovalDecision(approved=True, override_args=override))
-
-    told = run(
-        FileToolset(CONFIG, base), ApprovalController(ui=ui), call('write_file', '1', path='notes/a.txt', content='new')
-    )
-
-    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+    assert (content.partition('\n')[0], outcome) == told
+    assert (base / 'notes/a.txt').read_text() == written
     assert not (base / 'notes/b.txt').exists()
 
 
@@ -238,11 +237,8 @@ def alone(base, *responses: Any) -> Any:
     )
 
 
-WRITE = [call('write_file', '1', path='notes/a.txt', content='new')]
-
-
 def test_alone_it_defers_what_needs_approval(base):
-    agent = alone(base, WRITE)
+    agent = alone(base, [WRITE])
 
     stopped = agent.run_sync('go')
 
@@ -286,57 +282,16 @@ def test_arguments_that_have_no_json_form_are_refused(base):
         except Exception as error:
             return error
 
-    assert 'are invalid (text with a lone surrogate)' in str(asyncio.run(main()))
+    assert 'are invalid (a text contains a lone surrogate)' in str(asyncio.run(main()))
     assert not (base / 'cache/x').exists()
-
-
-def test_alone_with_a_handler_a_file_that_changed_since_the_decision_is_not_written(base):
-    class Changing:
-        def choose(self, request: Any, *, mode: Any) -> ApprovalDecision:
-            (base / 'notes/a.txt').write_text('another')
-            return ApprovalDecision(approved=True)
-
-    agent = Agent(scripted(WRITE, 'done'), toolsets=[FileToolset(CONFIG, base)])
-
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=Changing())))
-
-    assert returns(result.all_messages())['1'] == (
-        'The call changed after it was approved, so it was not run.',
-        FAILED,
-    )
-    assert (base / 'notes/a.txt').read_text() == 'another'
-
-
-@pytest.mark.parametrize('is_wrapped', [True, False])
-@pytest.mark.parametrize('becomes', ['another file', 'a directory'])
-def test_what_changed_or_is_blocked_since_its_approval_is_written_down_as_refused_once(base, is_wrapped, becomes):
-    class Changing:
-        def choose(self, request: Any, *, mode: Any) -> ApprovalDecision:
-            if becomes == 'a directory':
-                (base / 'notes/a.txt').unlink()
-                (base / 'notes/a.txt').mkdir()
-            else:
-                (base / 'notes/a.txt').write_text('another')
-            return ApprovalDecision(approved=True)
-
-    log = Log()
-    controller = ApprovalController(ui=Changing(), audit=log)
-    toolset = FileToolset(CONFIG, base)
-    agent = Agent(scripted(WRITE, 'done'), toolsets=[ApprovalToolset(toolset, controller) if is_wrapped else toolset])
-
-    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
-
-    outcomes = [(each['outcome'], each['error']) for each in log.entries if each['event'] == 'outcome']
-    assert outcomes == [('refused', None)]
 
 
 def test_alone_what_could_not_be_done_is_written_down_as_failed(base):
     log = Log()
     controller = ApprovalController('approve_all', audit=log)
     deletion = [call('delete', '1', path='notes/none.txt')]
-    agent = Agent(scripted(deletion, 'done'), toolsets=[FileToolset(CONFIG, base)])
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    told_by(FileToolset(CONFIG, base), controller, deletion)
 
     assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
 
@@ -372,8 +327,8 @@ def test_changed_content_is_shown_and_a_changed_path_is_told_to_be_refused(base)
         return present(request.model_copy(update={'args': {**request.args, **args}}))
 
     assert '+other' in presented(content='other\n').content
-    for other in ('notes/b.txt', 'cache/b'):  # what is asked about, and what would run unasked
-        with pytest.raises(PermissionError, match='with another path it is refused'):
+    for other in ('notes/b.txt', 'cache/b'):  # what is asked about, and what would run without approval
+        with pytest.raises(PermissionError, match='a call with another path is refused'):
             presented(path=other)
     (base / 'notes/a.txt').write_text('changed meanwhile\n')
     with pytest.raises(FileToolError, match='the content has changed'):

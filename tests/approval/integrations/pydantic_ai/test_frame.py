@@ -8,7 +8,7 @@ from tool_approval.testing import approve_all
 from tests.loop.scripted import call, scripted
 from tool_approval import ApprovalController
 
-from .test_handler import Log
+from .agents import Log
 
 
 def delete(path: str) -> str:

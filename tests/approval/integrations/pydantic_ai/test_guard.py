@@ -16,7 +16,12 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai import (
+    ApprovalToolset,
+    approval_handler,
+    run_with_approval,
+    run_with_approval_sync,
+)
 from tool_approval.testing import RecordingUI
 
 from tests.loop.scripted import call, returns, scripted
@@ -29,7 +34,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .test_handler import FAILED, Log
+from .agents import FAILED, Log, told_in
 
 CALL = [call('delete', '1', path='a')]
 
@@ -83,7 +88,10 @@ def answer_of(result: Any) -> Any:
     return returns(result.all_messages())['1']
 
 
-@pytest.mark.parametrize('is_approved', [True, False])
+APPROVED = pytest.mark.parametrize('is_approved', [True, False], ids=['approved', 'denied'])
+
+
+@APPROVED
 @pytest.mark.parametrize('place', PLACES)
 @pytest.mark.parametrize('kind', KINDS)
 def test_the_handler_is_asked_before_it_runs(kind: str, place: Callable[..., Agent[Any, Any]], is_approved: bool):
@@ -99,52 +107,50 @@ def test_the_handler_is_asked_before_it_runs(kind: str, place: Callable[..., Age
     assert log.told == [('decision', is_approved, '1'), *([('outcome', 'executed', '1')] if is_approved else [])]
 
 
-async def run(agent: Any, **options: Any) -> None:
-    await agent.run('go', **options)
+async def run(function: Any, controller: ApprovalController) -> None:
+    await with_tools(function).run('go', deferred_tool_handler=approval_handler(controller))
 
 
-async def run_stream(agent: Any, **options: Any) -> None:
-    async with agent.run_stream('go', **options) as result:
+async def run_stream(function: Any, controller: ApprovalController) -> None:
+    agent = with_tools(function, deferred_tool_handler=approval_handler(controller))
+    async with agent.run_stream('go') as result:
         assert await result.get_output() == 'done'
 
 
-async def run_iter(agent: Any, **options: Any) -> None:
-    async with agent.iter('go', **options) as running:
+async def run_iter(function: Any, controller: ApprovalController) -> None:
+    async with with_tools(function).iter('go', deferred_tool_handler=approval_handler(controller)) as running:
         async for _ in running:
             pass
 
 
-@pytest.mark.parametrize('is_approved', [True, False])
-@pytest.mark.parametrize('variant', [run, run_stream, run_iter])
-def test_in_every_way_to_run(variant: Any, is_approved: bool):
+def stock(*tools: Any, **options: Any) -> Any:
+    return pydantic_ai.Agent(scripted(CALL, 'done'), tools=tools, **options)
+
+
+async def run_wrapped(function: Any, controller: ApprovalController) -> None:
+    await HandlerAgent(stock(function), deferred_tool_handler=approval_handler(controller)).run('go')
+
+
+async def run_on_the_hosts_hook(function: Any, controller: ApprovalController) -> None:
+    await stock(function, capabilities=[HandleDeferredToolCalls(approval_handler(controller))]).run('go')
+
+
+async def stop_and_resume(function: Any, controller: ApprovalController) -> None:
+    await run_with_approval(stock(function), 'go', controller=controller)
+
+
+@APPROVED
+@pytest.mark.parametrize('way', [run, run_stream, run_iter, run_wrapped, run_on_the_hosts_hook, stop_and_resume])
+def test_a_function_asks_in_every_way_to_run_an_agent(way: Any, is_approved: bool):
     ran: list[str] = []
     ui = RecordingUI(is_approved)
 
-    asyncio.run(
-        variant(
-            with_tools(checked('decorated', ran)), deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
-        )
-    )
+    asyncio.run(way(checked('decorated', ran), ApprovalController(ui=ui)))
 
     assert (len(ui.requests), ran) == (1, ['a'] if is_approved else [])
 
 
-@pytest.mark.parametrize('is_approved', [True, False])
-@pytest.mark.parametrize('around', ['a wrapper', "the host's capability"])
-def test_an_agent_that_was_built_elsewhere(around: str, is_approved: bool):
-    ran: list[str] = []
-    ui = RecordingUI(is_approved)
-    handler = approval_handler(ApprovalController(ui=ui))
-    capabilities = [HandleDeferredToolCalls(handler)] if around == "the host's capability" else []
-    tools = [checked('decorated', ran)]
-    stock = pydantic_ai.Agent(scripted(CALL, 'done'), tools=tools, capabilities=capabilities)
-
-    (stock if capabilities else HandlerAgent(stock, deferred_tool_handler=handler)).run_sync('go')
-
-    assert (len(ui.requests), ran) == (1, ['a'] if is_approved else [])
-
-
-@pytest.mark.parametrize('is_approved', [True, False])
+@APPROVED
 def test_a_nested_run_that_inherits_the_handler(is_approved: bool):
     ran: list[str] = []
     ui = RecordingUI(is_approved)
@@ -203,16 +209,6 @@ def test_a_handler_of_the_users_own_is_asked():
     assert (seen, ran) == (["delete(path='a')"], ['a'])
 
 
-@pytest.mark.parametrize('is_approved', [True, False])
-def test_a_run_that_stops_and_resumes(is_approved: bool):
-    ran: list[str] = []
-    agent = pydantic_ai.Agent(scripted(CALL, 'done'), tools=[checked('decorated', ran)])
-
-    run_with_approval_sync(agent, 'go', ui=RecordingUI(is_approved))
-
-    assert ran == (['a'] if is_approved else [])
-
-
 def test_one_that_is_not_asked_about_by_its_own_check_or_by_the_policy_runs():
     ran: list[str] = []
     free = checked('needs_approval', ran)
@@ -222,20 +218,24 @@ def test_one_that_is_not_asked_about_by_its_own_check_or_by_the_policy_runs():
     controller = ApprovalController(policy={'delete': {'approval': 'none'}})
 
     for function in (free, silent):
-        pydantic_ai.Agent(scripted(CALL, 'done'), tools=[function]).run_sync('go')
+        stock(function).run_sync('go')
     with_tools(checked('decorated', ran)).run_sync('go', deferred_tool_handler=approval_handler(controller))
 
     assert ran == ['a'] * 3
+
+
+def blocking(ran: list[str]) -> Any:
+    function = checked('needs_approval', ran)
+    function.needs_approval = lambda name, args: ApprovalResult.blocked('Not here.')
+    return function
 
 
 @pytest.mark.parametrize('handler', [None, approval_handler(ApprovalController('approve_all'))])
 @pytest.mark.parametrize('is_declared', [True, False])
 def test_one_that_its_own_check_blocks_never_runs(handler: Any, is_declared: bool):
     ran: list[str] = []
-    function = checked('needs_approval', ran)
-    function.needs_approval = lambda name, args: ApprovalResult.blocked('Not here.')
     agent = Agent(scripted(CALL, 'done'))
-    agent.tool_plain(requires_approval=is_declared and handler is not None)(function)
+    agent.tool_plain(requires_approval=is_declared and handler is not None)(blocking(ran))
 
     result = agent.run_sync('go', deferred_tool_handler=handler)
 
@@ -244,10 +244,8 @@ def test_one_that_its_own_check_blocks_never_runs(handler: Any, is_declared: boo
 
 def test_one_that_its_own_check_blocks_does_not_run_though_another_handler_approves():
     ran: list[str] = []
-    function = checked('needs_approval', ran)
-    function.needs_approval = lambda name, args: ApprovalResult.blocked('Not here.')
     agent = Agent(scripted(CALL, 'done'))
-    agent.tool_plain(requires_approval=True)(function)
+    agent.tool_plain(requires_approval=True)(blocking(ran))
 
     result = agent.run_sync(
         'go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True})
@@ -276,20 +274,18 @@ def test_what_the_check_binds_must_not_change_until_it_runs(changes: bool):
     def check(ctx: ApprovalContext) -> ApprovalRequest:
         return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args, bound_to={'state': state[-1]})
 
-    class Changing(RecordingUI):
-        def choose(self, request: Any, *, mode: Any) -> Any:
-            state.append('after' if changes else 'before')
-            return super().choose(request, mode=mode)
+    def change(request: Any) -> bool:
+        state.append('after' if changes else 'before')
+        return True
 
     function = checked('check_approval', ran)
     function.check_approval = check
     log = Log()
-    handler = approval_handler(ApprovalController(ui=Changing(True), audit=log))
 
-    result = with_tools(function).run_sync('go', deferred_tool_handler=handler)
+    told, _ = told_in(with_tools(function), ApprovalController(ui=RecordingUI(change), audit=log))['1']
 
     assert ran == ([] if changes else ['a'])
-    assert ('changed after it was approved' in answer_of(result)[0]) is changes
+    assert ('changed after it was approved' in told) is changes
     assert log.told[1:] == [('outcome', 'refused' if changes else 'executed', '1')]
 
 
@@ -341,7 +337,7 @@ def test_one_that_was_renamed_is_asked_about_by_its_new_name_as_its_check_says()
     assert ran == ['a']
 
 
-@pytest.mark.parametrize('is_approved', [True, False])
+@APPROVED
 def test_a_declared_one_whose_check_binds_something_is_asked_about_once(is_approved: bool):
     ran: list[str] = []
     function = checked('check_approval', ran)
@@ -454,14 +450,13 @@ def test_arguments_that_validate_only_now_and_then_are_asked_about_all_the_same(
         ran.append(path)
 
     ui = RecordingUI('no')
-    capabilities = [HandleDeferredToolCalls(approval_handler(ApprovalController(ui=ui)))]
 
-    pydantic_ai.Agent(scripted(CALL, 'done'), tools=[delete], capabilities=capabilities).run_sync('go')
+    asyncio.run(run_on_the_hosts_hook(delete, ApprovalController(ui=ui)))
 
     assert (len(ui.requests), len(validations) >= 2, ran) == (1, True, [])
 
 
-@pytest.mark.parametrize('is_approved', [True, False])
+@APPROVED
 def test_a_judged_call_lends_its_judgement_to_no_other_call_that_its_toolset_makes(is_approved: bool):
     ran: list[str] = []
 

@@ -15,8 +15,7 @@ from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolReturn
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UserError
 from pydantic_ai.messages import ToolCallPart
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
+from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.core.gate import DENIED
@@ -27,48 +26,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, RememberOption
 
-FAILED = 'failed' if hasattr(exceptions, 'ToolFailed') else 'success'
-"""How a refusal in place of a result looks: older hosts cannot mark one."""
-
-
-class Log:
-    """An audit sink in memory."""
-
-    def __init__(self):
-        self.entries: list[dict[str, Any]] = []
-
-    def record(self, entry: Any):
-        self.entries.append(dict(entry))
-
-    @property
-    def told(self):
-        return [
-            (each['event'], each.get('approved', each.get('outcome')), each['tool_call_id']) for each in self.entries
-        ]
-
-
-def deleting(*responses: Any, **agent: Any):
-    ran: list[str] = []
-    made = Agent(scripted(*responses), name='janitor', **agent)
-
-    @made.tool_plain(requires_approval=True)
-    def delete(path: str, force: bool = False) -> str:
-        ran.append(f'{path} {force}')
-        return f'deleted {path}'
-
-    return made, ran
-
-
-def told_in(agent: Agent[Any, Any], controller: ApprovalController, **handler: Any) -> dict[str, tuple[Any, str]]:
-    """Run the agent with a handler of this controller; what the model was told of each call."""
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller, **handler))
-    return returns(result.all_messages())
-
-
-def changed(**args: Any) -> ApprovalDecision:
-    """An approval of other arguments."""
-    return ApprovalDecision(approved=True, override_args=args)
-
+from .agents import CHANGED, FAILED, REFUSED, Log, changed, deleting, external, told_in
 
 NOTICE = '[The approver changed the arguments of this call. It ran with: {"force":false,"path":"a"}]'
 MISFIT = 'the values do not match the schema of the tool: path, force'
@@ -522,10 +480,7 @@ def test_a_call_whose_arguments_change_between_question_and_execution_does_not_r
     result = agent.run_sync('go', deferred_tool_handler=handler)
 
     assert ran == []
-    assert returns(result.all_messages())['1'] == (
-        'The call changed after it was approved, so it was not run.',
-        FAILED,
-    )
+    assert returns(result.all_messages())['1'] == REFUSED
     assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
 
 
@@ -644,10 +599,10 @@ def test_an_approval_grants_what_it_shows_until_the_run_ends():
     ui.assert_done()
     told = [dict(facts(request))['grants'] for request in ui.requests]
     assert told == [
-        'net, gpu, for all calls of this tool until the run ends',
-        'net, disk, for all calls of this tool until the run ends',
-        'disk, for all calls of this tool until the run ends',
-        'net, for all calls of this tool until the run ends',
+        'net, gpu, for calls of this tool until the run ends',
+        'net, disk, for calls of this tool until the run ends',
+        'disk, for calls of this tool until the run ends',
+        'net, for calls of this tool until the run ends',
     ]
     results = returns(first.all_messages())
     assert (results['1'], results['2']) == (('net gpu', 'success'), ('net', 'success'))
@@ -743,7 +698,7 @@ def test_capabilities_that_were_changed_after_the_approval_are_refused(granted: 
 
     result = agent.run_sync('go', deferred_tool_handler=used)
 
-    assert returns(result.all_messages())['1'][0] == 'The call changed after it was approved, so it was not run.'
+    assert returns(result.all_messages())['1'][0] == CHANGED
 
 
 def test_a_tool_of_an_approval_toolset_is_granted_what_it_lacks():
@@ -850,11 +805,6 @@ def test_a_nested_call_with_the_id_of_its_parent_has_its_own_outcome_and_notice(
         ('outcome', 'delete'),
         ('outcome', 'delegate'),
     ]
-
-
-def external(*names: str) -> ExternalToolset[Any]:
-    schema = {'type': 'object', 'properties': {'question': {'type': 'string'}}, 'required': ['question']}
-    return ExternalToolset([ToolDefinition(name=name, parameters_json_schema=schema) for name in names])
 
 
 def asking(question: Any = '?') -> Agent[Any, Any]:

@@ -9,17 +9,17 @@ from pydantic import Base64Bytes, BaseModel, Field, SecretStr, Strict, field_ser
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
 from tool_approval.testing import RecordingUI, ScriptedUI
 from typing_extensions import TypedDict
 
-from tests.approval.integrations.pydantic_ai.test_handler import Log
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, requires_approval
 
-CHANGED = 'The call changed after it was approved, so it was not run.'
+from .agents import CHANGED, REFUSED, Log
 
 
 class Spec(BaseModel):
@@ -40,65 +40,54 @@ class Login(BaseModel):
     password: SecretStr
 
 
+def told_of(calls: Any, *tools: Any, **agent: Any) -> Any:
+    """What the model is told of the calls, one in each response, of an agent with these tools."""
+    made = Agent(scripted(*([each] for each in calls), 'done'), name='clerk', tools=tools, **agent)
+    return returns(made.run_sync('go').all_messages())
+
+
+def act_tool(function: Any, **options: Any) -> Tool[Any]:
+    return Tool(function, name='act', takes_ctx=False, **options)
+
+
+def under_approval(function: Any, controller: ApprovalController) -> ApprovalToolset:
+    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
+    toolset.add_function(function, name='act')
+    return ApprovalToolset(toolset, controller)
+
+
 def bare(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """A tool that is declared as deferred, with the handler."""
-    agent = Agent(
-        scripted(*([each] for each in calls), 'done'), name='clerk', deferred_tool_handler=approval_handler(controller)
-    )
-    agent.tool_plain(name='act', requires_approval=True)(tool)
-    return returns(agent.run_sync('go').all_messages())
+    return told_of(calls, act_tool(tool, requires_approval=True), deferred_tool_handler=approval_handler(controller))
 
 
 def decorated(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """An ordinary tool whose function is decorated, with the handler."""
-    agent = Agent(
-        scripted(*([each] for each in calls), 'done'), name='clerk', deferred_tool_handler=approval_handler(controller)
-    )
-    agent.tool_plain(name='act')(requires_approval()(tool))
-    return returns(agent.run_sync('go').all_messages())
+    return told_of(calls, act_tool(requires_approval()(tool)), deferred_tool_handler=approval_handler(controller))
 
 
 def decorated_on_the_hosts_hook(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """The same, with the host's own capability."""
     capabilities = [HandleDeferredToolCalls(approval_handler(controller))]
-    agent = Agent(scripted(*([each] for each in calls), 'done'), name='clerk', capabilities=capabilities)
-    agent.tool_plain(name='act')(requires_approval()(tool))
-    return returns(agent.run_sync('go').all_messages())
+    return told_of(calls, act_tool(requires_approval()(tool)), capabilities=capabilities)
 
 
 def in_toolset(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """A tool of an `ApprovalToolset`, with the handler."""
-    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
-    toolset.add_function(tool, name='act')
-    agent = Agent(
-        scripted(*([each] for each in calls), 'done'),
-        name='clerk',
-        toolsets=[ApprovalToolset(toolset, controller)],
-        deferred_tool_handler=approval_handler(controller),
-    )
-    return returns(agent.run_sync('go').all_messages())
+    toolsets = [under_approval(tool, controller)]
+    return told_of(calls, toolsets=toolsets, deferred_tool_handler=approval_handler(controller))
 
 
 def in_toolset_on_the_hosts_hook(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """The same, with the host's own capability."""
-    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
-    toolset.add_function(tool, name='act')
-    agent = Agent(
-        scripted(*([each] for each in calls), 'done'),
-        name='clerk',
-        toolsets=[ApprovalToolset(toolset, controller)],
-        capabilities=[HandleDeferredToolCalls(approval_handler(controller))],
-    )
-    return returns(agent.run_sync('go').all_messages())
+    capabilities = [HandleDeferredToolCalls(approval_handler(controller))]
+    return told_of(calls, toolsets=[under_approval(tool, controller)], capabilities=capabilities)
 
 
 def stopped(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """The run stops for each question and is resumed."""
-    toolset: FunctionToolset[Any] = FunctionToolset(id='tools')
-    toolset.add_function(tool, name='act')
-    agent = Agent(
-        scripted(*([each] for each in calls), 'done'), name='clerk', toolsets=[ApprovalToolset(toolset, controller)]
-    )
+    model = scripted(*([each] for each in calls), 'done')
+    agent = Agent(model, name='clerk', toolsets=[under_approval(tool, controller)])
     return returns(run_with_approval_sync(agent, 'go', controller=controller).all_messages())
 
 
@@ -133,18 +122,61 @@ def test_an_excluded_field_is_shown_and_nothing_is_remembered_for_it(run: Any):
 
 @ARRANGEMENTS
 def test_the_fields_of_an_only_model_are_shown_too(run: Any):
-    ran: list[str] = []
-
-    def act(spec: Spec) -> str:
-        ran.append(spec.command)
-        return 'ok'
-
     ui = ScriptedUI(['y'])
-    run(act, ApprovalController(ui=ui), call('act', '1', host='h', command='EVIL'))
+
+    told = run(only_a_model, ApprovalController(ui=ui), call('act', '1', host='h', command='EVIL'))
 
     assert "'command': 'EVIL'" in str(ui.requests[0].args)
     assert ui.requests[0].hides_arguments
-    assert ran == ['EVIL']
+    assert told == {'1': ('EVIL', 'success')}
+
+
+def only_a_model(spec: Spec) -> str:
+    return spec.command
+
+
+def a_model(spec: Spec, more: int = 0) -> str:
+    return spec.command
+
+
+def secrets(logins: Iterable[Login]) -> str:
+    return ' '.join(each.password.get_secret_value() for each in logins)
+
+
+def names(names: Iterable[str], more: int = 0) -> str:
+    return ' '.join(names)
+
+
+EVIL = {'host': 'h', 'command': 'EVIL'}
+TWICE = '{"spec": {"host": "h", "command": "harmless", "command": "EVIL"}}'
+SHOWN_SECRETS = {'logins': [{'user': 'u', 'password': '[hidden]'}]}
+
+
+@ARRANGEMENTS
+@pytest.mark.parametrize(
+    ('tool', 'given', 'shown', 'hides', 'got'),
+    [
+        pytest.param(a_model, TWICE, {'spec': EVIL, 'more': 0}, True, 'EVIL', id='a name that is given twice'),
+        pytest.param(
+            secrets,
+            {'logins': [{'user': 'u', 'password': 'hunter2'}]},
+            SHOWN_SECRETS,
+            True,
+            'hunter2',
+            id='secrets in an iterable',
+        ),
+        pytest.param(names, {'names': ['a', 'b']}, {'names': ['a', 'b'], 'more': 0}, False, 'a b', id='an iterable'),
+    ],
+)
+def test_arguments_are_shown_as_the_tool_gets_them(run: Any, tool: Any, given: Any, shown: Any, hides: bool, got: str):
+    ui = RecordingUI(True)
+
+    told = run(tool, ApprovalController(ui=ui), ToolCallPart('act', given, tool_call_id='1'))
+
+    [request] = ui.requests
+    assert request.args == shown
+    assert request.hides_arguments is hides
+    assert told == {'1': (got, 'success')}
 
 
 @ARRANGEMENTS
@@ -217,7 +249,7 @@ def test_an_approver_edits_beside_a_secret_without_losing_it(run: Any):
     told = run(act, ApprovalController(ui=RecordingUI(moved)), call('act', '1', user='u', password='hunter2'))
 
     assert len(ran) == 1
-    assert "The approver's arguments cannot be used: a hidden value was moved" in told['1'][0]
+    assert "The approver's arguments are invalid (a hidden value was moved)" in told['1'][0]
 
 
 class Meddling(AbstractCapability[Any]):
@@ -232,64 +264,51 @@ class Meddling(AbstractCapability[Any]):
 @pytest.mark.parametrize('is_declared', [True, False])
 def test_a_secret_that_changes_after_its_approval_does_not_run(is_declared: bool):
     ran: list[str] = []
-    log = Log()
-    controller = ApprovalController(ui=RecordingUI(True), audit=log)
-    agent = Agent(
-        scripted([call('act', '1', password='given')], 'done'),
-        capabilities=[Meddling()],
-        deferred_tool_handler=approval_handler(controller),
-    )
 
-    @agent.tool_plain(requires_approval=is_declared)
     @requires_approval()
     def act(password: SecretStr) -> str:
         ran.append(password.get_secret_value())
         return 'ok'
 
-    told = returns(agent.run_sync('go').all_messages())
+    log = Log()
+    handler = approval_handler(ApprovalController(ui=RecordingUI(True), audit=log))
+
+    told = told_of(
+        [call('act', '1', password='given')],
+        act_tool(act, requires_approval=is_declared),
+        capabilities=[Meddling()],
+        deferred_tool_handler=handler,
+    )
 
     assert ran == []
-    assert told['1'][0] == CHANGED
+    assert told['1'] == REFUSED
     assert log.told[-1] == ('outcome', 'refused', '1')
 
 
-def test_a_handler_of_ones_own_sees_excluded_fields():
+class Twice(BaseModel):
+    command: str = Field(serialization_alias='text')
+    text: str
+
+
+def two_of_one_name(it: Twice) -> str:
+    return 'ok'
+
+
+@pytest.mark.parametrize(
+    ('tool', 'given'),
+    [
+        pytest.param(only_a_model, EVIL, id='excluded fields'),
+        pytest.param(two_of_one_name, {'command': 'EVIL', 'text': 'harmless'}, id='fields with one name in JSON'),
+    ],
+)
+def test_a_handler_of_ones_own_sees_all_fields(tool: Any, given: dict[str, str]):
     seen: list[Any] = []
 
     async def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
         seen.extend(each.args for each in requests.approvals)
         return requests.build_results(approve_all=True)
 
-    agent = Agent(scripted([call('act', '1', host='h', command='EVIL')], 'done'), deferred_tool_handler=handler)
-
-    @agent.tool_plain(requires_approval=True)
-    def act(spec: Spec) -> str:
-        return 'ok'
-
-    agent.run_sync('go')
-
-    assert seen == [{'host': 'h', 'command': 'EVIL'}]
-
-
-def test_a_handler_of_ones_own_sees_both_of_two_fields_with_one_name_in_json():
-    class Twice(BaseModel):
-        command: str = Field(serialization_alias='text')
-        text: str
-
-    seen: list[Any] = []
-
-    async def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
-        seen.extend(each.args for each in requests.approvals)
-        return requests.build_results(approve_all=True)
-
-    given = {'command': 'EVIL', 'text': 'harmless'}
-    agent = Agent(scripted([call('act', '1', **given)], 'done'), deferred_tool_handler=handler)
-
-    @agent.tool_plain(requires_approval=True)
-    def act(it: Twice) -> str:
-        return 'ok'
-
-    agent.run_sync('go')
+    told_of([call('act', '1', **given)], act_tool(tool, requires_approval=True), deferred_tool_handler=handler)
 
     assert seen == [given]
 
@@ -309,25 +328,9 @@ def test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked(run
     assert ran == []
     assert (
         told['1'][0]
-        == "The arguments of 'act' are invalid (a value that JSON cannot represent), so the call was not run."
+        == "The arguments of 'act' are invalid (a value cannot be represented in JSON), so the call was not run."
     )
     assert 'hunter2' not in str(log.entries)
-
-
-@ARRANGEMENTS
-def test_secrets_in_an_iterable_are_hidden_and_reach_the_tool(run: Any):
-    ran: list[str] = []
-
-    def act(logins: Iterable[Login]) -> str:
-        ran.extend(each.password.get_secret_value() for each in logins)
-        return 'ok'
-
-    ui = ScriptedUI(['y'])
-    run(act, ApprovalController(ui=ui), call('act', '1', logins=[{'user': 'u', 'password': 'hunter2'}]))
-
-    assert ui.requests[0].args == {'logins': [{'user': 'u', 'password': '[hidden]'}]}
-    assert ui.requests[0].hides_arguments
-    assert ran == ['hunter2']
 
 
 class Query(BaseModel):
@@ -368,30 +371,15 @@ def test_the_hosts_hook_reads_json_as_json():
         return 'ok'
 
     ui = ScriptedUI(['y'])
-    agent = Agent(
-        scripted([ToolCallPart('act', '{"day": "2024-01-01"}', tool_call_id='1')], 'done'),
+
+    told = told_of(
+        [ToolCallPart('act', '{"day": "2024-01-01"}', tool_call_id='1')],
+        act_tool(act, requires_approval=True),
         capabilities=[HandleDeferredToolCalls(approval_handler(ApprovalController(ui=ui)))],
     )
-    agent.tool_plain(requires_approval=True)(act)
-    told = returns(agent.run_sync('go').all_messages())
 
     assert ui.requests[0].args == {'day': '2024-01-01', 'more': 0}
     assert told['1'] == ('ok', 'success')
-
-
-@ARRANGEMENTS
-def test_an_iterable_reaches_the_tool_after_it_was_judged(run: Any):
-    ran: list[list[str]] = []
-
-    def act(names: Iterable[str], more: int = 0) -> str:
-        ran.append(list(names))
-        return 'ok'
-
-    ui = ScriptedUI(['y'])
-    run(act, ApprovalController(ui=ui), call('act', '1', names=['a', 'b']))
-
-    assert ui.requests[0].args['names'] == ['a', 'b']
-    assert ran == [['a', 'b']]
 
 
 @ARRANGEMENTS
@@ -449,20 +437,3 @@ def test_toolsets_without_an_id_share_no_approval_of_a_tool_with_another_definit
 
     ui.assert_done()
     assert ran == ['staging x', 'staging x']
-
-
-@ARRANGEMENTS
-def test_a_name_that_is_given_twice_is_shown_and_bound_as_the_tool_gets_it(run: Any):
-    ran: list[str] = []
-
-    def act(spec: Spec, more: int = 0) -> str:
-        ran.append(spec.command)
-        return 'ok'
-
-    text = '{"spec": {"host": "h", "command": "harmless", "command": "EVIL"}}'
-    ui = RecordingUI(True)
-    run(act, ApprovalController(ui=ui), ToolCallPart('act', text, tool_call_id='1'))
-
-    assert [request.args['spec'] for request in ui.requests] == [{'host': 'h', 'command': 'EVIL'}]
-    assert ui.requests[0].hides_arguments
-    assert ran == ['EVIL']

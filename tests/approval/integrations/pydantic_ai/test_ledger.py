@@ -19,7 +19,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 from tests.loop.scripted import call, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, current_call
 
-from .test_handler import Log, external
+from .agents import Log, external
 
 pytestmark = pytest.mark.anyio
 
@@ -147,7 +147,7 @@ async def test_the_model_is_told_where_a_result_could_not_be_kept(ledger):
 
     again = await made(controller, tools, ledger, 'toolset').run(**resumed)
 
-    assert returned(again) == ['The call was executed. Its result is too large to be kept (5000012 bytes).']
+    assert returned(again) == ['The call was executed, but its result is too large to be stored (5000012 bytes).']
     assert len(tools.keys) == 1
 
 

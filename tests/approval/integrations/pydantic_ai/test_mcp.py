@@ -24,7 +24,7 @@ from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalMemory
 
 from . import mcp_server
-from .test_handler import FAILED
+from .agents import FAILED
 
 Connect = Callable[[Path], AbstractContextManager[MCPToolset[Any]]]
 POLICY = {'notes_read_*': {'approval': 'none'}, '*_delete_*': {'approval': 'blocked'}}

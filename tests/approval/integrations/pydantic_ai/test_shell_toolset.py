@@ -4,77 +4,68 @@ import os
 import pytest
 from pydantic_ai import Agent, DeferredToolRequests, RunContext, RunUsage
 from pydantic_ai.exceptions import ApprovalRequired, UserError
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_ai_deferred import Agent as DeferredAgent
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals_sync
+from tool_approval.integrations.pydantic_ai import ApprovalToolset, collect_approvals_sync
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
+from tool_approval.testing import RecordingUI
 from tool_approval.tools.shell import ShellTool
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
+from tests.loop.scripted import call, returns, scripted
+from tool_approval import ApprovalController, ApprovalRequest
 
-from .test_handler import Log
+from .agents import Log, told_in
 
 RULES = {'rules': [{'pattern': 'echo', 'approval': False}, {'pattern': 'rm', 'allowed': False}]}
 
 
-class Person:
-    """Answers every question the same, and keeps them."""
-
-    def __init__(self, approved):
-        self.approved = approved
-        self.asked = []
-
-    async def choose(self, request, *, mode):
-        self.asked.append(request)
-        return ApprovalDecision(approved=self.approved, note=None if self.approved else 'not now')
+def person(approved: bool) -> RecordingUI:
+    """Answers every question the same."""
+    return RecordingUI(approved or 'not now')
 
 
-def told(tmp_path, command, person):
+def told(tmp_path, command, ui):
     """What the model is told of its one command."""
-
-    def respond(messages, info):
-        returned = [part for part in messages[-1].parts if part.part_kind in ('tool-return', 'retry-prompt')]
-        if returned:
-            return ModelResponse(parts=[TextPart(str(returned[0].content))])
-        return ModelResponse(parts=[ToolCallPart('run_shell', {'command': command})])
-
-    controller = ApprovalController(ui=person)
+    controller = ApprovalController(ui=ui)
     toolset = ApprovalToolset(ShellToolset(ShellTool(RULES, cwd=tmp_path)), controller)
-    agent = DeferredAgent(
-        FunctionModel(respond), toolsets=[toolset], deferred_tool_handler=approval_handler(controller, session='s')
-    )
-    return asyncio.run(agent.run('go')).output
+    agent = DeferredAgent(says(command), toolsets=[toolset])
+    return told_in(agent, controller, session='s')['1'][0]
 
 
 def test_an_allowed_command_runs_unasked(tmp_path):
-    person = Person(approved=False)
+    ui = person(approved=False)
 
-    assert told(tmp_path, 'echo hello', person) == 'hello'
-    assert person.asked == []
+    assert told(tmp_path, 'echo hello', ui) == 'hello'
+    assert ui.requests == []
 
 
 @pytest.mark.parametrize('approved', [True, False])
-def test_any_other_runs_only_if_approved(tmp_path, approved):
-    person = Person(approved)
+@pytest.mark.parametrize('is_guarded', [True, False])
+def test_any_other_runs_only_if_approved(tmp_path, is_guarded, approved):
+    ui = person(approved)
+    controller, toolset = ApprovalController(ui=ui), ShellToolset(ShellTool(RULES, cwd=tmp_path))
+    agent = DeferredAgent(
+        says('touch made'), toolsets=[ApprovalToolset(toolset, controller) if is_guarded else toolset]
+    )
 
-    told(tmp_path, 'touch made', person)
+    given = told_in(agent, controller)
 
     assert os.listdir(tmp_path) == (['made'] if approved else [])
-    [request] = person.asked
+    [request] = ui.requests
     assert request.presentation.content == 'touch made'
+    assert given['1'][1] == ('success' if approved else 'denied')
 
 
 def test_blocked_command_is_refused_without_asking(tmp_path):
-    person = Person(approved=True)
+    ui = person(approved=True)
     (tmp_path / 'kept').touch()
 
-    output = told(tmp_path, 'echo a; rm kept', person)
+    output = told(tmp_path, 'echo a; rm kept', ui)
 
     assert 'blocked' in output
-    assert person.asked == []
+    assert ui.requests == []
     assert os.listdir(tmp_path) == ['kept']
 
 
@@ -86,17 +77,14 @@ def test_without_approval_a_blocked_command_is_still_refused(tmp_path):
         asyncio.run(toolset.run_shell('rm kept'))
 
 
-def returned(messages):
-    return next(part.content for message in messages for part in message.parts if part.part_kind == 'tool-return')
+def returned(result):
+    """What the model was told of its one command."""
+    return returns(result.all_messages())['1'][0]
 
 
 def says(command):
-    def respond(messages, info):
-        if any(part.part_kind == 'tool-return' for part in messages[-1].parts):
-            return ModelResponse(parts=[TextPart('done')])
-        return ModelResponse(parts=[ToolCallPart('run_shell', {'command': command}, tool_call_id='1')])
-
-    return FunctionModel(respond)
+    """A model that runs one command."""
+    return scripted([call('run_shell', '1', command=command)], 'done')
 
 
 def test_without_an_approval_toolset_what_needs_approval_leaves_the_run_instead_of_running(tmp_path):
@@ -113,22 +101,6 @@ def test_without_an_approval_toolset_what_needs_approval_leaves_the_run_instead_
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize('approved', [True, False])
-def test_without_an_approval_toolset_a_handler_is_asked(tmp_path, approved):
-    person = Person(approved)
-    agent = DeferredAgent(
-        says('touch made'),
-        toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))],
-        deferred_tool_handler=approval_handler(ApprovalController(ui=person)),
-    )
-
-    asyncio.run(agent.run('go'))
-
-    assert os.listdir(tmp_path) == (['made'] if approved else [])
-    [request] = person.asked
-    assert request.presentation.content == 'touch made'
-
-
 @pytest.mark.parametrize(('command', 'output'), [('echo hello', 'hello'), ('rm kept', 'the rule `rm` blocks it')])
 def test_without_an_approval_toolset_the_rules_hold_all_the_same(tmp_path, command, output):
     (tmp_path / 'kept').touch()
@@ -136,7 +108,7 @@ def test_without_an_approval_toolset_the_rules_hold_all_the_same(tmp_path, comma
 
     result = asyncio.run(agent.run('go'))
 
-    assert output in returned(result.all_messages())
+    assert output in returned(result)
     assert os.listdir(tmp_path) == ['kept']
 
 
@@ -155,7 +127,7 @@ def test_an_approval_given_for_another_directory_does_not_hold(tmp_path):
 
     result = asyncio.run(agent('there').run(message_history=stopped.all_messages(), deferred_tool_results=answers))
 
-    assert 'changed after it was approved' in returned(result.all_messages())
+    assert 'changed after it was approved' in returned(result)
     assert os.listdir(tmp_path / 'there') == []
 
 
@@ -164,16 +136,16 @@ def test_alone_what_changed_or_is_blocked_since_its_approval_is_written_down_as_
     (tmp_path / 'there').mkdir()
     toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path))
 
-    class Changing(Person):
-        async def choose(self, request, *, mode):
-            rules = RULES if becomes == 'elsewhere' else {'rules': [{'pattern': 'touch', 'allowed': False}]}
-            toolset.shell = ShellTool(rules, cwd=tmp_path / 'there')
-            return await super().choose(request, mode=mode)
+    def change(request):
+        rules = RULES if becomes == 'elsewhere' else {'rules': [{'pattern': 'touch', 'allowed': False}]}
+        toolset.shell = ShellTool(rules, cwd=tmp_path / 'there')
+        return True
 
     log = Log()
-    handler = approval_handler(ApprovalController(ui=Changing(approved=True), audit=log))
 
-    asyncio.run(DeferredAgent(says('touch made'), toolsets=[toolset], deferred_tool_handler=handler).run('go'))
+    told_in(
+        DeferredAgent(says('touch made'), toolsets=[toolset]), ApprovalController(ui=RecordingUI(change), audit=log)
+    )
 
     assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
     assert os.listdir(tmp_path / 'there') == []
@@ -214,7 +186,7 @@ def test_the_rules_hold_where_a_callback_of_other_code_approves(tmp_path):
 
     result = Agent(says('rm kept'), toolsets=[toolset]).run_sync('go')
 
-    assert 'the rule `rm` blocks it' in returned(result.all_messages())
+    assert 'the rule `rm` blocks it' in returned(result)
     assert os.listdir(tmp_path) == ['kept']
 
 
@@ -235,15 +207,11 @@ def test_a_command_that_did_not_run_lets_no_direct_call_run(tmp_path):
 
 
 def test_the_tool_is_described_for_a_model(tmp_path):
-    seen = []
+    model = TestModel(call_tools=[])
 
-    def respond(messages, info):
-        seen.extend(info.function_tools)
-        return ModelResponse(parts=[TextPart('done')])
+    Agent(model, toolsets=[ShellToolset(ShellTool(cwd=tmp_path), id='shell')]).run_sync('go')
 
-    Agent(FunctionModel(respond), toolsets=[ShellToolset(ShellTool(cwd=tmp_path), id='shell')]).run_sync('go')
-
-    [tool] = seen
+    [tool] = model.last_model_request_parameters.function_tools
     assert tool.name == 'run_shell'
     assert tool.parameters_json_schema['required'] == ['command']
     assert 'bash' in tool.description
@@ -268,7 +236,7 @@ def test_a_changed_command_is_shown_as_the_first_one_was(tmp_path):
     def presented(command):
         return present(ApprovalRequest(tool_name='run_shell', args={'command': command}))
 
-    for command in ('touch made', 'echo hello'):  # what is asked about, and what would run unasked
+    for command in ('touch made', 'echo hello'):  # what is asked about, and what would run without approval
         assert presented(command).type == 'command'
         assert presented(command).content == command
         assert presented(command).metadata['cwd'] == str(tmp_path)

@@ -1,6 +1,7 @@
 """A toolset under policy: what is deferred, what runs, what is refused, and that nothing of the inner one is lost."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pydantic_ai
@@ -24,7 +25,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .test_handler import FAILED, Log
+from .agents import FAILED, REFUSED, Log, changed, guarded, told_by, told_in
 
 
 def files(ran: list[str], **kwargs: Any) -> FunctionToolset[Any]:
@@ -43,17 +44,12 @@ def files(ran: list[str], **kwargs: Any) -> FunctionToolset[Any]:
     return toolset
 
 
-def run(toolset: AbstractToolset[Any], controller: ApprovalController, *responses: Any, **handler: Any):
-    agent = Agent(scripted(*responses, 'done'), name='clerk', toolsets=[toolset])
-    return returns(agent.run_sync('go', deferred_tool_handler=approval_handler(controller, **handler)).all_messages())
-
-
 def test_every_tool_of_a_wrapped_toolset_needs_approval_unless_something_says_otherwise():
     ran: list[str] = []
     ui = ScriptedUI([True, 'no'])
     controller = ApprovalController(ui=ui)
 
-    told = run(
+    told = told_by(
         ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a'), call('write', '2', path='b')]
     )
 
@@ -66,7 +62,7 @@ def test_the_default_none_is_a_choice_made_in_code():
     ran: list[str] = []
     controller = ApprovalController('strict')
 
-    run(ApprovalToolset(files(ran), controller, default='none'), controller, [call('read', '1', path='a')])
+    told_by(ApprovalToolset(files(ran), controller, default='none'), controller, [call('read', '1', path='a')])
 
     assert ran == ['read a']
 
@@ -77,7 +73,7 @@ def test_configuration_pre_approves_requires_and_blocks():
     policy = {'read': {'approval': 'none'}, 'write': {'approval': 'required', 'description': 'Write a file'}}
     controller = ApprovalController(ui=ui, policy=policy)
 
-    run(
+    told_by(
         ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a'), call('write', '2', path='b')]
     )
 
@@ -91,7 +87,7 @@ def test_a_blocked_call_never_becomes_a_question_and_is_written_down():
     log = Log()
     controller = ApprovalController('approve_all', policy={'*': {'approval': 'blocked'}}, audit=log)
 
-    told = run(ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a')])
+    told = told_by(ApprovalToolset(files(ran), controller), controller, [call('read', '1', path='a')])
 
     assert ran == []
     assert told == {'1': ("The tool 'read' is blocked by policy.", FAILED)}
@@ -100,30 +96,25 @@ def test_a_blocked_call_never_becomes_a_question_and_is_written_down():
 
 def test_a_blocked_call_stays_blocked_when_somebody_else_approves_it():
     ran: list[str] = []
+    responses = [call('write', '1', path='a')], 'done'
     controller = ApprovalController(policy={'write': {'approval': 'none'}})
     agent = pydantic_ai.Agent(
-        scripted([call('write', '1', path='a')], 'done'),
+        scripted(*responses),
         toolsets=[ApprovalToolset(files(ran), controller).approval_required()],
         output_type=[str, DeferredToolRequests],
     )
     stopped = agent.run_sync('go')
     blocking = ApprovalController(policy={'write': {'approval': 'blocked'}})
+    strict = pydantic_ai.Agent(scripted(*responses), toolsets=[ApprovalToolset(files(ran), blocking)])
+    approved: Any = {
+        'message_history': stopped.all_messages(),
+        'deferred_tool_results': DeferredToolResults(approvals={'1': True}),
+    }
 
-    result = agent.run_sync(
-        message_history=stopped.all_messages(),
-        deferred_tool_results=DeferredToolResults(approvals={'1': True}),
-        toolsets=[],
-        infer_name=False,
-    )
-    assert result.output == 'done'
+    assert agent.run_sync(**approved, infer_name=False).output == 'done'
     assert ran == ['write a ']
 
-    strict = pydantic_ai.Agent(
-        scripted([call('write', '1', path='a')], 'done'), toolsets=[ApprovalToolset(files(ran), blocking)]
-    )
-    result = strict.run_sync(
-        message_history=stopped.all_messages(), deferred_tool_results=DeferredToolResults(approvals={'1': True})
-    )
+    result = strict.run_sync(**approved)
 
     assert ran == ['write a ']
     assert returns(result.all_messages())['1'] == ("The tool 'write' is blocked by policy.", FAILED)
@@ -158,7 +149,7 @@ def test_the_inner_toolsets_own_logic_decides_and_sees_the_run():
     controller = ApprovalController(ui=ui)
     toolset = ApprovalToolset(Judging(files(ran)), controller)
 
-    told = run(
+    told = told_by(
         toolset,
         controller,
         [
@@ -183,7 +174,7 @@ def test_a_wider_option_of_the_verdict_is_offered_and_covers_what_it_says():
     controller = ApprovalController(ui=ui)
     toolset = ApprovalToolset(Judging(files(ran)), controller)
 
-    run(
+    told_by(
         toolset,
         controller,
         [call('read', '1', path='folder/a')],
@@ -200,16 +191,13 @@ def test_configuration_overrides_the_tools_own_logic_but_never_its_block():
     controller = ApprovalController('strict', policy={'read': {'approval': 'none'}})
     toolset = ApprovalToolset(Judging(files(ran)), controller)
 
-    told = run(toolset, controller, [call('read', '1', path='x'), call('read', '2', path='never')])
+    told = told_by(toolset, controller, [call('read', '1', path='x'), call('read', '2', path='never')])
 
     assert ran == ['read x']
     assert told['2'] == ('never', FAILED)
 
 
 def test_a_decorated_function_says_what_is_shown_and_remembered():
-    toolset: FunctionToolset[Any] = FunctionToolset()
-
-    @toolset.tool_plain
     @requires_approval(description=lambda args: f'Mail to {args["to"]}', exclude_keys={'body'})
     def mail(to: str, body: str) -> str:
         return f'mailed {to}'
@@ -217,8 +205,8 @@ def test_a_decorated_function_says_what_is_shown_and_remembered():
     ui = ScriptedUI(['s'])
     controller = ApprovalController(ui=ui)
 
-    told = run(
-        ApprovalToolset(toolset, controller, default='none'),
+    told = told_by(
+        guarded(mail, controller, default='none'),
         controller,
         [call('mail', '1', to='ada', body='one')],
         [call('mail', '2', to='ada', body='two')],
@@ -230,13 +218,12 @@ def test_a_decorated_function_says_what_is_shown_and_remembered():
 
 
 def test_a_decorated_function_is_found_behind_renaming_and_combining():
-    toolset: FunctionToolset[Any] = FunctionToolset()
-    toolset.tool_plain(requires_approval(description='decorated')(_nothing))
+    toolset = FunctionToolset[Any]([requires_approval(description='decorated')(_nothing)])
     ui = approve_all()
     controller = ApprovalController(ui=ui)
     combined = CombinedToolset([toolset.prefixed('a'), FunctionToolset()])
 
-    run(ApprovalToolset(combined, controller, default='none'), controller, [call('a__nothing', '1')])
+    told_by(ApprovalToolset(combined, controller, default='none'), controller, [call('a__nothing', '1')])
 
     assert [request.description for request in ui.requests] == ['decorated']
 
@@ -252,64 +239,15 @@ def test_declared_deferrals_of_the_inner_toolset_are_its_own_so_that_configurati
     ui = ScriptedUI([True])
     controller = ApprovalController(ui=ui, policy={'free': {'approval': 'none'}})
 
-    told = run(ApprovalToolset(toolset, controller), controller, [call('free', '1'), call('asked', '2')])
+    told = told_by(ApprovalToolset(toolset, controller), controller, [call('free', '1'), call('asked', '2')])
 
     ui.assert_done()
     assert [request.tool_name for request in ui.requests] == ['asked']
     assert told == {'1': ('ran free', 'success'), '2': ('ran asked', 'success')}
 
 
-def test_it_works_with_the_hosts_own_capability_and_is_bound_there_too():
-    ran: list[str] = []
-    log = Log()
-    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'safe'}))
-    controller = ApprovalController(ui=ui, audit=log)
-    agent = pydantic_ai.Agent(
-        scripted([call('write', '1', path='/')], 'done'),
-        toolsets=[ApprovalToolset(files(ran), controller)],
-        capabilities=[HandleDeferredToolCalls(approval_handler(controller))],
-    )
-
-    told = returns(agent.run_sync('go').all_messages())
-
-    assert ran == ['write safe ']
-    assert told['1'][0].endswith('It ran with: {"content":"","path":"safe"}]')
-    assert log.told == [('decision', True, '1'), ('outcome', 'executed', '1')]
-
-
-class Swapping(WrapperToolset[Any]):
-    """Between the approval and the tool, somebody swaps the arguments."""
-
-    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
-        if ctx.tool_call_approved:
-            tool_args = {**tool_args, 'path': '/'}
-        return await super().call_tool(name, tool_args, ctx, tool)
-
-
-@pytest.mark.parametrize('layer', ['ours', 'host'])
-def test_arguments_swapped_after_the_approval_are_refused(layer: str):
-    ran: list[str] = []
-    log = Log()
-    controller = ApprovalController(ui=approve_all(), audit=log)
-    toolset = Swapping(ApprovalToolset(files(ran), controller))
-    handler = approval_handler(controller)
-    model = scripted([call('write', '1', path='a')], 'done')
-    if layer == 'ours':
-        result = Agent(model, toolsets=[toolset], deferred_tool_handler=handler).run_sync('go')
-    else:
-        agent = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=[HandleDeferredToolCalls(handler)])
-        result = agent.run_sync('go')
-
-    assert ran == []
-    assert returns(result.all_messages())['1'] == (
-        'The call changed after it was approved, so it was not run.',
-        FAILED,
-    )
-    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
-
-
-def outcomes_of(layer: str, toolset: AbstractToolset[Any], controller: ApprovalController, log: Log, step: Any):
-    """What the log has of the outcomes, in an arrangement of ours or of the host's; and what the model was told."""
+def run_in(layer: str, toolset: AbstractToolset[Any], controller: ApprovalController, step: Any) -> tuple[Any, str]:
+    """What the model was told of one call, in an arrangement of ours or of the host's."""
     model, handler = scripted([step], 'done'), approval_handler(controller)
     match layer:
         case 'ours':
@@ -319,14 +257,54 @@ def outcomes_of(layer: str, toolset: AbstractToolset[Any], controller: ApprovalC
             result = agent.run_sync('go')
         case _:
             result = run_with_approval_sync(pydantic_ai.Agent(model, toolsets=[toolset]), 'go', controller=controller)
-    outcomes = [(each['outcome'], each['error']) for each in log.entries if each['event'] == 'outcome']
-    return outcomes, returns(result.all_messages())['1'][0]
+    return returns(result.all_messages())['1']
 
 
-LAYERS = ['ours', 'host', 'stop_and_resume']
+WRITE = call('write', '1', path='a')
+LAYERS = pytest.mark.parametrize('layer', ['ours', 'host', 'stop_and_resume'])
 
 
-@pytest.mark.parametrize('layer', LAYERS)
+@LAYERS
+def test_changed_arguments_run_and_are_bound_in_every_arrangement(layer: str):
+    ran: list[str] = []
+    log = Log()
+    # Whoever resumes a run gives all arguments; a handler's are completed with defaults.
+    arguments = {'path': 'safe', 'content': ''} if layer == 'stop_and_resume' else {'path': 'safe'}
+    controller = ApprovalController(ui=RecordingUI(changed(**arguments)), audit=log)
+
+    told, _ = run_in(layer, ApprovalToolset(files(ran), controller), controller, WRITE)
+
+    assert ran == ['write safe ']
+    assert told.endswith('It ran with: {"content":"","path":"safe"}]')
+    assert log.told == [('decision', True, '1'), ('outcome', 'executed', '1')]
+
+
+@dataclass
+class Swapping(WrapperToolset[Any]):
+    """Between the approval and the tool, somebody swaps the path."""
+
+    path: Any
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+        if ctx.tool_call_approved:
+            tool_args = {**tool_args, 'path': self.path}
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+@LAYERS
+def test_arguments_swapped_after_the_approval_are_refused(layer: str):
+    ran: list[str] = []
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+
+    told = run_in(layer, Swapping(ApprovalToolset(files(ran), controller), '/'), controller, WRITE)
+
+    assert ran == []
+    assert told == REFUSED
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
+
+
+@LAYERS
 def test_what_is_blocked_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
     class Closing(WrapperToolset[Any]):
         is_closed = False
@@ -345,34 +323,27 @@ def test_what_is_blocked_after_its_approval_has_one_outcome_in_every_arrangement
         return True
 
     controller = ApprovalController(ui=RecordingUI(close), audit=log)
-    outcomes, told = outcomes_of(
-        layer, ApprovalToolset(closing, controller), controller, log, call('write', '1', path='a')
-    )
 
-    assert (ran, outcomes, told) == ([], [('refused', None)], 'closed by now')
+    told, _ = run_in(layer, ApprovalToolset(closing, controller), controller, WRITE)
+
+    assert (ran, log.ended(), told) == ([], [('refused', None)], 'closed by now')
     digests = {each['digest'] for each in log.entries if each['event'] == 'outcome' or each['approved']}
     assert len(digests) == 1
 
 
-@pytest.mark.parametrize('layer', LAYERS)
+@LAYERS
 def test_what_can_no_longer_be_judged_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
-    class Spoiling(WrapperToolset[Any]):
-        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
-            if ctx.tool_call_approved:
-                tool_args = {**tool_args, 'path': float('nan')}
-            return await super().call_tool(name, tool_args, ctx, tool)
-
     ran: list[str] = []
     log = Log()
     controller = ApprovalController(ui=approve_all(), audit=log)
-    toolset = Spoiling(ApprovalToolset(files(ran), controller))
-    outcomes, told = outcomes_of(layer, toolset, controller, log, call('write', '1', path='a'))
 
-    assert (ran, outcomes) == ([], [('refused', None)])
+    told, _ = run_in(layer, Swapping(ApprovalToolset(files(ran), controller), float('nan')), controller, WRITE)
+
+    assert (ran, log.ended()) == ([], [('refused', None)])
     assert 'are invalid' in told
 
 
-@pytest.mark.parametrize('layer', LAYERS)
+@LAYERS
 @pytest.mark.parametrize('is_older_host', [False, True])
 def test_what_the_tool_refuses_after_its_approval_has_one_outcome_in_every_arrangement(
     layer: str, is_older_host: bool, monkeypatch: pytest.MonkeyPatch
@@ -388,24 +359,23 @@ def test_what_the_tool_refuses_after_its_approval_has_one_outcome_in_every_arran
     controller = ApprovalController(ui=approve_all(), audit=log)
     toolset = ApprovalToolset(Refusing(files([])), controller)
 
-    assert outcomes_of(layer, toolset, controller, log, call('write', '1', path='a')) == (
-        [('refused', None)],
-        'not by now',
-    )
+    told, _ = run_in(layer, toolset, controller, WRITE)
+
+    assert (log.ended(), told) == ([('refused', None)], 'not by now')
 
 
-@pytest.mark.parametrize('layer', LAYERS)
+@LAYERS
 @pytest.mark.parametrize('path', ['a', 'b'])
 def test_what_runs_in_two_approval_toolsets_has_one_outcome_in_every_arrangement(layer: str, path: str):
     ran: list[str] = []
     log = Log()
-    changed = None if path == 'a' else {'path': path, 'content': ''}
-    ui = ScriptedUI([ApprovalDecision(approved=True, override_args=changed)])
+    ui = ScriptedUI([True if path == 'a' else changed(path=path, content='')])
     controller = ApprovalController(ui=ui, audit=log)
     toolset = ApprovalToolset(ApprovalToolset(files(ran), controller), controller)
-    outcomes, told = outcomes_of(layer, toolset, controller, log, call('write', '1', path='a'))
 
-    assert (ran, outcomes) == ([f'write {path} '], [('executed', None)])
+    told, _ = run_in(layer, toolset, controller, WRITE)
+
+    assert (ran, log.ended()) == ([f'write {path} '], [('executed', None)])
     assert told.count('It ran with') == (0 if path == 'a' else 1)
 
 
@@ -439,10 +409,10 @@ def test_what_the_tool_declares_must_not_change_between_consent_and_execution_ei
         return True
 
     controller = ApprovalController(ui=RecordingUI(change))
-    told = run(ApprovalToolset(watching, controller), controller, [call('write', '1', path='a')])
+    told = told_by(ApprovalToolset(watching, controller), controller, [call('write', '1', path='a')])
 
     assert ran == []
-    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+    assert told['1'] == REFUSED
 
 
 def test_one_batch_reaches_the_handler():
@@ -539,48 +509,36 @@ def test_tool_definitions_pass_unchanged_but_for_the_kind():
 
 def test_arguments_without_a_json_form_are_refused_before_anybody_is_asked():
     ran: list[str] = []
-    toolset: FunctionToolset[Any] = FunctionToolset()
 
-    @toolset.tool_plain
-    def scale(by: float) -> str:
+    def scale(by: float) -> None:
         ran.append('scaled')
-        return 'scaled'
 
-    ui = approve_all()
-    log = Log()
+    ui, log = approve_all(), Log()
     controller = ApprovalController(ui=ui, audit=log)
-    told = run(ApprovalToolset(toolset, controller), controller, [call('scale', '1', by=float('nan'))])
+
+    told = told_by(guarded(scale, controller), controller, [call('scale', '1', by=float('nan'))])
 
     assert (ran, ui.requests) == ([], [])
     assert told['1'] == (
-        "The arguments of 'scale' are invalid (a number that is too long or not finite), so the call was not run.",
+        "The arguments of 'scale' are invalid (a number is too long or not finite), so the call was not run.",
         FAILED,
     )
     assert log.told == [('decision', False, '1')]
 
 
-def test_a_failing_tool_is_written_down_as_failed_once():
-    toolset: FunctionToolset[Any] = FunctionToolset()
-
-    @toolset.tool_plain
+@pytest.mark.parametrize('layer', ['ours', 'host'])
+def test_a_failing_tool_is_written_down_as_failed_once(layer: str):
     def fail() -> str:
         raise RuntimeError('SECRET')
 
-    for make in ('ours', 'host'):
-        log = Log()
-        controller = ApprovalController(ui=approve_all(), audit=log)
-        handler = approval_handler(controller)
-        toolsets = [ApprovalToolset(toolset, controller)]
-        model = scripted([call('fail', '1')], 'done')
-        agent: Any = (
-            Agent(model, toolsets=toolsets, deferred_tool_handler=handler)
-            if make == 'ours'
-            else pydantic_ai.Agent(model, toolsets=toolsets, capabilities=[HandleDeferredToolCalls(handler)])
-        )
-        with pytest.raises(RuntimeError):
-            agent.run_sync('go')
-        assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
-        assert 'SECRET' not in str(log.entries)
+    log = Log()
+    controller = ApprovalController(ui=approve_all(), audit=log)
+
+    with pytest.raises(RuntimeError):
+        run_in(layer, guarded(fail, controller), controller, call('fail', '1'))
+
+    assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
+    assert 'SECRET' not in str(log.entries)
 
 
 def test_what_is_no_toolset_and_no_default_is_refused_where_it_is_given():
@@ -596,7 +554,7 @@ def test_a_tool_that_is_renamed_around_the_toolset_is_asked_about_by_the_name_th
     controller = ApprovalController(ui=ui, policy={'read': {'approval': 'none'}})
     toolset = ApprovalToolset(files(ran), controller).prefixed('x')
 
-    told = run(
+    told = told_by(
         toolset,
         controller,
         [call('x_read', '1', path='a')],
@@ -628,7 +586,7 @@ def test_a_tool_that_calls_another_one_lends_it_no_name():
     told = returns(agent.run_sync('go').all_messages())
 
     assert [(request.tool_name, request.args) for request in ui.requests] == [('outer', {'secret': 'x'})]
-    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+    assert told['1'] == REFUSED
     assert ran == []
 
 
@@ -651,7 +609,5 @@ def test_a_tool_that_calls_another_one_with_the_same_schema_lends_it_no_name():
     toolset = ApprovalToolset(FunctionToolset[Any](tools), controller)
     agent = Agent(scripted([call('outer', '1', path='a')], 'done'), toolsets=[toolset])
 
-    told = returns(agent.run_sync('go', deferred_tool_handler=approval_handler(controller)).all_messages())
-
-    assert told['1'] == ('The call changed after it was approved, so it was not run.', FAILED)
+    assert told_in(agent, controller)['1'] == REFUSED
     assert ran == []
