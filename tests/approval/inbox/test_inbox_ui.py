@@ -36,6 +36,13 @@ def page(make_inbox):
     return make_inbox()
 
 
+async def asking_about(request, controller, page):
+    """The task that asks the controller for an approval, and the entry that the page has of it."""
+    asking = asyncio.create_task(controller.request_approval(request))
+    [entry] = await soon(page)
+    return asking, entry
+
+
 async def asked(controller, page, *decisions, by=ADA):
     """What the controller decides of one request for each decision, and what the page was shown, in the same order."""
     asking = asyncio.create_task(
@@ -73,8 +80,7 @@ async def test_an_answer_is_remembered_and_written_down_as_any_other(inbox, page
     controller = ApprovalController(ui=InboxUI(inbox), memory=ApprovalMemory(), audit=sink)
 
     request = request_for(session_id='s')
-    asking = asyncio.create_task(controller.request_approval(request))
-    [entry] = await soon(page)
+    asking, entry = await asking_about(request, controller, page)
     await answer(page, entry, ApprovalDecision(approved=True, remember='session'))
     first, second = await asking, await controller.request_approval(request)
 
@@ -85,7 +91,7 @@ async def test_an_answer_is_remembered_and_written_down_as_any_other(inbox, page
     ]
 
 
-async def test_changed_arguments_are_what_runs_and_a_block_still_blocks(inbox, page):
+async def test_changed_arguments_are_executed(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox), policy={'delete': {'approval': 'required'}})
 
     running = asyncio.create_task(execute_tool(lambda path: path, 'delete', {'path': 'a'}, controller))
@@ -96,7 +102,7 @@ async def test_changed_arguments_are_what_runs_and_a_block_still_blocks(inbox, p
 
 
 @pytest.mark.parametrize('mode', ['strict', 'approve_all'])
-async def test_no_mode_that_decides_alone_asks(inbox, page, mode):
+async def test_mode_that_decides_by_itself_posts_nothing(inbox, page, mode):
     controller = ApprovalController(mode, ui=InboxUI(inbox))
 
     await controller.request_approval(request_for())
@@ -138,11 +144,10 @@ async def test_cancelling_the_run_withdraws(inbox, page):
     assert [entry.state for entry in await settled(page, 2)] == ['withdrawn'] * 2
 
 
-async def test_what_somebody_withdraws_is_denied(inbox, page):
+async def test_withdrawn_request_is_denied(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    asking = asyncio.create_task(controller.request_approval(request_for()))
-    [entry] = await soon(page)
+    asking, entry = await asking_about(request_for(), controller, page)
     await page.withdraw(entry.id)
     decision = await asking
 
@@ -153,8 +158,7 @@ async def test_what_somebody_withdraws_is_denied(inbox, page):
 async def test_approvers_are_listed_by_tool(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, approvers={'del*': OPS}))
 
-    asking = asyncio.create_task(controller.request_approval(request_for()))
-    [entry] = await soon(page)
+    asking, entry = await asking_about(request_for(), controller, page)
     with pytest.raises(NotAnApprover):
         await answer(page, entry, by=ADA)
     await answer(page, entry, by=BOB)
@@ -172,12 +176,11 @@ async def test_request_without_an_approver_is_denied_at_once(inbox, page, rules)
     assert (await page.history(), await page.open()) == ([], [])
 
 
-async def test_the_requester_is_found_out_for_each_request_and_barred(inbox, page):
+async def test_requester_is_determined_for_each_request_and_may_not_answer(inbox, page):
     requester = lambda request: request.metadata.get('user')
     controller = ApprovalController(ui=InboxUI(inbox, requester=requester, forbid_self_approval=True))
 
-    asking = asyncio.create_task(controller.request_approval(request_for(metadata={'user': 'ada'})))
-    [entry] = await soon(page)
+    asking, entry = await asking_about(request_for(metadata={'user': 'ada'}), controller, page)
     with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
         await answer(page, entry, by=ADA)
     await answer(page, entry, by=BOB)
@@ -188,7 +191,7 @@ async def test_the_requester_is_found_out_for_each_request_and_barred(inbox, pag
     assert unknown.note == 'Self-approval is forbidden and the requester is unknown, so the call was denied.'
 
 
-async def test_a_requester_who_is_not_barred_may_answer(inbox, page):
+async def test_requester_may_answer_if_self_approval_is_allowed(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox, requester='ada'))
 
     [decision], [entry] = await asked(controller, page, YES)
@@ -197,17 +200,17 @@ async def test_a_requester_who_is_not_barred_may_answer(inbox, page):
 
 
 @pytest.mark.parametrize('timeout', [0, -1, float('nan')])
-def test_a_timeout_that_is_none_is_refused(inbox, timeout):
+def test_timeout_that_is_not_positive_is_refused(inbox, timeout):
     with pytest.raises(ValueError, match='must be a positive number of seconds'):
         InboxUI(inbox, timeout=timeout)
 
 
-def test_barring_an_unknown_approver_is_refused(inbox):
+def test_forbidding_self_approval_without_a_requester_is_refused(inbox):
     with pytest.raises(ValueError, match='requires `requester`'):
         InboxUI(inbox, forbid_self_approval=True)
 
 
-async def test_a_request_that_nobody_can_read_is_denied(inbox, page):
+async def test_request_that_is_too_large_is_denied(inbox, page):
     controller = ApprovalController(ui=InboxUI(inbox))
 
     decision = await controller.request_approval(request_for('x' * MAX_BYTES))
@@ -216,11 +219,10 @@ async def test_a_request_that_nobody_can_read_is_denied(inbox, page):
     assert 'shorten its arguments or presentation), so the call was denied' in decision.note
 
 
-async def test_an_answer_to_something_else_is_denied(inbox, page, monkeypatch):
+async def test_answer_to_other_content_is_denied(inbox, page, monkeypatch):
     controller = ApprovalController(ui=InboxUI(inbox))
 
-    asking = asyncio.create_task(controller.request_approval(request_for()))
-    [entry] = await soon(page)
+    asking, entry = await asking_about(request_for(), controller, page)
     other = entry.model_copy(update={'digest': '0' * 64})
     monkeypatch.setattr(page, 'get', lambda request_id: asyncio.sleep(0, other))
     await answer(page, other)
@@ -247,7 +249,7 @@ class Away:
         raise self.error
 
 
-async def test_a_store_that_is_away_denies_when_the_time_is_up(make_store, caplog):
+async def test_unavailable_store_denies_at_the_timeout(make_store, caplog):
     inbox = Inbox(Away(make_store(), 'add'))
     controller = ApprovalController(ui=InboxUI(inbox, timeout=0.05))
 
@@ -321,7 +323,7 @@ async def test_an_inbox_that_is_closed_denies(make_store):
     assert decision.note == 'The inbox failed (InboxError), so the call was denied.'
 
 
-async def test_the_log_does_not_say_that_policy_has_approved_when_somebody_is_called_so(inbox, page):
+async def test_approver_cannot_have_the_name_of_a_rule(inbox, page):
     with pytest.raises(ValueError, match='the name of a rule'):
         await asked(ApprovalController(ui=InboxUI(inbox)), page, YES, by=Approver(id='policy'))
 

@@ -1,3 +1,4 @@
+import pytest
 from tool_approval.inbox.keeper import BEAT_S, LEASE_S, Leases
 
 
@@ -18,32 +19,24 @@ def look(leases, clock, *numbers, after=BEAT_S):
     return found
 
 
-def test_who_counts_on_is_never_gone():
+@pytest.mark.parametrize(
+    ('numbers', 'gone'),
+    [
+        (range(20), [{}] * 20),
+        ([7, 7, 7, 7, 7], [{}, {}, {}, {'a': 7}, {'a': 7}]),
+        ([7, 7, 7, 8, 8, 8, 8], [{}] * 6 + [{'a': 8}]),
+        ([7, 7, 7, 1, 1], [{}] * 5),
+    ],
+    ids=['counts on', 'stops for a lease', 'counts on in time and then stops', 'counts back, which is a sign of life'],
+)
+def test_owner_is_gone_once_its_number_has_not_changed_for_a_lease(numbers, gone):
     clock = Clock()
 
-    assert look(Leases(clock), clock, *range(20)) == [{}] * 20
-
-
-def test_a_number_that_stands_still_for_a_lease_is_gone():
-    clock = Clock()
-
-    assert look(Leases(clock), clock, 7, 7, 7, 7, 7) == [{}, {}, {}, {'a': 7}, {'a': 7}]
+    assert look(Leases(clock), clock, *numbers) == gone
     assert 3 * BEAT_S == LEASE_S
 
 
-def test_one_that_counts_on_in_time_begins_anew():
-    clock = Clock()
-
-    assert look(Leases(clock), clock, 7, 7, 7, 8, 8, 8, 8) == [{}] * 6 + [{'a': 8}]
-
-
-def test_a_number_that_goes_back_is_a_sign_of_life():
-    clock = Clock()
-
-    assert look(Leases(clock), clock, 7, 7, 7, 1, 1) == [{}] * 5
-
-
-def test_nobody_is_gone_because_the_one_who_looks_was_stopped():
+def test_pause_of_the_process_that_looks_makes_no_owner_gone():
     clock = Clock()
     leases = Leases(clock)
     look(leases, clock, 7, 7)
@@ -52,7 +45,7 @@ def test_nobody_is_gone_because_the_one_who_looks_was_stopped():
     assert look(leases, clock, 7, 7, 7) == [{}, {}, {'a': 7}]
 
 
-def test_nobody_is_gone_because_the_store_was_away():
+def test_outage_of_the_store_makes_no_owner_gone():
     clock = Clock()
     leases = Leases(clock)
     look(leases, clock, 7, 7, 7)
@@ -63,7 +56,7 @@ def test_nobody_is_gone_because_the_store_was_away():
     assert look(leases, clock, 7) == [{'a': 7}]
 
 
-def test_who_has_no_open_requests_any_more_is_forgotten():
+def test_owner_without_open_requests_is_forgotten():
     clock = Clock()
     leases = Leases(clock)
     look(leases, clock, 7, 7, 7)
@@ -73,7 +66,7 @@ def test_who_has_no_open_requests_any_more_is_forgotten():
     assert look(leases, clock, 7) == [{}]
 
 
-def test_a_lease_of_another_length_ends_after_it():
+def test_lease_may_have_another_length():
     clock = Clock()
 
     assert look(Leases(clock, lease_s=3.0), clock, 7, 7, 7, 7, after=1.0) == [{}, {}, {}, {'a': 7}]
