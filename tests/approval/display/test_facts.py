@@ -40,7 +40,7 @@ def test_capabilities_cannot_pass_for_fewer_or_for_words_of_ours() -> None:
 
     shown = of_metadata(missing_capabilities=lacks)['grants']
 
-    assert shown == 'net, "a, b", fs.write:/srv, "x<U+0022>", "<U+001B>[2K", to this tool until the run ends'
+    assert shown == 'net, "a, b", fs.write:/srv, "x<U+0022>", "<U+001B>[2K", for calls of this tool until the run ends'
     assert of_metadata(None, missing_capabilities=['net'])['grants'] == 'net, for this call'
     assert 'grants' not in of_metadata(missing_capabilities=[])
 

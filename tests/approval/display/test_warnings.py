@@ -111,37 +111,6 @@ def test_a_text_that_names_its_interpreter_is_a_script() -> None:
     assert 'LEFT DOUBLE QUOTATION MARK' in warnings_of(request(text='#!/bin/sh\necho \u201chi\u201d'))[0]
 
 
-@pytest.mark.parametrize(
-    ('text', 'told'),
-    [
-        ('cd /tmp\nrm a\u2215b', 'U+2215 DIVISION SLASH'),
-        ('cd /tmp\nls \u2223 sh', 'U+2223 DIVIDES'),
-        ('cd /tmp\nrm \u2013rf x', 'U+2013 EN DASH'),
-        ('cd /tmp\nrm \uff0dr', 'U+FF0D FULLWIDTH HYPHEN-MINUS'),
-        ('cd /tmp\ncurl https://\u0430\u0440\u0440\u04cf\u0435.com # \u0436', 'U+0430 CYRILLIC SMALL LETTER A'),
-        ('cd /tmp\nls\u200b', 'U+200B ZERO WIDTH SPACE'),
-        ('cd /tmp\nport 8\u066080', 'U+0660 ARABIC-INDIC DIGIT ZERO'),
-    ],
-)
-def test_each_line_of_an_argument_that_nothing_is_known_of_is_looked_at(text: str, told: str) -> None:
-    assert any(told in warning for warning in warnings_of(request(x=text)))
-
-
-@pytest.mark.parametrize(
-    'text',
-    [
-        'it\u2019s\na text \u2013 with dashes',
-        '\u201cquoted\u201d\u2026\n3\u00d74 \u2014 well',
-        'src\n\u251c\u2500\u2500 a\n\u2514\u2500\u2500 b',
-        '\u65e5\u672c\u3001\n\u6771\u4eac\u3002',
-        '2-\u0435 \u0438\u0437\u0434\u0430\u043d\u0438\u0435\n3-\u0430',
-    ],
-    ids=['quotes', 'typography', 'tree', 'Japanese', 'Russian'],
-)
-def test_typography_of_several_lines_raises_no_warning(text: str) -> None:
-    assert warnings_of(request(x=text)) == []
-
-
 def test_labels_of_options_that_are_never_offered_are_not_looked_at() -> None:
     options = [RememberOption(kind=f'{number}', label='x', payload={}) for number in range(9)]
     odd = RememberOption(kind='odd', label='\u200b', payload={})
