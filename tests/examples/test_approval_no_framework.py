@@ -4,17 +4,6 @@ import sys
 from tool_approval.testing import RecordingUI
 
 
-def test_approval_refusal_and_block_are_results_for_the_model(play):
-    assert play('approval_no_framework') == [
-        "asked: delete_file(path='old.log') -> yes",
-        "asked: delete_file(path='notes.txt') -> no",
-        'notes.txt old.log',
-        'old.log is gone',
-        'denied: Keep that one.',
-        "not allowed: The tool 'format_disk' is blocked by policy.",
-    ]
-
-
 def test_unknown_tool_is_a_result_and_not_an_error(load, finish):
     example = load('approval_no_framework')
     controller = example.ApprovalController(ui=RecordingUI(True))

@@ -1,12 +1,3 @@
-def test_both_ways_end_alike_and_a_changed_history_does_not_run(play):
-    assert play('approval_stop_resume') == [
-        'in one call: ada got 20 euros; I do not know her.',
-        "asked: transfer(to='ada', euros=20) transfer(to='eve', euros=20)",
-        'in three processes: ada got 20 euros; I do not know her.',
-        'history changed: The call changed after it was approved, so it was not run.; I do not know her.',
-    ]
-
-
 def test_a_process_with_another_key_does_not_run_what_was_approved(load, tmp_path):
     example = load('approval_stop_resume')
     example.first_process(tmp_path)

@@ -5,17 +5,6 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolRetu
 from pydantic_ai.models.function import FunctionModel
 
 
-def test_program_prints_each_outcome(play):
-    assert play('chat_reaction') == [
-        "May I run deploy with {'service': 'shop'}?",
-        "May I run deploy with {'service': 'blog'}?",
-        "run 'blog' ended: blog is live.",
-        "run 'shop' ended: The reaction was 👎.",
-        "run 'wiki' ended: There was no answer in time.",
-        'A late yes counts: False',
-    ]
-
-
 @pytest.mark.parametrize('emojis', [('👍', '👎'), ('👎', '👍')])
 def test_reactions_in_opposite_order_reach_the_right_runs(load, finish, emojis):
     example = load('chat_reaction')

@@ -117,10 +117,7 @@ NOT_ASKED = 'The editor could not ask.'
 def test_reply_without_a_clear_yes_denies_its_own_question_alone(load, finish, fields, message):
     data = frame(reply(**fields)) + frame(reply(id='2', result={'approved': True}))
 
-    output, is_listening = finish(answer(load('editor_rpc'), data))
-
-    assert output == f'{message}; edited b.py'
-    assert is_listening
+    assert finish(answer(load('editor_rpc'), data)) == (f'{message}; edited b.py', True)
 
 
 @pytest.mark.parametrize(
@@ -138,36 +135,25 @@ def test_reply_without_a_clear_yes_denies_its_own_question_alone(load, finish, f
     ],
 )
 def test_ambiguous_message_denies_every_open_question(load, finish, data):
-    output, is_listening = finish(answer(load('editor_rpc'), data))
-
-    assert output == f'{FAILED}; {FAILED}'
-    assert is_listening
+    assert finish(answer(load('editor_rpc'), data)) == (f'{FAILED}; {FAILED}', True)
 
 
 @pytest.mark.parametrize(
-    'data',
+    ('data', 'ends'),
     [
-        pytest.param(b'Content-Length: -5\r\n\r\n{}', id='negative-length'),
-        pytest.param(b'Content-Length: many\r\n\r\n{}', id='length-is-no-number'),
-        pytest.param(b'Content-Length: 1000001\r\n\r\n{}', id='length-too-large'),
-        pytest.param(b'Content-Type: json\r\n\r\n{}', id='no-length'),
-        pytest.param(b'\xff: 1\r\n\r\n{}', id='header-is-no-ascii'),
-        pytest.param(b'x' * 70_000, id='header-without-end'),
+        pytest.param(b'Content-Length: -5\r\n\r\n{}', False, id='negative-length'),
+        pytest.param(b'Content-Length: many\r\n\r\n{}', False, id='length-is-no-number'),
+        pytest.param(b'Content-Length: 1000001\r\n\r\n{}', False, id='length-too-large'),
+        pytest.param(b'Content-Type: json\r\n\r\n{}', False, id='no-length'),
+        pytest.param(b'\xff: 1\r\n\r\n{}', False, id='header-is-no-ascii'),
+        pytest.param(b'x' * 70_000, False, id='header-without-end'),
+        pytest.param(b'Content-Length: 50\r\n\r\n{"js', True, id='end-in-the-body'),
+        pytest.param(b'Content-Le', True, id='end-in-the-header'),
+        pytest.param(b'', True, id='end-at-once'),
     ],
 )
-def test_broken_framing_denies_every_open_question_and_ends_listening(load, finish, data):
-    output, is_listening = finish(answer(load('editor_rpc'), data))
-
-    assert output == f'{FAILED}; {FAILED}'
-    assert not is_listening
-
-
-@pytest.mark.parametrize('data', [b'Content-Length: 50\r\n\r\n{"js', b'Content-Le', b''])
-def test_end_of_the_input_denies_every_open_question(load, finish, data):
-    output, is_listening = finish(answer(load('editor_rpc'), data, ends=True))
-
-    assert output == f'{FAILED}; {FAILED}'
-    assert not is_listening
+def test_broken_framing_or_the_end_of_the_input_denies_every_open_question_and_ends_listening(load, finish, data, ends):
+    assert finish(answer(load('editor_rpc'), data, ends=ends)) == (f'{FAILED}; {FAILED}', False)
 
 
 def test_nothing_is_read_after_broken_framing(load, finish):

@@ -5,13 +5,6 @@ from pydantic_ai.messages import TextPart, ToolCallPart, ToolReturnPart, UserPro
 from pydantic_ai.models.function import FunctionModel
 
 
-def test_model_gets_the_same_as_with_a_handler_in_more_runs(play):
-    assert play('external_loop') == [
-        'external loop: published home; One at a time.; published news (3 requests in 3 run(s))',
-        'handler: published home; One at a time.; published news (3 requests in 1 run(s))',
-    ]
-
-
 def test_prompt_is_in_the_history_once(load, finish):
     example = load('external_loop')
 

@@ -74,37 +74,26 @@ def test_strangers_and_bad_requests_are_refused_and_settle_nothing(review):
     address = browser.parts.netloc
 
     _, headers, page = browser.ask('GET', '/')
-    bad = {
-        'no token': browser.ask('POST', '/answer', query='', form=yes),
-        'wrong token': browser.ask('POST', '/answer', query='token=%C3%A9', form=yes),
-        'no token for the page': browser.ask('GET', '/', query=''),
-        'no token for the list': browser.ask('GET', '/requests', query=''),
-        'name of another host': browser.ask('POST', '/answer', form=yes, headers={'Host': 'evil.example'}),
-        'page of another site': browser.ask('POST', '/answer', form=yes, headers={'Origin': 'http://evil.example'}),
-        'page without origin': browser.ask('POST', '/answer', form=yes, headers={'Origin': 'null'}),
-        'answer by link': browser.ask('GET', '/answer'),
-        'no decision': browser.ask('POST', '/answer', form={**yes, 'decision': 'maybe'}),
-        'two decisions': browser.ask('POST', '/answer', form=[*yes.items(), ('decision', 'deny')]),
-        'no form': browser.ask('POST', '/answer', form={}),
-        'another run': browser.ask('POST', '/answer', form={**yes, 'run_id': 'other'}),
-        'unknown call': browser.ask('POST', '/answer', form={**yes, 'tool_call_id': 'other'}),
-    }
+    others = {'Host': 'evil.example'}, {'Origin': 'http://evil.example'}, {'Origin': 'null'}
+    another_host, another_site, no_origin = ({'form': yes, 'headers': headers} for headers in others)
+    refused = [
+        (401, 'no token', 'POST', '/answer', {'query': '', 'form': yes}),
+        (401, 'wrong token', 'POST', '/answer', {'query': 'token=%C3%A9', 'form': yes}),
+        (401, 'no token for the page', 'GET', '/', {'query': ''}),
+        (401, 'no token for the list', 'GET', '/requests', {'query': ''}),
+        (421, 'name of another host', 'POST', '/answer', another_host),
+        (403, 'page of another site', 'POST', '/answer', another_site),
+        (403, 'page without origin', 'POST', '/answer', no_origin),
+        (405, 'answer by link', 'GET', '/answer', {}),
+        (400, 'no decision', 'POST', '/answer', {'form': {**yes, 'decision': 'maybe'}}),
+        (400, 'two decisions', 'POST', '/answer', {'form': [*yes.items(), ('decision', 'deny')]}),
+        (400, 'no form', 'POST', '/answer', {'form': {}}),
+        (409, 'another run', 'POST', '/answer', {'form': {**yes, 'run_id': 'other'}}),
+        (409, 'unknown call', 'POST', '/answer', {'form': {**yes, 'tool_call_id': 'other'}}),
+    ]
+    bad = {why: browser.ask(method, path, **given) for _, why, method, path, given in refused}
 
-    assert {name: status for name, (status, _, _) in bad.items()} == {
-        'no token': 401,
-        'wrong token': 401,
-        'no token for the page': 401,
-        'no token for the list': 401,
-        'name of another host': 421,
-        'page of another site': 403,
-        'page without origin': 403,
-        'answer by link': 405,
-        'no decision': 400,
-        'two decisions': 400,
-        'no form': 400,
-        'another run': 409,
-        'unknown call': 409,
-    }
+    assert {why: status for why, (status, _, _) in bad.items()} == {why: status for status, why, *_ in refused}
     assert not any('drop_table' in body for _, _, body in bad.values())
     assert browser.open_requests() == before
     assert browser.ask('POST', '/answer', form=yes, headers={'Origin': f'http://{address}'})[0] == 200
