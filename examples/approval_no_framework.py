@@ -36,7 +36,7 @@ class Person:
 
 
 def list_files() -> str:
-    """List the files. No rule and no decorator asks for approval, so this runs unasked."""
+    """List the files. No rule and no decorator asks for approval, so this runs without approval."""
     return 'notes.txt old.log'
 
 

@@ -60,7 +60,7 @@ class Refunds(WrapperToolset[int]):
 
 
 def read_orders(customer: str) -> str:
-    """Read the orders of a customer. The policy lets this run unasked."""
+    """Read the orders of a customer. The policy lets this run without approval."""
     return f'{customer} ordered a mug'
 
 

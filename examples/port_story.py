@@ -177,7 +177,7 @@ async def main() -> None:
 
     port = free_port(chosen.port)
     with server(port) as target, server(free_port(0)) as decoy:
-        print(f'A web server listens on port {port}, another one beside it. You: "Free port {port}."')
+        print(f'Two web servers run, and one of them listens on port {port}. You: "Free port {port}."')
         result = await agent.run(
             f'Free port {port}.',
             deps=port,
@@ -191,7 +191,7 @@ async def main() -> None:
         stopped = any(isinstance(part, ToolCallPart) and part.tool_name == 'stop_process' for part in steps)
         ended = has_ended(target, within_s=5 if stopped and not refused else 0)
         print(f'\nIn fact: the server on port {port} {"has ended" if ended else "is still running"}', end=', ')
-        print(f'the one beside it {"has ended" if has_ended(decoy, within_s=0) else "is still running"}.')
+        print(f'the other server {"has ended" if has_ended(decoy, within_s=0) else "is still running"}.')
         requests = sum(isinstance(message, ModelRequest) for message in result.all_messages())
         print(f'One run: {requests} model requests, {len(refused)} refused.')
 

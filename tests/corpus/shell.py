@@ -28,7 +28,7 @@ def decide(row):
 
 
 def is_unsafe(row, decision):
-    """Whether a command runs unasked that must not, or one that is blocked does not stay so."""
+    """Whether a command runs without approval that must not, or one that is blocked does not stay so."""
     return decision == 'allow' and 'allow' not in row['acceptable']
 
 

@@ -32,7 +32,7 @@ def test_consent_to_both_steps_stops_that_very_process():
     found = re.search(r'\| (?:.*\bpid=|p)(\d+)', output)  # as `ss` or `lsof` names a process
     assert found is not None
     assert f'    pid = {found[1]}\n' in output
-    assert 'has ended, the one beside it is still running' in output
+    assert 'has ended, the other server is still running' in output
     assert 'One run: 3 model requests, 0 refused' in output
 
 
@@ -40,7 +40,7 @@ def test_refusing_the_stop_leaves_the_process_running():
     output = play('--answers', 'yn')
 
     assert 'stop_process was refused' in output
-    assert 'is still running, the one beside it is still running' in output
+    assert 'is still running, the other server is still running' in output
     assert 'One run: 3 model requests, 1 refused' in output
 
 
@@ -56,13 +56,13 @@ def test_anything_but_y_is_a_refusal(answers: str):
     output = play(answers=answers)
 
     assert '1 refused' in output
-    assert 'is still running, the one beside it is still running' in output
+    assert 'is still running, the other server is still running' in output
 
 
 def test_a_pipe_answers_in_place_of_a_person():
     output = play(answers='y\ny\n')
 
-    assert 'has ended, the one beside it is still running' in output
+    assert 'has ended, the other server is still running' in output
 
 
 @pytest.mark.skipif(
@@ -72,7 +72,7 @@ def test_the_look_up_in_the_standard_library_finds_the_process_too(tmp_path: Pat
     output = play('--answers', 'yy', path=str(tmp_path))
 
     assert 'port_owner.py' in output
-    assert 'has ended, the one beside it is still running' in output
+    assert 'has ended, the other server is still running' in output
 
 
 def test_a_person_answers_in_a_terminal():

@@ -63,7 +63,7 @@ def test_agent_that_does_not_start_is_reported(monkeypatch):
     monkeypatch.setattr(restart, '_WITHIN_S', 0.01)
     monkeypatch.setattr(restart, '_worker', lambda folder: nullcontext(SimpleNamespace()))
 
-    with pytest.raises(RuntimeError, match='does not run the agent here'):
+    with pytest.raises(RuntimeError, match='did not respond in time'):
         played(ScriptedUI(['y']))
 
 

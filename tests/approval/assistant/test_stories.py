@@ -40,7 +40,7 @@ def test_port_stops_the_very_process_that_the_command_names():
     owner = re.search(r'pid=(\d+)|\bp(\d+)\b', shown)
     assert owner is not None
     assert ui.requests[1].args == {'command': f'kill {owner[1] or owner[2]}'}
-    assert 'has ended, the one beside it is still running.' in shown
+    assert 'has ended, the other server is still running.' in shown
     assert 'One run: 3 model requests, 0 refused.' in shown
 
 
@@ -49,7 +49,7 @@ def test_port_respects_a_refusal(answers):
     shown, ui = played('port', answers)
 
     ui.assert_done()
-    assert 'is still running, the one beside it is still running.' in shown
+    assert 'is still running, the other server is still running.' in shown
     assert '1 refused' in shown
 
 
@@ -60,7 +60,7 @@ def test_port_finds_the_process_without_ss_and_lsof(monkeypatch):
     shown, ui = played('port', 'yy')
 
     assert 'port_owner.py' in ui.requests[0].args['command']
-    assert 'has ended, the one beside it is still running.' in shown
+    assert 'has ended, the other server is still running.' in shown
 
 
 def test_port_uses_lsof_without_ss(monkeypatch):

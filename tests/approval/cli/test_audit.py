@@ -49,9 +49,9 @@ def test_line_that_is_not_an_entry_is_marked(tool_approval, work):
 
     finished = tool_approval('audit', 'show', 'audit.jsonl')
 
-    assert finished.out.count('not a line of a log') == 3
+    assert finished.out.count('not a line of an audit log') == 3
     assert finished.status == 2
-    assert 'line 3 of audit.jsonl is longer' in finished.err
+    assert 'line 3 of audit.jsonl is too long' in finished.err
 
 
 def test_an_intact_log_is_intact(tool_approval, log):
@@ -80,7 +80,7 @@ def test_a_tail_that_was_cut_off_is_noticed_by_the_head(tool_approval, log, work
     plain, with_head = verify(tool_approval), verify(tool_approval, '--head', head)
 
     assert (plain.status, with_head.status) == (0, 1)
-    assert 'line 1: approved, but no outcome is logged' in plain.out
+    assert 'line 1: the call was approved, but the log has no outcome for it' in plain.out
 
 
 def test_a_key_that_is_not_there_is_not_made(tool_approval, log, work):

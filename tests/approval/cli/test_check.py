@@ -20,7 +20,7 @@ def test_a_configuration_without_mistakes_is_fine(tool_approval):
 
     assert finished.status == 0
     assert finished.out.endswith('0 errors, 0 warnings\n')
-    assert 'it is not trusted (the user has not trusted the file)' in finished.out
+    assert 'the file is not trusted (the user has not trusted the file)' in finished.out
 
 
 @pytest.mark.parametrize(
@@ -68,37 +68,37 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
 @pytest.mark.parametrize(
     ('text', 'key', 'message'),
     [
-        ('tools: {x: {}}', 'tools.x', 'it has no effect'),
-        ('custom_tools: {x: {}}', 'custom_tools.x', 'it has no effect'),
+        ('tools: {x: {}}', 'tools.x', 'the rule has no effect'),
+        ('custom_tools: {x: {}}', 'custom_tools.x', 'the rule has no effect'),
         ('tools: {"delete_*": {approval: blocked}, delete_a: {approval: none}}', 'tools.delete_a', 'never decides'),
         ('tools: {"*": {approval: blocked}, "a?[bc]*": {approval: none}}', 'tools.a?[bc]*', 'never decides'),
         ('tools: {"a*": {approval: none}, "a**": {approval: required}}', 'tools.a*', 'never decides'),
         ('tools: {shell: {approval: required}}', 'tools.shell', 'agents call the shell tool `run_shell`'),
-        ('tools: {run_shell: {approval: none}}', 'tools.run_shell', '`run_shell` runs unasked'),
-        ('custom_tools: {"write_*": {approval: none}}', 'custom_tools.write_*', '`write_file` runs unasked'),
+        ('tools: {run_shell: {approval: none}}', 'tools.run_shell', '`run_shell` runs without approval'),
+        ('custom_tools: {"write_*": {approval: none}}', 'custom_tools.write_*', '`write_file` runs without approval'),
         ('sandbox: {paths: {a: {root: nowhere}}}', 'sandbox.paths.a.root', 'the directory does not exist'),
         (
             'sandbox: {toolchains: [/usr, /nowhere]}',
             'sandbox.toolchains.1',
-            'commands cannot use it: there is no such directory',
+            'commands cannot use this toolchain: there is no such directory',
         ),
         ('sandbox: {toolchains: [/]}', 'sandbox.toolchains.0', 'the folder is the home directory, or contains it'),
         ('sandbox: {paths: {a: {root: approvals.yaml}}}', 'sandbox.paths.a.root', 'not a directory'),
         (
             'shell: {rules: [{pattern: ls}, {pattern: ls -l, approval: false}]}',
             'shell.rules.1',
-            '`ls -l` is decided by `ls` before it, which asks; move it up',
+            '`ls -l` never decides: the rule `ls` matches first and requires approval; move this rule up',
         ),
         (
             'shell: {rules: [{pattern: ls, approval: false}, {pattern: ls -l, approval: false}]}',
             'shell.rules.1',
-            'which lets it run unasked; remove it',
+            'matches first and allows the command; remove this rule',
         ),
-        ('shell: {rules: [{pattern: git, allowed: false}, {pattern: git log}]}', 'shell.rules.1', 'which blocks; move'),
+        ('shell: {rules: [{pattern: git, allowed: false}, {pattern: git log}]}', 'shell.rules.1', 'blocks; move'),
         (
             'extends: [read-only, git]\nshell: {rules: [{pattern: ls}, {pattern: rm -r, approval: false}]}',
             'shell.rules.1',
-            'decided by `rm` of the preset `read-only` (line 11), which blocks; remove it',
+            'the rule `rm` of the preset `read-only` (line 11) matches first and blocks; remove this rule',
         ),
         ('shell: {rules: [{pattern: pytest, approval: false}]}', 'shell.rules.0', 'written in `workspace`'),
         ('extends: [git]\nshell: {rules: [{pattern: make, approval: false}]}', 'shell.rules.0', 'written in `project`'),
@@ -106,7 +106,11 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
         ('shell: {rules: [{pattern: npm, approval: false}]}', 'shell.rules.0', '`npm` runs files'),
         ('shell: {rules: [{pattern: ./x, approval: false}]}', 'shell.rules.0', '`./x` runs files'),
         ('shell: {rules: [{pattern: /usr/bin/python3.12 -V, approval: false}]}', 'shell.rules.0', 'runs files'),
-        ('shell: {default: {approval: false}}', 'shell.default', 'every command that no rule matches runs unasked'),
+        (
+            'shell: {default: {approval: false}}',
+            'shell.default',
+            'every command that no rule matches runs without approval',
+        ),
         ('shell: {network: true, rules: [{pattern: ls, approval: false}]}', 'shell.network', 'may use the network'),
     ],
 )
@@ -146,7 +150,7 @@ def test_a_root_in_another_one_is_noted(tool_approval, work):
 
     [note] = [each for each in finished.json['findings'] if each['level'] == 'note' and each['key']]
     assert note['key'] == 'sandbox.paths.notes.root'
-    assert 'it is inside the root `all`' in note['message']
+    assert 'this root is inside the root `all`' in note['message']
 
 
 def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
@@ -154,7 +158,7 @@ def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
 
     finished = tool_approval('check', 'notes/approvals.yaml')
 
-    assert finished.out.startswith(f'warning: {work}/notes/approvals.yaml:1: tools.x: it has no effect')
+    assert finished.out.startswith(f'warning: {work}/notes/approvals.yaml:1: tools.x: the rule has no effect')
 
 
 def test_strict_fails_where_there_are_warnings(tool_approval, work):
@@ -231,11 +235,11 @@ def test_like_findings_are_printed_together(tool_approval, work):
 
     shown = finished.out.splitlines()
     assert shown[0].startswith('warning: approvals.yaml:3: shell.rules.0: `make` runs files that an agent may have')
-    assert shown[1] == '  the same of `pytest` (line 5), `npm test` (line 7)'
+    assert shown[1] == '  the same applies to `pytest` (line 5), `npm test` (line 7)'
     assert shown[2].startswith(
-        'note: approvals.yaml:4: shell.rules.1: `ours` is not known, so the rule covers its exact'
+        'note: approvals.yaml:4: shell.rules.1: `ours` is not a known program: the rule covers only its exact'
     )
-    assert shown[3] == '  the same of `theirs` (line 6)'
+    assert shown[3] == '  the same applies to `theirs` (line 6)'
     assert '0 errors, 3 warnings' in finished.out
 
 
@@ -268,15 +272,18 @@ def test_a_glob_that_matches_nothing_is_warned_of(tool_approval, work, key, glob
     [
         (
             '[{pattern: git commit, approval: false}]',
-            ['`git commit` fails if it writes to `.git`: in the OS sandbox, no command may do that unasked'],
+            ['`git commit` fails if it writes to `.git`: in the OS sandbox, no command may do that without approval'],
         ),
         (
             '[{pattern: curl -I, approval: false}]',
-            ['`curl -I` fails if it uses the network: in the OS sandbox, no command may do that unasked'],
+            ['`curl -I` fails if it uses the network: in the OS sandbox, no command may do that without approval'],
         ),
         ('[{pattern: git clone, approval: false}]', ['`git clone` fails if it uses the network']),
         ('[{pattern: curl -I, approval: false}], network: true', []),
-        ('[{pattern: touch, approval: false}]', ['`touch` fails if it changes files, since every root asks']),
+        (
+            '[{pattern: touch, approval: false}]',
+            ['`touch` fails if it changes files, because every root requires approval'],
+        ),
         ('[{pattern: touch, approval: false}]}\nsandbox: {paths: {a: {root: ., mode: rw, write_approval: no}}', []),
         ('[{pattern: git commit}, {pattern: curl}]', []),
         ('[{pattern: git status, approval: false}, {pattern: ls, approval: false}]', []),
@@ -313,6 +320,6 @@ def test_presets_are_hinted_at_where_none_is_named(tool_approval, work):
         for finished in (without, within)
     ]
     assert hints == [
-        ['it extends no preset; `extends: [default, rust]` lets commands that only read, test or check run unasked'],
+        ['the file extends no preset; `extends: [default, rust]` lets commands read, test and check without approval'],
         [],
     ]

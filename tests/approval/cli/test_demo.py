@@ -27,7 +27,7 @@ def test_answers_play_a_story_to_its_end(story, capsys):
 def test_the_first_story_is_that_of_the_port(capsys):
     main(['demo', '--answers', 'yn'])
 
-    assert 'is still running, the one beside it is still running.' in capsys.readouterr().out
+    assert 'is still running, the other server is still running.' in capsys.readouterr().out
 
 
 def test_a_pipe_answers_and_its_end_denies(capsys, monkeypatch):
@@ -52,7 +52,7 @@ def test_in_a_terminal_a_person_is_asked(monkeypatch):
         (['--answers', 'y1'], '--answers takes letters'),
         (['no-such-story'], 'invalid choice'),
         (['--model', 'no-such-model'], 'model'),
-        (['restart', '--model', 'test'], 'leave --model out'),
+        (['restart', '--model', 'test'], 'leave out --model'),
     ],
 )
 def test_what_means_nothing_is_one_line(arguments, problem, capsys):

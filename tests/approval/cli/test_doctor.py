@@ -47,7 +47,7 @@ def test_a_platform_without_one(tool_approval, backends):
     finished = tool_approval('doctor')
 
     assert finished.status == 1
-    assert 'there is none for' in finished.out
+    assert 'there is no OS sandbox for' in finished.out
 
 
 def test_a_machine_without_bash_and_home(tool_approval, backends, monkeypatch):
@@ -145,4 +145,4 @@ def test_doctor_reports_a_machine_without_own_toolchains(tool_approval, backends
     monkeypatch.setenv('HOME', str(work.parent))
     monkeypatch.setenv('PATH', '/usr/bin')
 
-    assert 'toolchain         none, only programs of the system' in tool_approval('doctor').out
+    assert 'toolchain         none, so commands use only programs of the system' in tool_approval('doctor').out

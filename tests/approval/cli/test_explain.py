@@ -191,7 +191,10 @@ def test_a_directory_that_cannot_be_confined_to_is_said(tool_approval, work, cho
     finished = tool_approval('explain', 'shell', 'git push')
 
     assert finished.status == 10
-    assert '`tool-approval run` does not start here; this is judged as if it did: too much to mount' in finished.err
+    assert (
+        '`tool-approval run` does not start here, but the call is judged as if it did: too much to mount'
+        in finished.err
+    )
 
 
 def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its_blocks(tool_approval, work):
@@ -240,7 +243,7 @@ def test_strict_mode_is_named_for_a_call_that_would_ask(tool_approval, work):
     finished = tool_approval('explain', 'send_mail')
 
     assert finished.status == 10
-    assert 'the mode is strict: calls that would ask are denied' in finished.err
+    assert 'the mode is strict: calls that require approval are denied' in finished.err
 
 
 def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(tool_approval):
@@ -363,7 +366,7 @@ def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work
     assert command.out.startswith(
         'allow: the rule `ls` of the preset `default` (line 11), which needs an OS sandbox, allows it\n'
     )
-    assert path.out.startswith('allow: the root `project` of the preset `default` allows it\n')
+    assert path.out.startswith('allow: the root `project` of the preset `default` allows this access\n')
 
 
 def test_a_batch_may_bring_presets(tool_approval, work):

@@ -66,7 +66,7 @@ def test_three_answers_decide_the_written_file(tool_approval, fresh, typed, pres
     loaded = written(fresh)
     assert finished.status == 0
     assert 'Found: go.mod.' in finished.out
-    assert max(len(line) for line in finished.out.partition('It would allow:')[0].splitlines()) < 80
+    assert max(len(line) for line in finished.out.partition('The file would allow:')[0].splitlines()) < 80
     assert (loaded.settings.extends, loaded.settings.shell.network, loaded.settings.mode) == (presets, network, mode)
     assert loaded.trusted
 
@@ -77,7 +77,7 @@ def test_three_answers_decide_the_written_file(tool_approval, fresh, typed, pres
 def test_the_file_says_how_to_start(tool_approval, fresh, who, start):
     tool_approval('init', typed=f'\n\n{who}\ny', is_terminal=True)
 
-    assert f'# `{start} NAME` starts an agent under it.' in (fresh / 'approvals.yaml').read_text()
+    assert f'# `{start} NAME` starts an agent with these rules.' in (fresh / 'approvals.yaml').read_text()
     assert written(fresh).settings.mode == 'interactive'
 
 
@@ -124,8 +124,13 @@ def test_the_whole_file_and_what_it_allows_are_shown_before_it_is_written(tool_a
     shown = finished.out.splitlines()
     text = (fresh / 'approvals.yaml').read_text()
     assert [line.removeprefix('| ').removeprefix('|') for line in shown if line.startswith('|')] == text.splitlines()
-    assert any(line.endswith('commands of the preset `rust` run unasked if they are confined') for line in shown)
-    assert shown[-1] == f'{fresh}/approvals.yaml is written. It is trusted until it, or a preset, changes.'
+    assert any(
+        line.endswith('commands of the preset `rust` run without approval if they are confined') for line in shown
+    )
+    assert (
+        shown[-1]
+        == f'{fresh}/approvals.yaml is written. The file is trusted until it changes, or one of its presets does.'
+    )
 
 
 @pytest.mark.parametrize('options', [(), ('--preset', 'git'), ('--strict',)])
@@ -135,9 +140,13 @@ def test_written_file_passes_strict_check(tool_approval, fresh, options):
     finished = tool_approval('check', '--strict')
 
     *notes, trusted, counts = finished.out.splitlines()
-    assert (finished.status, trusted, counts) == (0, 'note: approvals.yaml: it is trusted', '0 errors, 0 warnings')
+    assert (finished.status, trusted, counts) == (
+        0,
+        'note: approvals.yaml: the file is trusted',
+        '0 errors, 0 warnings',
+    )
     assert [note.split('`: `')[0] for note in notes] == [
-        f'note: approvals.yaml:8: extends: run unasked if confined: preset `{each}'
+        f'note: approvals.yaml:8: extends: in an OS sandbox, these commands run without approval: preset `{each}'
         for each in written(fresh).settings.extends
     ]
 
@@ -148,7 +157,7 @@ def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
     finished = tool_approval('check')
 
     assert finished.status == 0
-    assert 'shell.network: commands that run unasked may use the network' in finished.out
+    assert 'shell.network: commands that run without approval may use the network' in finished.out
 
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
@@ -169,7 +178,7 @@ def test_existing_file_is_never_replaced(tool_approval, fresh, name, kind, tmp_p
     finished = tool_approval('init', '--yes')
 
     assert finished.status == 2
-    assert 'already, which is never replaced' in finished.err
+    assert 'already exists, and is never replaced' in finished.err
     assert sorted(each.name for each in fresh.iterdir()) == sorted(['cache', 'notes', name])
     assert (other.read_text() if kind == 'link' else not other.exists()) in ('theirs', True)
 
@@ -203,7 +212,7 @@ def test_a_file_that_is_another_one_by_then_is_not_trusted(tool_approval, fresh,
     finished = tool_approval('init', '--yes')
 
     assert finished.status == 2
-    assert 'was changed since; it was not trusted' in finished.err
+    assert 'has changed since then; it is not trusted' in finished.err
     assert not written(fresh).trusted
 
 

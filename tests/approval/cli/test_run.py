@@ -140,7 +140,7 @@ def test_a_conversation_that_is_kept_is_not_replaced_by_another(folder, state, c
     status = main(['run', '--agent', 'cashier:talker', '--save', 'talk', 'Three.'])
 
     assert status == 2
-    assert "there is a conversation 'talk' already; continue it with --resume" in capsys.readouterr().err
+    assert "a conversation 'talk' exists already; continue it with --resume" in capsys.readouterr().err
     assert 'Two.' in (state / 'conversations' / 'talk.json').read_text()
     assert main(['run', '--agent', 'cashier:talker', '--save', 'talk', '--resume', 'talk', 'Three.']) == 0
 
@@ -226,7 +226,7 @@ def test_untrusted_file_is_reported_and_only_tightens(folder, capsys):
 
     shown = capsys.readouterr()
     assert 'is not trusted' in shown.err
-    assert 'to trust it, start a conversation or run `tool-approval trust`' in shown.err
+    assert 'to trust the file, start a conversation or run `tool-approval trust`' in shown.err
     assert 'Strict mode' in shown.out
 
 
@@ -240,10 +240,10 @@ def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(folder, capsys, m
     main(['run', '--agent', 'cashier:agent', '--strict'])
 
     shown = capsys.readouterr()
-    assert 'the tool `pay` runs unasked' in shown.err
-    assert 'you will be asked to trust it before your first message is sent' in shown.err
+    assert 'the tool `pay` runs without approval' in shown.err
+    assert 'you will be asked to trust the file before your first message is sent' in shown.err
     assert ('│ paid 5' in shown.out) is is_trusted
-    assert ('it was not trusted' in shown.err) is not is_trusted
+    assert ('the file was not trusted' in shown.err) is not is_trusted
 
 
 @pytest.mark.parametrize('before_it_is_loaded', [False, True])
@@ -267,7 +267,7 @@ def test_who_leaves_at_once_is_asked_nothing(folder, state, capsys, says, first,
 
     assert main(['run', *which]) == 0
 
-    assert 'the tool `pay` runs unasked' not in capsys.readouterr().err
+    assert 'the tool `pay` runs without approval' not in capsys.readouterr().err
     assert list((state / 'conversations').iterdir()) == []
 
 
@@ -349,7 +349,7 @@ def test_with_an_inbox_the_start_says_where_else_questions_are(folder, state, ca
     status = main(['run', '--agent', 'cashier:talker', '--inbox', 'Hello.'])
 
     assert status == 0
-    assert 'questions wait in your inbox too: `tool-approval serve` shows them' in capsys.readouterr().err
+    assert 'questions are also in your inbox: `tool-approval serve` shows them' in capsys.readouterr().err
 
 
 def test_the_line_to_type_into_needs_neither_the_host_nor_the_settings():

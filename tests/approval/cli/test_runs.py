@@ -32,7 +32,7 @@ def test_runs_commands_create_no_inbox(tool_approval, work):
 
 def test_inbox_without_runs_is_reported(tool_approval, store):
     assert tool_approval('runs', 'list').out == 'there are no runs\n'
-    assert tool_approval('runs', 'list', '--status', 'done').out == 'there are no such runs\n'
+    assert tool_approval('runs', 'list', '--status', 'done').out == 'there are no runs with this status\n'
     assert tool_approval('runs', 'list', '--json').out == ''
 
 
@@ -78,14 +78,17 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
 
     assert tool_approval('runs', 'show', 'order-17').out.splitlines() == [
         'run order-17 of shop, started 2026-03-04 12:00:00 UTC',
-        'The run waits for 2 answers since 2026-03-04 12:00:01 UTC.',
+        'The run has been waiting for 2 answers since 2026-03-04 12:00:01 UTC.',
         (
-            'asks for pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
+            'waits for approval of pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
             'ada, eve<U+001B>, members of ops, who must also be no one, but not eve may answer'
         ),
-        'asks for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everyone who has access may answer',
+        (
+            'waits for approval of send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: '
+            'everyone who has access may answer'
+        ),
         'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
-        '  it may have happened: `tool-approval runs settle`; its key is key',
+        '  the call may have run: settle it with `tool-approval runs settle`; its key is key',
         'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',
     ]
 
@@ -116,9 +119,9 @@ def test_a_run_is_cancelled_once(tool_approval, store):
     again = tool_approval('runs', 'cancel', 'order-17')
 
     assert (finished.status, finished.out) == (0, 'cancelled order-17\n')
-    assert finished.err == 'tool-approval: pay is executing now, and is not stopped\n'
+    assert finished.err == 'tool-approval: pay is still executing; the cancellation does not stop it\n'
     assert [row.state for row in store.requests_of('order-17')] == ['withdrawn']
-    assert (again.status, again.err) == (2, 'tool-approval: the run has ended: it is cancelled\n')
+    assert (again.status, again.err) == (2, 'tool-approval: the run has already ended: its status is cancelled\n')
 
 
 @pytest.mark.parametrize('words', [['show', 'order-18'], ['cancel', 'order-18'], ['show', 'order\x1b']])
@@ -145,7 +148,7 @@ def test_a_file_of_another_version_or_program_is_refused(tool_approval, work, st
     finished = tool_approval('runs', 'list')
 
     assert (finished.status, finished.out) == (2, '')
-    assert 'upgrade it' in finished.err
+    assert 'upgrade tool_approval' in finished.err
 
 
 @pytest.mark.parametrize('place', ['mysql://x/y', 'sqlite://x', 'postgresql://a b'])

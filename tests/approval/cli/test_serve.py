@@ -284,7 +284,7 @@ def test_serving_on_all_addresses_warns(tool_approval, stopped):
     finished = tool_approval('serve', '--host', '0.0.0.0', '--allow-host', 'pc.example', '--port', '0')
 
     assert 'http://pc.example/' in finished.out
-    assert 'without TLS, they can read it' in finished.err
+    assert 'without TLS, others can read it' in finished.err
 
 
 def test_serve_accepts_an_ipv6_host(tool_approval, stopped):
@@ -323,7 +323,7 @@ def test_ctrl_c_ends_the_server_without_an_error(tool_approval, monkeypatch):
     [
         (['--host', '0.0.0.0'], '--allow-host'),
         (['--host', 'pc.example'], '--allow-host'),
-        (['--approver', 'ada', '--approver', 'ada=ops'], 'the same name twice'),
+        (['--approver', 'ada', '--approver', 'ada=ops'], 'given twice with the same name'),
         (['--approver', 'policy'], "--approver 'policy' is invalid"),
         (['--approver', '=ops'], "--approver '' is invalid"),
         (['--path', 'approvals'], '--path must look like'),

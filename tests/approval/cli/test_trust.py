@@ -38,17 +38,17 @@ def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, wor
     assert finished.status == 2
     assert finished.out.splitlines() == [
         f'{work}/approvals.yaml would allow:',
-        '  - the tools `a` and `c` run unasked',
-        '  - every tool without a rule runs unasked',
-        '  - in the profile `box` is granted unasked: read, write',
+        '  - the tools `a` and `c` run without approval',
+        '  - every tool without a rule runs without approval',
+        '  - the profile `box` grants without approval: read, write',
         '  - commands can read and run everything in /srv/tools',
-        f'  - files are read, written and deleted unasked in {work}/cache (`cache`)',
-        f'  - files can be read after a question in {work.parent}, outside of the working directory (`above`)',
-        '  - files are read unasked in /usr, outside of the working directory (`far`)',
-        '  - files can be changed after a question in /usr, outside of the working directory (`far`)',
-        '  - commands that begin with `ls` run unasked',
-        '  - commands that begin with `cat` run unasked, within notes',
-        '  - every command that no rule matches runs unasked',
+        f'  - files can be read, written and deleted without approval in {work}/cache (`cache`)',
+        f'  - files can be read with approval in {work.parent}, outside of the working directory (`above`)',
+        '  - files can be read without approval in /usr, outside of the working directory (`far`)',
+        '  - files can be changed with approval in /usr, outside of the working directory (`far`)',
+        '  - commands that begin with `ls` run without approval',
+        '  - commands that begin with `cat` run without approval, within notes',
+        '  - every command that no rule matches runs without approval',
         '  - commands may use the network',
         'Trust this file as it is now? [y/N] ',
     ]
@@ -70,10 +70,10 @@ def test_a_preset_is_one_row_until_its_commands_are_asked_for(tool_approval, wor
     shown = finished.out.splitlines()
     question = 'Trust this file as it is now? [y/N, ? for details] '
     assert shown[1:5] == [
-        f'  - files are read unasked in {work} (`project`)',
-        '  - commands that begin with `make` or `just` run unasked',
-        '  - 18 commands of the preset `rust` run unasked if they are confined',
-        '  - 21 commands of the preset `read-only` run unasked if they are confined',
+        f'  - files can be read without approval in {work} (`project`)',
+        '  - commands that begin with `make` or `just` run without approval',
+        '  - 18 commands of the preset `rust` run without approval if they are confined',
+        '  - 21 commands of the preset `read-only` run without approval if they are confined',
     ]
     assert shown[5].startswith(f'{question}preset `rust`: `cargo check`, `cargo clippy`, ')
     assert shown[5].endswith(', `rustup target list`')
@@ -133,7 +133,7 @@ def test_a_file_with_mistakes_is_not_trusted(tool_approval, work):
 
     assert finished.status == 2
     assert 'did you mean `tools`?' in finished.err
-    assert 'correct it first' in finished.err
+    assert 'correct its errors first' in finished.err
 
 
 def test_one_that_only_tightens_is_said_to_allow_nothing(tool_approval, work):
@@ -159,29 +159,32 @@ def test_trust_of_a_deleted_file_can_be_revoked(tool_approval, work):
 
 
 SAID = {
-    'extends': ('extends: [go]', 'commands of the preset `go` run unasked if they are confined'),
+    'extends': ('extends: [go]', 'commands of the preset `go` run without approval if they are confined'),
     'default': ('default: none', 'every tool without a rule'),
-    'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
+    'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs without approval'),
     'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),
-    'custom_tools.approval': ('custom_tools: {t: {approval: none}}', 'the tool `t` runs unasked'),
+    'custom_tools.approval': ('custom_tools: {t: {approval: none}}', 'the tool `t` runs without approval'),
     'custom_tools.description': ('custom_tools: {t: {description: lie}}', 'describe it as: lie'),
-    'auto_grant': ('auto_grant: {box: [net]}', 'in the profile `box` is granted unasked: net'),
+    'auto_grant': ('auto_grant: {box: [net]}', 'the profile `box` grants without approval: net'),
     'sandbox.paths.root': ('sandbox: {paths: {a: {root: /usr, read_approval: true}}}', 'outside of the'),
     'sandbox.paths.mode': ('sandbox: {paths: {a: {root: /usr, mode: rw}}}', 'files can be changed'),
     'sandbox.paths.write_approval': (
         'sandbox: {paths: {a: {root: ., mode: rw, write_approval: false}}}',
-        'deleted unasked',
+        'deleted without approval',
     ),
-    'sandbox.paths.read_approval': ('sandbox: {paths: {a: {root: ., read_approval: false}}}', 'read unasked'),
+    'sandbox.paths.read_approval': ('sandbox: {paths: {a: {root: ., read_approval: false}}}', 'read without approval'),
     'sandbox.paths.approval.write': (
         'sandbox: {paths: {a: {root: ., mode: rw, approval: {write: none}}}}',
-        'deleted unasked',
+        'deleted without approval',
     ),
-    'sandbox.paths.approval.read': ('sandbox: {paths: {a: {root: ., approval: {read: none}}}}', 'read unasked'),
+    'sandbox.paths.approval.read': (
+        'sandbox: {paths: {a: {root: ., approval: {read: none}}}}',
+        'read without approval',
+    ),
     'sandbox.os_sandbox_fallback': ('sandbox: {os_sandbox_fallback: refuse_tools}', 'cannot be confined'),
     'shell.default.approval': ('shell: {default: {approval: false}}', 'every command'),
-    'shell.rules.pattern': ('shell: {rules: [{pattern: ls, approval: false}]}', 'begin with `ls` run unasked'),
-    'shell.rules.approval': ('shell: {rules: [{pattern: ls, approval: false}]}', 'run unasked'),
+    'shell.rules.pattern': ('shell: {rules: [{pattern: ls, approval: false}]}', 'begin with `ls` run without approval'),
+    'shell.rules.approval': ('shell: {rules: [{pattern: ls, approval: false}]}', 'run without approval'),
     'shell.rules.description': (
         'shell: {rules: [{pattern: rm, description: lie}]}',
         'that begin with `rm` describe them as: lie',
@@ -192,9 +195,9 @@ SAID = {
     ),
     'shell.rules.arguments': (
         'shell: {rules: [{pattern: x, approval: false, arguments: any}]}',
-        '`x` run unasked, with any arguments',
+        '`x` run without approval, with any arguments',
     ),
-    'sandbox.visible': ('sandbox: {visible: [.env]}', 'files that match `.env` count as free of secrets'),
+    'sandbox.visible': ('sandbox: {visible: [.env]}', 'files that match `.env` are treated as free of secrets'),
     'sandbox.toolchains': ('sandbox: {toolchains: [/srv/x]}', 'commands can read and run everything in /srv/x'),
     'shell.network': ('shell: {network: true}', 'the network'),
     'shell.timeout_s': ('shell: {timeout_s: 9000}', 'a command may take 9000 seconds'),

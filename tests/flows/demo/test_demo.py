@@ -67,7 +67,7 @@ def test_the_story_of_the_port(columns: int, lines: int, start: Start) -> None:
 
     assert status == 0
     assert re.search(r'● Port \d+ is free again\.\n\nIn fact: ', screen.text)
-    assert 'has ended, the one beside it is still running.' in screen.text.replace('\n', ' ')
+    assert 'has ended, the other server is still running.' in screen.text.replace('\n', ' ')
     assert screen.scrolled.count('pydantic') == 0
 
 
@@ -167,7 +167,7 @@ def test_the_story_of_the_restart(start: Start) -> None:
     status = screen.end()
 
     assert status == 0
-    assert 'no process of the agent is left' in shown.replace('\n', ' ')
+    assert 'ends its only process' in shown.replace('\n', ' ')
     assert '● Invoice 17 is paid.\n\nIn fact: payments of invoice 17: 1.' in screen.text
 
 

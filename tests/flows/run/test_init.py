@@ -35,7 +35,7 @@ def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, 
     screen.type('\r')
     screen.wait_for('May every command use the network?')
     screen.type('\r')
-    screen.wait_for('Who answers questions?')
+    screen.wait_for('Who approves calls?')
     screen.type('\r')
     screen.wait_for_question('Write it to ')
     screen.type('y')

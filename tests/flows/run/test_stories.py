@@ -315,7 +315,7 @@ def test_neither_keys_typed_ahead_nor_a_paste_trust_a_file(talk: Talk) -> None:
     screen.wait_for('● Hello.')
     talk.wait_for_prompt()
 
-    assert 'it was not trusted' in screen.text
+    assert 'the file was not trusted' in screen.text
     assert talk.server.told(0, 'user') == ['y\ny']
     assert talk.leave() == 0
 

@@ -57,7 +57,7 @@ class PreparedAnswers:
         question = render_request(request, width=width, height=24, color=False, ascii_only=self._screen.ascii_only)
         self._screen.write_now(f'\n{question}')
         answer = next(self._answers, None)
-        note = 'No prepared answer was left.' if answer is None else None
+        note = 'No prepared answer is left for this question.' if answer is None else None
         try:
             remember, (kind, _) = 'session' if answer == 's' else 'none', session_choice(request)
             decision = decision_on(

@@ -185,13 +185,13 @@ EXIT_STOPPED = 130
 _COMMAND = re.compile(r'/[a-z]+(?:\s|$)')
 
 HELP = """\
-  /approvals   list remembered approvals; /forget N forgets one
+  /approvals   list remembered approvals; /forget N forgets number N
   /save FILE   write the conversation to a new file, as Markdown
   /discard     delete the conversation, and start a new one
   /help        show this help
   /quit        quit, like Ctrl-D
   Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Up and down recall messages.
-  Ctrl-C stops the agent. At the prompt it clears your input; press it again to quit.
+  Ctrl-C stops the agent. At the prompt, Ctrl-C clears your input; press it again to quit.
 """
 
 
@@ -278,7 +278,7 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
             conversation.messages = []
             if saved is not None:
                 saved.discard()
-            write('  The conversation is deleted. Your next message starts a new one.\n')
+            write('  The conversation is deleted. Your next message starts a new conversation.\n')
         case ['/help', *_]:
             write(HELP)
         case _:

@@ -30,7 +30,9 @@ def _show(path: str, output: Output) -> int:
             number += 1
             output.line(f'{number:5}  {_described(line)}')
             if len(line) > _LONGEST_LINE:
-                raise UsageError(f'line {number} of {path} is longer than any line of a log; the rest was not read')
+                raise UsageError(
+                    f'line {number} of {path} is too long for an audit log; the rest of the file was not read'
+                )
     return 0
 
 
@@ -39,7 +41,7 @@ def _described(line: bytes) -> str:
         entry = decode_arguments(line.decode())
         payload = canonical_json(entry.get('payload'))
     except (NotCanonicalError, UnicodeDecodeError):
-        return 'not a line of a log'
+        return 'this is not a line of an audit log'
     match entry.get('event'):
         case 'decision':
             word = 'approved' if entry.get('approved') is True else 'denied'
@@ -61,7 +63,7 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 def _verify(options: argparse.Namespace, output: Output) -> int:
     # Loading would create a missing key, and with a new key every log looks broken.
     if not os.path.lexists(options.key):
-        raise UsageError(f'there is no key file {options.key}; name the one that the log was written with')
+        raise UsageError(f'there is no key file {options.key}; name the key file with which the log was written')
     finding = verify(options.log, key=load_key(options.key), head=options.head)
     status = 0 if finding.is_intact else BROKEN
     if options.json:
@@ -82,5 +84,5 @@ def _verify(options: argparse.Namespace, output: Output) -> int:
         output.line(f'broken at line {finding.broken_line}: {finding.problem}')
     output.line(f'head of the intact part: {finding.head.mac}')
     for number in finding.unfinished:
-        output.line(f'line {number}: approved, but no outcome is logged')
+        output.line(f'line {number}: the call was approved, but the log has no outcome for it')
     return status

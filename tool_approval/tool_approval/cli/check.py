@@ -106,14 +106,21 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
             raise
         return error.source or str(directory), None, [_mistake(error)]
     findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
-    why = f'it is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
-    trust = ConfigFinding(level='note', message='it is trusted' if loaded.trusted else why)
+    why = (
+        f'the file is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
+    )
+    trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
-    hint = f'it extends no preset; `extends: [{presets}]` lets commands that only read, test or check run unasked'
+    hint = f'the file extends no preset; `extends: [{presets}]` lets commands read, test and check without approval'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
     line = loaded.line_of(('extends',))
     hints += [
-        ConfigFinding(level='note', path=('extends',), line=line, message=f'run unasked if confined: {each}')
+        ConfigFinding(
+            level='note',
+            path=('extends',),
+            line=line,
+            message=f'in an OS sandbox, these commands run without approval: {each}',
+        )
         for each in commands_of_presets(loaded.settings)
     ]
     return str(loaded.source), loaded, [*findings, *hints, trust]
@@ -134,7 +141,7 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
         place = shown if first.line is None else f'{shown}:{first.line}'
         output.line(f'{first.level}: {": ".join(part for part in (place, first.key, first.message) if part)}')
         if others:
-            output.line(f'  the same of {", ".join(f"{each.about} (line {each.line})" for each in others)}')
+            output.line(f'  the same applies to {", ".join(f"{each.about} (line {each.line})" for each in others)}')
     counts = {level: sum(each.level == level for each in findings) for level in ('error', 'warning')}
     output.line(', '.join(f'{count} {level}{"" if count == 1 else "s"}' for level, count in counts.items()))
 
@@ -165,17 +172,19 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
     paths = {name: ('custom_tools' if name in settings.custom_tools else 'tools', name) for name in config.tools}
     for name, rule in config.tools.items():
         if rule == ToolRule():
-            yield _warning(paths[name], 'it has no effect; add `approval` or `description`, or remove it')
+            yield _warning(paths[name], 'the rule has no effect; add `approval` or `description`, or remove the rule')
         stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
         if stronger is not None:
-            yield _warning(paths[name], f'it never decides, because `{stronger}` always does; remove one of them')
+            yield _warning(
+                paths[name], f'the rule never decides, because `{stronger}` always takes precedence; remove one of them'
+            )
     if 'shell' in config.tools and 'run_shell' not in config.tools:
-        yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; name the rule so')
+        yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; give the rule this name')
     for tool in (*SHELL_TOOLS, *FILE_TOOLS):
         found = rules.find(tool)
         if found.decided_by is not None and found.approval == 'none':
-            asks = 'the shell rules ask' if tool in SHELL_TOOLS else 'the roots ask'
-            message = f'`{tool}` runs unasked because of this rule, even if {asks}; only blocks still apply'
+            asks = 'the shell rules require it' if tool in SHELL_TOOLS else 'the roots require it'
+            message = f'`{tool}` runs without approval because of this rule, even if {asks}; blocked calls stay blocked'
             yield _warning(paths[found.decided_by], message)
 
 
@@ -199,10 +208,10 @@ def _roots(sandbox: FileSandbox) -> Iterator[ConfigFinding]:
         if root.identity is None:
             yield _warning(path, 'the directory does not exist; create it before an agent starts')
         elif not root.place.is_dir() or root.place.is_symlink():
-            yield _warning(path, 'it is not a directory, so no file in it can be used')
+            yield _warning(path, 'the path is not a directory, so no file in it can be used')
         for outer in roots:
             if outer is not root and starts_with(root.names, outer.names):
-                message = f'it is inside the root `{outer.name}`; its own rules apply here'
+                message = f'this root is inside the root `{outer.name}`; only the rules of this root apply to its files'
                 yield ConfigFinding(level='note', path=path, message=message)
 
 
@@ -211,7 +220,7 @@ def _toolchains(settings: Settings, sandbox: FileSandbox) -> Iterator[ConfigFind
     for at, folder in enumerate(settings.sandbox.toolchains if settings.sandbox is not None else ()):
         problem = configured_problem(folder, roots=roots)
         if problem is not None:
-            yield _warning(('sandbox', 'toolchains', at), f'commands cannot use it: {problem}')
+            yield _warning(('sandbox', 'toolchains', at), f'commands cannot use this toolchain: {problem}')
 
 
 def _globs(settings: Settings) -> Iterator[ConfigFinding]:
@@ -233,16 +242,16 @@ def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]
         decided = book.find(words, lambda other, at=rule.index: other.index == at).decided
         if decided is not None and decided.index < rule.index:
             does = _does(decided)
-            ending = 'remove it' if does == _does(rule) else 'move it up'
-            other = f'`{decided.rule.pattern}` before it'
+            ending = 'remove this rule' if does == _does(rule) else 'move this rule up'
+            other = f'the rule `{decided.rule.pattern}`'
             if isinstance(decided.rule, PresetRule):
-                other, ending = decided.rule.shown.removeprefix('the rule '), 'remove it'
-            message = f'`{rule.rule.pattern}` is decided by {other}, which {does}; {ending}'
+                other, ending = decided.rule.shown, 'remove this rule'
+            message = f'`{rule.rule.pattern}` never decides: {other} matches first and {does}; {ending}'
             yield _warning(('shell', 'rules', rule.index - first), message)
 
 
 def _does(rule: CompiledRule) -> str:
-    return 'blocks' if not rule.rule.allowed else 'asks' if rule.rule.approval else 'lets it run unasked'
+    return 'blocks' if not rule.rule.allowed else 'requires approval' if rule.rule.approval else 'allows the command'
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
@@ -256,7 +265,7 @@ def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) ->
         return 'writes to `.git`'
     writes = 'writes' in found.flags and not found.changes_nothing
     asks = all(path.write_approval for path in paths.values())
-    return 'changes files, since every root asks about changes' if writes and asks else None
+    return 'changes files, because every root requires approval for changes' if writes and asks else None
 
 
 def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFinding]:
@@ -270,20 +279,27 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
         path, about = ('shell', 'rules', at), f'`{rule.pattern}`'
         if writable and runs_files(rule.words):
             what = f'{about} runs files that an agent may have written in {writable}'
-            message = f'{what}; ask, or rely on the OS sandbox alone'
+            message = f'{what}; set `approval: true`, or rely on the OS sandbox alone'
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
-            message = f'`{rule.words[0]}` is not known, so the rule covers its exact words; see `arguments: any`'
+            message = (
+                f'`{rule.words[0]}` is not a known program: the rule covers only its exact words; see `arguments: any`'
+            )
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:
-            message = f'{about} fails if it {what}: in the OS sandbox, no command may do that unasked'
+            message = f'{about} fails if it {what}: in the OS sandbox, no command may do that without approval'
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
-        yield _warning(('shell', 'default'), 'every command that no rule matches runs unasked; set `approval: true`')
+        yield _warning(
+            ('shell', 'default'), 'every command that no rule matches runs without approval; set `approval: true`'
+        )
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
-        yield _warning(('shell', 'network'), 'commands that run unasked may use the network; set it to false, or ask')
+        yield _warning(
+            ('shell', 'network'),
+            'commands that run without approval may use the network; set it to false, or require approval',
+        )
 
 
 def commands_of_presets(settings: Settings) -> list[str]:

@@ -36,12 +36,14 @@ SHORTEST_ID: Final = 8
 """Number of digits of a 64-digit id that lists show, and fewest digits that identify an approval. Chosen."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
-_FILE: Final = _option('file', nargs='?', metavar='FILE', help='the configuration; by default, approvals.yaml here')
-_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory that relative roots start from')
+_FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')
+_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory for relative paths of roots')
 _MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
 _ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at least {SHORTEST_ID}')
-_STORE: Final = _option('--store', metavar='FILE', help="the file; by default, the one in the user's state directory")
-_PLACE: Final = _option('--store', metavar='PLACE', help='a file, or postgresql://...; by default, your own inbox')
+_STORE: Final = _option(
+    '--store', metavar='FILE', help='the file with the approvals; by default, in your state directory'
+)
+_PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or postgresql://...; by default, your own')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
 _LOG: Final = _option('log', metavar='LOG', help='the log')
 
@@ -50,17 +52,21 @@ COMMANDS: Final = (
         'run',
         'run an agent in this directory, with approvals in the terminal',
         options=(
-            _option('prompt', nargs='?', help='what to do; without it, you type one prompt after the other'),
+            _option(
+                'prompt', nargs='?', help='what the agent is to do; without a prompt, you type messages one by one'
+            ),
             _MODEL,
             [
                 _option('--mode', choices=('interactive', 'strict', 'approve_all'), help='overrides the settings'),
                 _flag('--approve-all', 'approve calls that need approval; blocked calls stay blocked'),
-                _flag('--strict', 'deny calls that would ask'),
+                _flag('--strict', 'deny calls that require approval'),
             ],
-            _option('--config', metavar='FILE', help='the settings; a file named here is trusted'),
+            _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
             _flag('--inbox', 'also ask in the inbox: on the page of `serve`, and in Slack'),
-            _option('--agent', metavar='MODULE:NAME', help='your own agent, imported from this directory first'),
+            _option(
+                '--agent', metavar='MODULE:NAME', help='your own agent; its module is searched in this directory first'
+            ),
             _option('--save', metavar='NAME', help='save the conversation under this name'),
             _option('--resume', metavar='NAME', help='continue a saved conversation, and save it'),
             _option(
@@ -85,9 +91,14 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
         'init',
         'write an approvals.yaml for a directory',
         options=(
-            _option('--preset', action='append', metavar='NAME', help='extend this preset; by default, those that fit'),
+            _option(
+                '--preset',
+                action='append',
+                metavar='NAME',
+                help='extend this preset; by default, the presets that fit the directory',
+            ),
             _flag('--network', 'let commands use the network'),
-            _flag('--strict', 'deny calls that would ask'),
+            _flag('--strict', 'deny calls that require approval'),
             _ROOTS_BEGIN,
             _flag('--yes', 'write the file and trust it without questions'),
         ),
@@ -97,8 +108,8 @@ examples:
   tool-approval init --preset default --preset python --preset git
   tool-approval init --yes
 
-It asks for what the options leave open, shows the file and what it would allow, and writes it. An existing file is
-never replaced. The new file is trusted, because you have seen it.
+The command asks for what the options leave open, shows the new file and what it would allow, and writes the file.
+An existing file is never replaced. The new file is trusted, because you have seen it.
 
 exit status: 0 written, 2 not written
 """,
@@ -114,7 +125,7 @@ exit status: 0 written, 2 not written
                 choices=('port', 'edit', 'nested', 'batch', 'restart'),
                 help='the story; by default, port',
             ),
-            _option('--answers', metavar='LETTERS', help='answer for you: one letter for each question'),
+            _option('--answers', metavar='LETTERS', help='answer for you, with one letter for each question'),
             _MODEL,
         ),
         ending="""\
@@ -137,7 +148,7 @@ exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped""",
             _option('args', nargs='*', metavar='ARGS', help='a command, a path, or a JSON object'),
             _option('--dest', help='the destination of move and copy'),
             _JSON,
-            _option('--config', metavar='FILE', help='the configuration; by default, approvals.yaml in the directory'),
+            _option('--config', metavar='FILE', help='the settings file; by default, approvals.yaml in the directory'),
             _option('--cwd', metavar='DIR', help='the working directory of the call'),
             _option('--batch', metavar='FILE', help='judge each line of a JSON Lines file; - for standard input'),
             _flag('--labels', 'show how each word of a shell command is understood'),
@@ -178,7 +189,7 @@ exit status: 0 usable, 1 warnings with --strict, 2 not usable
             _FILE,
             _ROOTS_BEGIN,
             _flag('--yes', 'trust the file without confirmation'),
-            _flag('--revoke', 'stop trusting it'),
+            _flag('--revoke', 'stop trusting the file'),
         ),
         ending="""\
 examples:
@@ -198,7 +209,7 @@ exit status: 0 trusted, or with --revoke no longer trusted; 2 not trusted
             CommandEntry(
                 'list',
                 'list remembered approvals, oldest first',
-                options=(_flag('--json', 'answer in JSON, one line for each'), _STORE),
+                options=(_flag('--json', 'answer in JSON, one line for each entry'), _STORE),
             ),
             CommandEntry('forget', 'forget one approval', options=(_ID, _STORE)),
             CommandEntry(
@@ -211,8 +222,8 @@ examples:
   tool-approval memory forget 3f2a90c1
   tool-approval memory clear
 
-Approvals of all projects are in one file and are listed together. Each applies only in the project it was given in,
-which the file does not name.
+One file contains the approvals of all projects, and does not name the projects. An approval applies only in the
+project in which it was given.
 
 exit status: 0 done, 2 failed
 """,
@@ -227,7 +238,11 @@ exit status: 0 done, 2 failed
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option('--head', metavar='DIGEST', help='the head noted earlier, to detect lines cut off since'),
+                    _option(
+                        '--head',
+                        metavar='DIGEST',
+                        help='a head that you noted earlier, to detect lines cut off since then',
+                    ),
                     _JSON,
                     _LOG,
                 ),
@@ -248,16 +263,22 @@ exit status: 0 shown, or intact; 1 not intact; 2 could not be read
         options=(
             _PLACE,
             _option('--host', default='127.0.0.1', help='the address to listen on; by default, only this machine'),
-            _option('--port', type=int, default=8765, help='the port; by default 8765; 0 takes a free one'),
+            _option('--port', type=int, default=8765, help='the port; by default 8765; 0 takes any free port'),
             _option(
                 '--approver',
                 action='append',
                 metavar='ID[=GROUP,...]',
                 help='a person who gets a link; by default, the user of this machine',
             ),
-            _option('--path', help='serve below this path; by default, one that cannot be guessed'),
-            _option('--allow-host', action='append', default=[], metavar='NAME', help='a host name of the page'),
-            _flag('--behind-proxy', 'trust the headers of a proxy on this machine about client and TLS'),
+            _option('--path', help='serve below this path; by default, a path that cannot be guessed'),
+            _option(
+                '--allow-host',
+                action='append',
+                default=[],
+                metavar='NAME',
+                help='a host name under which browsers open the page',
+            ),
+            _flag('--behind-proxy', 'trust the client and TLS headers of a proxy on this machine'),
         ),
         ending="""\
 examples:
@@ -266,12 +287,12 @@ examples:
   tool-approval serve --approver ada --approver bob=ops   two people; bob is in the group ops
   tool-approval serve --path /approvals --allow-host approvals.example --behind-proxy
 
-Each printed line is a link for one person, which works once, within an hour. Ctrl-C ends the page.
+Each printed line has a link for one person. The link works once, within an hour. Ctrl-C stops serving the page.
 """,
     ),
     CommandEntry(
         'runs',
-        'list or show durable runs, cancel one, settle a call',
+        'list, show or cancel durable runs, or settle a call',
         actions=(
             CommandEntry(
                 'list',
@@ -280,9 +301,9 @@ Each printed line is a link for one person, which works once, within an hour. Ct
                     _option(
                         '--status',
                         choices=('queued', 'waiting', 'done', 'failed', 'cancelled'),
-                        help='only runs with this status',
+                        help='list only runs with this status',
                     ),
-                    _flag('--json', 'answer in JSON, one line for each'),
+                    _flag('--json', 'answer in JSON, one line for each entry'),
                     _PLACE,
                 ),
             ),
@@ -295,7 +316,7 @@ Each printed line is a link for one person, which works once, within an hour. Ct
                     _RUN,
                     _option('call', metavar='CALL', help="the call's id, or its key if several calls have the id"),
                     [
-                        _option('--result', metavar='JSON', help='the call happened, with this result'),
+                        _option('--result', metavar='JSON', help='the call ran, with this result'),
                         _flag('--again', 'run the call again'),
                         _flag('--give-up', 'do not run it again; the model is informed that its outcome is unknown'),
                     ],
@@ -320,9 +341,9 @@ exit status: 0 done, 2 failed
 examples:
   tool-approval doctor
 
-It starts a harmless command to test whether the operating system can confine one, and changes nothing.
+The command starts a harmless program to test whether an OS sandbox can confine it, and changes nothing.
 
-exit status: 0 all required parts work, 1 a required part does not
+exit status: 0 all required parts work, 1 a required part does not work
 """,
     ),
 )

@@ -76,7 +76,7 @@ def _sandbox_problems() -> dict[str, str]:
     return {
         name: '' if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
         for name, found in probed.items()
-    } or {'none': f'there is none for {sys.platform}'}
+    } or {'none': f'there is no OS sandbox for {sys.platform}'}
 
 
 def _toolchains() -> Iterator[str]:
@@ -88,7 +88,7 @@ def _toolchains() -> Iterator[str]:
     for each in toolchains.ignored:
         yield printable(each, 600)
     if not toolchains.found:
-        yield 'none, only programs of the system; add folders in `sandbox.toolchains`'
+        yield 'none, so commands use only programs of the system; add folders in `sandbox.toolchains`'
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:

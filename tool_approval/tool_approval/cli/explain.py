@@ -40,9 +40,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     else:
         _print(judgement, output)
         if decision == 'ask' and judge.settings.mode == 'strict':
-            output.note('the mode is strict: calls that would ask are denied')
+            output.note('the mode is strict: calls that require approval are denied')
     if judge.refusal is not None:
-        output.note(f'`tool-approval run` does not start here; this is judged as if it did: {judge.refusal}')
+        output.note(f'`tool-approval run` does not start here, but the call is judged as if it did: {judge.refusal}')
     return STATUS[decision]
 
 

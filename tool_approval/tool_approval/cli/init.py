@@ -20,39 +20,39 @@ from .output import FAILED, Output, UsageError
 from .trust import allowances
 
 _PURPOSES: Final[dict[PresetName, str]] = {
-    'default': 'looking at the directory is free, changes ask',
-    'read-only': 'nothing in the directory is changed',
-    'python': 'tests and checkers run unasked',
-    'node': 'tests and checkers run unasked',
-    'rust': 'tests and checks run unasked',
-    'go': 'tests and checks run unasked',
-    'git': 'looking at the repository is free',
+    'default': 'reading files needs no approval, changing them does',
+    'read-only': 'nothing in the directory can be changed',
+    'python': 'tests and checkers run without approval',
+    'node': 'tests and checkers run without approval',
+    'rust': 'tests and checks run without approval',
+    'go': 'tests and checks run without approval',
+    'git': 'reading the repository needs no approval',
 }
 _NOT_WRITTEN: Final = 'nothing was written'
 _TEXT: Final = """\
-# What an agent may do in this directory. A call that no rule matches asks.
-# `{start} --model NAME` starts an agent under it.
+# Rules for agents in this directory. Calls without a rule require approval.
+# `{start} --model NAME` starts an agent with these rules.
 # `tool-approval check` finds mistakes.
 # `tool-approval explain shell 'git status'` shows the decision, and why.
 
 # Presets come with tool-approval.
-# Commands they allow run unasked only if an OS sandbox confines them.
+# Without an OS sandbox, the commands that they allow require approval.
 extends:
 {extends}
-# `interactive` asks; `strict` denies what would be asked.
+# `interactive` asks you; `strict` denies calls that require approval.
 mode: {mode}
 
 shell:
-  # Whether every command may use the network, even unasked.
-  # If not, a command that needs it asks for it.
+  # Whether every command may use the network, even without approval.
+  # If false, a command that needs the network requires approval.
   network: {network}
-  # Your own rules go before those of the presets; the first match decides.
-  # The first of these runs unasked, with options that are listed as safe:
+  # Your rules come before those of the presets; the first match decides.
+  # With these, `df` runs without approval if its options are listed as safe:
   #   - {{pattern: df, approval: false}}
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 
-# Directories with rules of their own, such as one written without asking:
+# Directories with their own rules. Here, writing needs no approval:
 # sandbox:
 #   paths:
 #     drafts: {{root: drafts, mode: rw, write_approval: false}}
@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     directory = existing_directory(options.cwd)
     there = find_settings(directory)
     if there is not None:
-        raise UsageError(f'there is {there} already, which is never replaced; `tool-approval check` checks it')
+        raise UsageError(f'{there} already exists, and is never replaced; `tool-approval check` checks it')
     if not options.yes:
         output.check_terminal(_NOT_WRITTEN)
     presets = options.preset or _presets(directory, output, asks=not options.yes)
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     CallJudge(settings, directory)  # as `check` does
     for line in text.splitlines():
         output.line(f'| {line}'.rstrip())
-    output.line('It would allow:')
+    output.line('The file would allow:')
     for line in allowances(settings, directory):
         output.line(f'  - {line}')
     question = f'Write it to {directory / NAMES[0]}, and trust it?'
@@ -101,8 +101,8 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
     return typed.replace(',', ' ').split() or presets
 
 
-_NETWORK: Final = 'May every command use the network? y: yes, n: one that needs it asks [n]'
-_WHO: Final = 'Who answers questions? i: you, p: others too, on a page, n: all are denied [i]'
+_NETWORK: Final = 'May every command use the network? y: yes, n: only with approval [n]'
+_WHO: Final = 'Who approves calls? i: you, p: others too, on a web page, n: nobody [i]'
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
@@ -141,8 +141,8 @@ def _write(directory: Path, text: str, settings: Settings, output: Output) -> in
         file.write(text)
     loaded = load_settings(directory=directory)
     if loaded.settings != settings:
-        output.note(f'{path} was written, but was changed since; it was not trusted')
+        output.note(f'{path} was written, but has changed since then; it is not trusted')
         return FAILED
     trust_settings(loaded, TrustStore())
-    output.line(f'{path} is written. It is trusted until it, or a preset, changes.')
+    output.line(f'{path} is written. The file is trusted until it changes, or one of its presets does.')
     return 0

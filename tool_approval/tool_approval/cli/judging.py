@@ -59,7 +59,7 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
     needed = ('command',) if tool in SHELL_TOOLS else FILE_TOOLS.get(tool, ())
     for name in needed:
         if not isinstance(given.get(name), str):
-            raise UsageError(f'`{tool}` needs `{name}` as a text in its `args`')
+            raise UsageError(f'`{tool}` needs the string `{name}` in its `args`')
     if tool in FILE_TOOLS and 'dest' not in needed and given.get('dest') is not None:
         raise UsageError(f'`{tool}` takes no `dest`')
     return tool, given
@@ -316,10 +316,9 @@ class CallJudge:
 def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> PartDecision:
     rule = found.decided_by
     if rule is None:
-        what = {'allow': 'it runs unasked', 'ask': 'it asks', 'block': 'it never runs'}[decision]
-        reason = f'no rule matches it, and by default {what}'
+        reason = f'no rule matches, and the default is to {decision}'
     else:
-        what = {'allow': 'lets it run unasked', 'ask': 'asks', 'block': 'blocks it'}[decision]
+        what = {'allow': 'allows the call', 'ask': 'requires approval', 'block': 'blocks the call'}[decision]
         weight = ", and overrides the tool's own check" if has_own else ''
         reason = f'the tool rule `{rule}` {what}{weight}'
     return PartDecision(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
@@ -328,7 +327,7 @@ def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> 
 def _of_target(target: PathTarget) -> PartDecision:
     preset = getattr(target.root.config, 'preset', None)
     of_preset = '' if preset is None else f' of the preset `{preset}`'
-    reason = ' '.join(target.needs) or f'the root `{target.root.name}`{of_preset} allows it'
+    reason = ' '.join(target.needs) or f'the root `{target.root.name}`{of_preset} allows this access'
     decision: Outcome = 'ask' if target.needs else 'allow'
     return PartDecision(text=target.key, kind='path', decision=decision, rule=target.root.name, reason=reason)
 
@@ -375,8 +374,8 @@ class Configurations:
             self._notify(_NO_FILE.format(folder))
         elif not loaded.trusted:
             self._notify(
-                f'{loaded.source} is not trusted ({loaded.why_untrusted}): until it is, it only tightens the defaults, '
-                'and `explain` judges as if it were; `tool-approval trust` shows what it would allow'
+                f'{loaded.source} is not trusted ({loaded.why_untrusted}), so an agent uses it only to tighten the '
+                'defaults; `explain` treats it as trusted; `tool-approval trust` shows what it would allow'
             )
         return CallJudge(loaded, folder, find_backend=self._find_backend)
 

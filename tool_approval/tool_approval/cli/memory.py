@@ -17,7 +17,7 @@ from .output import FAILED, Output, UsageError
 def run(options: argparse.Namespace, output: Output) -> int:
     """List the remembered approvals, or forget one or all."""
     if options.action == 'forget' and len(options.id) < SHORTEST_ID:
-        raise UsageError(f'write at least {SHORTEST_ID} digits of the id; `tool-approval memory list` shows them')
+        raise UsageError(f'give at least {SHORTEST_ID} digits of the id; `tool-approval memory list` shows them')
     store = _open(options.store)
     found = () if store is None else store.list_all()
     if options.action == 'list' and options.json:

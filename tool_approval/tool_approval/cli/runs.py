@@ -72,7 +72,7 @@ def _list(rows: Iterator[RunRow], options: argparse.Namespace, output: Output) -
         else:
             output.line(f'{row.status:9}  {row.changed_at:%Y-%m-%d %H:%M}  {row.agent}  {row.id}')
     if is_empty and not options.json:
-        output.line('there are no such runs' if options.status else 'there are no runs')
+        output.line('there are no runs with this status' if options.status else 'there are no runs')
 
 
 def _show(details: RunDetails, options: argparse.Namespace, output: Output) -> None:
@@ -92,7 +92,9 @@ def _show_parts(view: RunView, output: Output) -> None:
         until = '' if asked.expires_at is None else f', until {_time(asked.expires_at)}'
         what = f'{asked.tool_name} (call {asked.tool_call_id})'
         if asked.state == 'pending':
-            output.line(f'asks for {what} since {_time(asked.posted_at)}{until}: {asked.approvers} may answer')
+            output.line(
+                f'waits for approval of {what} since {_time(asked.posted_at)}{until}: {asked.approvers} may answer'
+            )
         else:
             output.line(f'asked for {what} at {_time(asked.posted_at)}: {asked.state}')
     for each in view.executions:
@@ -102,7 +104,7 @@ def _show_parts(view: RunView, output: Output) -> None:
             f'changed {_time(each.changed_at)}'
         )
         if each.is_unsettled:
-            output.line(f'  it may have happened: `tool-approval runs settle`; its key is {each.key}')
+            output.line(f'  the call may have run: settle it with `tool-approval runs settle`; its key is {each.key}')
 
 
 def _cancel(store: DurableStore, run_id: str, output: Output) -> None:
@@ -110,7 +112,7 @@ def _cancel(store: DurableStore, run_id: str, output: Output) -> None:
     output.line(f'cancelled {run_id}')
     for each in cancelled.executions:
         if each.state == 'executing':
-            output.note(f'{each.tool_name} is executing now, and is not stopped')
+            output.note(f'{each.tool_name} is still executing; the cancellation does not stop it')
 
 
 def _settle(store: DurableStore, options: argparse.Namespace, output: Output) -> None:
@@ -131,7 +133,7 @@ def _verdict(options: argparse.Namespace) -> tuple[Verdict, object]:
         result = json.loads(options.result)
         canonical_json(result)
     except (ValueError, RecursionError, NotCanonicalError):
-        raise UsageError('--result must be JSON; a text is written as \'"paid"\'') from None
+        raise UsageError('--result must be JSON; write a text as \'"paid"\'') from None
     return 'result', result
 
 

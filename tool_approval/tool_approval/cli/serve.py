@@ -27,7 +27,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Serve the inbox page until Ctrl-C."""
     approvers = [named_approver(each) for each in options.approver or [None]]
     if len({approver.id for approver in approvers}) < len(approvers):
-        raise UsageError('--approver has the same name twice')
+        raise UsageError('--approver is given twice with the same name')
     path = options.path or f'/{secrets.token_urlsafe(12)}'
     if _PATH.fullmatch(path) is None:
         raise UsageError('--path must look like /approvals: a slash, then letters, digits, - and _')
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, output: Output) -> None:
     is_local = serving.is_loopback(options.host)
     if not is_local and not options.allow_host:
-        raise UsageError('name the host in the address with --allow-host; the page answers only to that name')
+        raise UsageError('give the host in the address with --allow-host; the page answers only under that name')
     with Inbox(named_store(options.store).inbox_store) as inbox, _listening(options.host, options.port) as listening:
         asyncio.run(inbox.open(1))  # fail here if the store cannot be used, not on the page
         address, port = listening.getsockname()[:2]
@@ -64,9 +64,11 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
             more = '; Enter prints new links'
-        output.note(f'each link works once, within an hour{more}; Ctrl-C ends the page; open requests keep waiting')
+        output.note(
+            f'each link works once, within an hour{more}; Ctrl-C stops serving the page, and open requests keep waiting'
+        )
         if not is_local:
-            output.note('others can reach this page; without TLS, they can read it and answer for anyone')
+            output.note('other machines can reach this page; without TLS, others can read it and answer for anyone')
         try:
             serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy)
         except KeyboardInterrupt:

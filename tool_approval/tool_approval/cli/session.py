@@ -46,7 +46,7 @@ class Session:
                 self._messages = self._saved.load()
             elif self._saved.exists():
                 name = options.save
-                problem = f'there is a conversation {name!r} already; continue it with --resume, or choose another name'
+                problem = f'a conversation {name!r} exists already; continue it with --resume, or choose another name'
                 raise UsageError(problem)
         self._inbox = stack.enter_context(Inbox(SQLiteStore())) if options.inbox else None
         self._agent = None if options.agent is None else load_agent(options.agent, directory=directory)
@@ -64,18 +64,18 @@ class Session:
             for note in self._built[1]:
                 output.note(note)
             if self._inbox is not None:
-                output.note('questions wait in your inbox too: `tool-approval serve` shows them in the browser')
+                output.note('questions are also in your inbox: `tool-approval serve` shows them in the browser')
             if self.prompts:
                 output.note(f'the conversation continues after: {shorten(self.prompts[-1], 60, placeholder="...")}')
             return
         loaded = self._loaded
         output.note(
-            f'{loaded.source} is not trusted: {loaded.why_untrusted}. Until it is, it only makes rules stricter.'
+            f'{loaded.source} is not trusted: {loaded.why_untrusted}. An untrusted file only makes rules stricter.'
         )
         if self._options.is_talk:
-            output.note('you will be asked to trust it before your first message is sent')
+            output.note('you will be asked to trust the file before your first message is sent')
         else:
-            output.note('to trust it, start a conversation or run `tool-approval trust`')
+            output.note('to trust the file, start a conversation or run `tool-approval trust`')
 
     def begin(self, output: Output) -> None:
         """In a conversation, ask whether to trust untrusted settings; then build the agent."""
@@ -93,7 +93,7 @@ class Session:
 
     def hold(self, prompts: Iterable[str]) -> int:
         """Run one turn of the conversation for each prompt, and return the exit status."""
-        assert self._built is not None, 'a session begins before it is held'
+        assert self._built is not None, '`begin` is called before `hold`'
         options = self._options
         return hold_session(self._built[0], prompts, saved=self._saved, obeys=options.is_talk, debug=options.debug)
 

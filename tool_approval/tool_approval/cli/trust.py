@@ -18,7 +18,7 @@ from .judging import existing_directory
 from .output import FAILED, Output, UsageError
 
 QUESTION: Final = 'Trust this file as it is now?'
-NOT_TRUSTED: Final = 'it was not trusted'
+NOT_TRUSTED: Final = 'the file was not trusted'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -27,10 +27,10 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
     for first, *others in alike([each for each in findings if each.level != 'note']):
-        more = f' (the same of {", ".join(each.about for each in others)})' if others else ''
+        more = f' (the same applies to {", ".join(each.about for each in others)})' if others else ''
         output.note(f'{first.level}: {": ".join(part for part in (first.key, first.message) if part)}{more}')
     if loaded is None or worst(findings) == 'error':
-        output.note(f'{NOT_TRUSTED}: correct it first')
+        output.note(f'{NOT_TRUSTED}: correct its errors first')
         return FAILED
     if loaded.trusted:
         output.line(f'{loaded.source} is trusted already')
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if not (options.yes or output.agrees(QUESTION, NOT_TRUSTED, commands_of_presets(loaded.settings))):
         return FAILED
     trust_settings(loaded, TrustStore())
-    output.line('It is trusted until it changes.')
+    output.line('The file is trusted until it changes.')
     return 0
 
 
@@ -76,14 +76,15 @@ def allowances(settings: Settings, directory: Path) -> list[str]:
 def _tools(settings: Settings) -> Iterator[str]:
     free = [f'`{name}`' for name, rule in settings.policy_config.tools.items() if rule.approval == 'none']
     if free:
-        yield f'the tool {free[0]} runs unasked' if len(free) == 1 else f'the tools {_joined(free, "and")} run unasked'
+        are = f'the tool {free[0]} runs' if len(free) == 1 else f'the tools {_joined(free, "and")} run'
+        yield f'{are} without approval'
     for name, rule in settings.policy_config.tools.items():
         if rule.description is not None:
             yield f'questions about the tool `{name}` describe it as: {rule.description}'
     if settings.default == 'none':
-        yield 'every tool without a rule runs unasked'
+        yield 'every tool without a rule runs without approval'
     for profile, capabilities in settings.auto_grant.items():
-        yield f'in the profile `{profile}` is granted unasked: {", ".join(capabilities)}'
+        yield f'the profile `{profile}` grants without approval: {", ".join(capabilities)}'
 
 
 def _files(settings: Settings, directory: Path) -> Iterator[str]:
@@ -92,7 +93,7 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
     for folder in settings.sandbox.toolchains if settings.sandbox is not None else ():
         yield f'commands can read and run everything in {folder}'
     for glob in settings.sandbox.visible if settings.sandbox is not None else ():
-        yield f'files that match `{glob}` count as free of secrets: commands can read them'
+        yield f'files that match `{glob}` are treated as free of secrets: commands can read them'
     top = Path(os.path.realpath(directory))
     for name, path in settings.sandbox.paths.items() if settings.sandbox is not None else ():
         place = os.path.realpath(top / path.root)
@@ -101,9 +102,9 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
         is_written = path.mode == 'rw' and not path.write_approval
         done = [*([] if path.read_approval else ['read']), *(['written', 'deleted'] if is_written else [])]
         if done:
-            yield f'files are {_joined(done, "and")} unasked {where}'
+            yield f'files can be {_joined(done, "and")} without approval {where}'
         if is_far and not is_written and (path.mode == 'rw' or path.read_approval is True):
-            yield f'files can be {"changed" if path.mode == "rw" else "read"} after a question {where}'
+            yield f'files can be {"changed" if path.mode == "rw" else "read"} with approval {where}'
 
 
 def _commands(settings: Settings) -> Iterator[str]:
@@ -111,14 +112,14 @@ def _commands(settings: Settings) -> Iterator[str]:
         return
     own, presets = unasked_commands(settings)
     for conditions, patterns in own.items():
-        yield f'commands that begin with {_joined(patterns, "or")} run unasked{conditions}'
+        yield f'commands that begin with {_joined(patterns, "or")} run without approval{conditions}'
     for name, patterns in presets.items():
-        yield f'{len(patterns)} commands of the preset `{name}` run unasked if they are confined'
+        yield f'{len(patterns)} commands of the preset `{name}` run without approval if they are confined'
     for rule in settings.shell.rules:
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
-        yield 'every command that no rule matches runs unasked'
+        yield 'every command that no rule matches runs without approval'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:

@@ -219,8 +219,9 @@ def effective(loaded: LoadedSettings) -> Settings:
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, while `hidden` applies.
     - Roots outside of the working directory are removed. All access to the other roots needs approval.
-    - Shell rules that let commands run unasked are removed, so that later rules or the default decide, which ask or
-      block. A rule that asks no longer applies to removed roots. A rule that blocks in such a root blocks everywhere.
+    - Shell rules that allow commands without approval are removed. Later rules or the default then decide, and these
+      require approval or block. A rule that requires approval no longer applies to removed roots. A rule that blocks in
+      a removed root blocks everywhere.
     - Commands have no network, and the shorter of the file's and the default time limit.
     """
     settings = expanded(loaded.settings)

@@ -125,7 +125,7 @@ def open_nested() -> Generator[Scene]:
     """Use an agent as a tool of another one. The question names the agent that asks."""
     with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
         yield Scene(
-            opening='A manager has a researcher at hand. Both need approval, and both ask you.',
+            opening='A manager agent can ask a researcher agent. Calls of both need your approval.',
             prompt='Write a report about the visits.',
             agent_name='manager',
             instructions='Ask the researcher about the figures, then write report.md with what it says. If something '
@@ -157,7 +157,7 @@ def open_batch() -> Generator[Scene]:
     """Make several calls in one response. All of them are shown before the first one runs."""
     with _folder('archive', {name: f'{name}: a line that no one needs\n' * 3 for name in _LOGS}) as (folder, tools):
         yield Scene(
-            opening='A folder has three old logs, and orders.csv, which the agent takes for one more.',
+            opening='A folder has three old logs, and orders.csv, which the agent mistakes for a log.',
             prompt='Delete the old logs.',
             agent_name='janitor',
             instructions='Delete the old logs in the working directory: all calls in one response. End with one '

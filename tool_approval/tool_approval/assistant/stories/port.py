@@ -49,11 +49,11 @@ def open_port() -> Generator[Scene]:
         def facts() -> list[str]:
             return [
                 f'the server on port {port} {"has ended" if _has_ended(target, 1) else "is still running"}',
-                f'the one beside it {"has ended" if _has_ended(decoy, 0) else "is still running"}',
+                f'the other server {"has ended" if _has_ended(decoy, 0) else "is still running"}',
             ]
 
         yield Scene(
-            opening=f'A web server listens on port {port}, another one beside it.',
+            opening=f'Two web servers run, and one of them listens on port {port}.',
             prompt=f'Free port {port}.',
             agent_name='operator',
             instructions='You free TCP ports on this machine. First find out which process listens on the port, then '

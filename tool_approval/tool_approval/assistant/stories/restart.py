@@ -33,7 +33,7 @@ async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
         RuntimeError: The process of the agent does not work on this machine.
     """
     task = asyncio.current_task()
-    assert task is not None, 'it is awaited in a task'
+    assert task is not None, 'a task runs the story'
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary)
         end: End = 'done'
@@ -51,7 +51,7 @@ async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
 
 
 async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
-    screen.say('An agent pays invoices. A process of its own executes its runs, and a file keeps them.')
+    screen.say('An agent pays invoices. A separate process executes its runs, and a file stores them.')
     screen.say(f'You ask: Pay invoice {INVOICE}.')
     bookkeeper = make_bookkeeper(folder)
     inbox = bookkeeper.ui.inbox
@@ -61,7 +61,7 @@ async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
             entry = await _soon(_question(inbox))
             process.kill()
             process.wait()
-        screen.say(f'The agent wants to ask you. Now `kill -9 {process.pid}`: no process of the agent is left.')
+        screen.say(f'The agent waits for your answer. Now `kill -9 {process.pid}` ends its only process.')
         asked: Any = make_ui(ApprovalMemory(), {}).choose(entry.request, mode='interactive')
         decision = await asked if inspect.isawaitable(asked) else asked
         await inbox.decide(entry.id, decision, by=Approver(id='you'), digest=entry.digest)
@@ -84,7 +84,7 @@ async def _soon(wait: Coroutine[Any, Any, T]) -> T:
     try:
         return await asyncio.wait_for(wait, _WITHIN_S)
     except TimeoutError:
-        raise RuntimeError('the process of the story does not run the agent here') from None
+        raise RuntimeError('the process of the agent did not respond in time') from None
 
 
 @contextmanager

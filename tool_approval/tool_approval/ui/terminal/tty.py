@@ -21,7 +21,7 @@ TTY = '/dev/tty'
 _ROOM = 80, 24
 """Columns and lines of a terminal that does not report its size."""
 
-_LOST = 'this program went into the background of its terminal'
+_LOST = 'this program was moved to the background of its terminal'
 _PASTE_ON, _PASTE_OFF = '\x1b[?2004h', '\x1b[?2004l'
 _CURSOR_ON, _CURSOR_OFF = '\x1b[?25h', '\x1b[?25l'
 
