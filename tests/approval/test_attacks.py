@@ -40,6 +40,8 @@ from tool_approval import (
 
 from .parts import KEY, NOON, ListSink, decide, finish, logged, request_for, run_tool, start_python
 
+pytestmark = pytest.mark.anyio
+
 MODES = ('interactive', 'approve_all', 'strict')
 NESTED = {'target': {'path': 'a'}, 'flags': ['-r']}
 
@@ -601,8 +603,8 @@ SPOILT = [
         'the file belongs to another user',
         marks=pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away; runs as root'),
     ),
-    (spoil_readable, r'others may use it \(mode 0644\)'),
-    (spoil_writable, r'others may use it \(mode 0622\)'),
+    (spoil_readable, r'others can access the file \(mode 0644\)'),
+    (spoil_writable, r'others can access the file \(mode 0622\)'),
     (spoil_symlink, 'the file is a symbolic link'),
     (spoil_hard_link, 'the file has another name'),
     (spoil_pipe, 'the path is not a regular file'),
@@ -906,7 +908,7 @@ def test_two_controllers_in_two_threads_never_have_two_questions_open():
     assert state == {'open': 0, 'most': 1, 'asked': 20}
 
 
-def test_answer_typed_for_an_abandoned_question_is_dropped():
+async def test_answer_typed_for_an_abandoned_question_is_dropped():
     is_open, typed = threading.Event(), threading.Event()
     asked = []
 
@@ -921,20 +923,17 @@ def test_answer_typed_for_an_abandoned_question_is_dropped():
                 return ApprovalDecision(approved=True)  # what was typed, for `a`
             return ApprovalDecision(approved=False, note='not b')
 
-    async def main():
-        first = asyncio.create_task(
-            ask(Keyboard(), [request_for('a')], mode='interactive', timeout_s=None, lock=PROCESS_LOCK)
-        )
-        await asyncio.to_thread(is_open.wait, 60)
-        first.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await first
-        second = asyncio.create_task(ApprovalController(ui=Keyboard(), timeout=60).request_approval(request_for('b')))
-        await asyncio.sleep(0)
-        typed.set()
-        return await second
-
-    decision = asyncio.run(main())
+    first = asyncio.create_task(
+        ask(Keyboard(), [request_for('a')], mode='interactive', timeout_s=None, lock=PROCESS_LOCK)
+    )
+    await asyncio.to_thread(is_open.wait, 60)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    second = asyncio.create_task(ApprovalController(ui=Keyboard(), timeout=60).request_approval(request_for('b')))
+    await asyncio.sleep(0)
+    typed.set()
+    decision = await second
 
     assert (decision.approved, decision.note) == (False, 'not b')
     assert asked == ['a', 'b']

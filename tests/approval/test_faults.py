@@ -24,6 +24,8 @@ from tool_approval import (
 
 from .parts import KEY, ListSink, decide_all, logged, request_for
 
+pytestmark = pytest.mark.anyio
+
 YES = ApprovalDecision(approved=True)
 NOT_OFFERED = ApprovalDecision(approved=True, remember='session', remember_option='everything')
 UNVALIDATED = ApprovalDecision.model_construct(approved='yes')
@@ -143,10 +145,10 @@ def test_a_ui_that_cancels_itself_denies(kind):
         ([YES], 'a value of type list'),
         ({'approved': True}, 'a value of type dict'),
         (ApprovalDecision, 'a value of type ModelMetaclass'),
-        (NOT_OFFERED, 'an option to remember that was not offered'),
-        (UNVALIDATED, 'a malformed decision'),
-        (EMPTY, 'a malformed decision'),
-        (TAMPERED, 'a malformed decision'),
+        (NOT_OFFERED, 'the request does not offer this remember option'),
+        (UNVALIDATED, 'the decision is malformed'),
+        (EMPTY, 'the decision is malformed'),
+        (TAMPERED, 'the decision is malformed'),
     ],
 )
 def test_a_ui_that_returns_no_decision_denies(kind, answer, told):
@@ -208,15 +210,12 @@ class AsyncHangFailingLate(AsyncHang):
 
 
 @pytest.mark.parametrize('kind', [SyncHang, AsyncHang, AsyncHangAnsweringLate, AsyncHangFailingLate])
-def test_a_ui_that_hangs_past_the_timeout_denies(kind):
+async def test_a_ui_that_hangs_past_the_timeout_denies(kind):
     ui = kind()
 
-    async def main():
-        first = await ApprovalController(ui=ui, timeout=0.02).request_approval(request_for())
-        await asyncio.to_thread(ui.is_asked.wait, 60)
-        return first, await ApprovalController(ui=ui, timeout=60).request_approval(request_for())
-
-    first, second = asyncio.run(main())
+    first = await ApprovalController(ui=ui, timeout=0.02).request_approval(request_for())
+    await asyncio.to_thread(ui.is_asked.wait, 60)
+    second = await ApprovalController(ui=ui, timeout=60).request_approval(request_for())
     ui.release.set()
 
     assert (first.approved, first.decided_by) == (False, 'timeout')
@@ -225,7 +224,7 @@ def test_a_ui_that_hangs_past_the_timeout_denies(kind):
 
 
 @pytest.mark.parametrize('kind', [SyncHang, AsyncHang, AsyncHangAnsweringLate])
-def test_cancelling_the_run_passes_and_nothing_runs(kind):
+async def test_cancelling_the_run_passes_and_nothing_runs(kind):
     ui, ran, sink = kind(), [], ListSink()
     memory = ApprovalMemory()
 
@@ -233,23 +232,20 @@ def test_cancelling_the_run_passes_and_nothing_runs(kind):
     def delete(path):
         ran.append(path)
 
-    async def main():
-        controller = ApprovalController(ui=ui, audit=sink, memory=memory)
-        run = asyncio.create_task(execute_tool(delete, 'delete', {'path': 'a'}, controller))
-        await asyncio.to_thread(ui.is_asked.wait, 60)
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        assert (ran, sink.entries, len(memory)) == ([], [], 0)
-        ui.release.set()
-        await execute_tool(delete, 'delete', {'path': 'b'}, controller)
-
-    asyncio.run(main())
+    controller = ApprovalController(ui=ui, audit=sink, memory=memory)
+    run = asyncio.create_task(execute_tool(delete, 'delete', {'path': 'a'}, controller))
+    await asyncio.to_thread(ui.is_asked.wait, 60)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+    assert (ran, sink.entries, len(memory)) == ([], [], 0)
+    ui.release.set()
+    await execute_tool(delete, 'delete', {'path': 'b'}, controller)
 
     assert ran == ['b']
 
 
-def test_cancelling_the_run_withdraws_all_of_its_questions():
+async def test_cancelling_the_run_withdraws_all_of_its_questions():
     asked, withdrawn = [], []
     all_asked = threading.Event()
 
@@ -263,17 +259,14 @@ def test_cancelling_the_run_withdraws_all_of_its_questions():
         def withdraw(self, request):
             withdrawn.append(request)
 
-    async def main():
-        controller = ApprovalController(ui=Inbox())
-        run = asyncio.create_task(controller.request_approvals([request_for(number) for number in range(3)]))
-        await asyncio.to_thread(all_asked.wait, 60)
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        assert asyncio.all_tasks() == {asyncio.current_task()}
+    controller, tasks_before = ApprovalController(ui=Inbox()), asyncio.all_tasks()
+    run = asyncio.create_task(controller.request_approvals([request_for(number) for number in range(3)]))
+    await asyncio.to_thread(all_asked.wait, 60)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
 
-    asyncio.run(main())
-
+    assert asyncio.all_tasks() == tasks_before
     assert sorted(request.args['path'] for request in withdrawn) == [0, 1, 2]
     assert all(request in asked for request in withdrawn)
 
@@ -369,13 +362,13 @@ def test_question_open_during_a_stop_is_withdrawn_undecided():
 @pytest.mark.parametrize(
     ('answer', 'told'),
     [
-        ([], '0 answers to 2 requests'),
-        ([YES], '1 answers to 2 requests'),
-        ([YES, YES, YES], '3 answers to 2 requests'),
+        ([], '0 answers were given to 2 requests'),
+        ([YES], '1 answers were given to 2 requests'),
+        ([YES, YES, YES], '3 answers were given to 2 requests'),
         ([YES, True], 'a value of type bool'),
-        ([YES, UNVALIDATED], 'a malformed decision'),
-        ([YES, NOT_OFFERED], 'an option to remember that was not offered'),
-        (YES.model_copy(update={'override_args': {}}), 'changed arguments for a whole group'),
+        ([YES, UNVALIDATED], 'the decision is malformed'),
+        ([YES, NOT_OFFERED], 'the request does not offer this remember option'),
+        (YES.model_copy(update={'override_args': {}}), 'changed arguments were given for a whole group'),
         (True, 'a value of type bool'),
         ({YES.approved: YES}, 'a value of type dict'),
     ],
@@ -511,7 +504,7 @@ def test_a_log_that_cannot_be_written_denies_and_the_next_call_works(monkeypatch
     assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 2, ())
 
 
-def test_a_presenter_that_hangs_past_the_timeout_denies_and_the_next_request_works():
+async def test_a_presenter_that_hangs_past_the_timeout_denies_and_the_next_request_works():
     released = asyncio.Event()
 
     async def hanging(request):
@@ -521,11 +514,8 @@ def test_a_presenter_that_hangs_past_the_timeout_denies_and_the_next_request_wor
     ui = approve_all()
     controller = ApprovalController(ui=ui, presenters={'slow': hanging}, timeout=1)
 
-    async def main():
-        slow = await controller.request_approval(ApprovalRequest(tool_name='slow'))
-        return slow, await controller.request_approval(ApprovalRequest(tool_name='quick'))
-
-    slow, quick = asyncio.run(main())
+    slow = await controller.request_approval(ApprovalRequest(tool_name='slow'))
+    quick = await controller.request_approval(ApprovalRequest(tool_name='quick'))
 
     assert (slow.approved, slow.note) == (
         False,

@@ -10,6 +10,8 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 from tests.approval.parts import logged, request_for
 from tool_approval import ApprovalDecision, RememberOption
 
+pytestmark = pytest.mark.anyio
+
 YES = ApprovalDecision(approved=True)
 REQUESTS = [request_for('a', group_id='g'), request_for('b', group_id='g')]
 
@@ -78,20 +80,18 @@ def test_choose_may_be_a_coroutine_function():
     assert asked(Mine())[0].note == threading.current_thread().name
 
 
-def test_a_plain_choose_blocks_its_own_thread_alone():
+async def test_a_plain_choose_blocks_its_own_thread_alone():
     release = threading.Event()
 
     def choose(request, *, mode):
         release.wait(60)
         return YES
 
-    async def main():
-        waiting = asyncio.create_task(ask_about(Plain(choose), request_for()))
-        await asyncio.sleep(0)
-        release.set()
-        return await waiting
+    waiting = asyncio.create_task(ask_about(Plain(choose), request_for()))
+    await asyncio.sleep(0)
+    release.set()
 
-    assert asyncio.run(main()) == [YES]
+    assert await waiting == [YES]
 
 
 def test_call_without_a_ui_is_denied():
@@ -167,44 +167,37 @@ def test_a_ui_that_cannot_withdraw_does_not_keep_the_denial(caplog):
     assert logged(caplog) == ['The approval UI failed to withdraw a question with ValueError']
 
 
-def test_a_question_that_still_waits_for_its_turn_is_not_withdrawn():
-    ui = Plain(lambda request, mode: YES, one_at_a_time=True)
+async def test_a_question_that_still_waits_for_its_turn_is_not_withdrawn():
+    ui, lock = Plain(lambda request, mode: YES, one_at_a_time=True), PromptLock()
+    await lock.acquire()
 
-    async def main():
-        lock = PromptLock()
-        await lock.acquire()
-        [decision] = await ask_about(ui, request_for(), timeout_s=0.01, lock=lock)
-        return decision
+    [decision] = await ask_about(ui, request_for(), timeout_s=0.01, lock=lock)
 
-    assert asyncio.run(main()).decided_by == 'timeout'
+    assert decision.decided_by == 'timeout'
     assert ui.withdrawn == []
 
 
-def test_questions_are_open_at_the_same_time_unless_the_ui_says_otherwise():
+async def test_questions_are_open_at_the_same_time_unless_the_ui_says_otherwise():
     both_open = threading.Barrier(2)
 
     def choose(request, *, mode):
         both_open.wait(timeout=60)
         return YES
 
-    async def main():
-        return await asyncio.gather(*(ask_about(Plain(choose), request_for()) for _ in range(2)))
-
-    assert asyncio.run(main()) == [[YES], [YES]]
+    assert await asyncio.gather(*(ask_about(Plain(choose), request_for()) for _ in range(2))) == [[YES], [YES]]
 
 
-def test_async_questions_are_open_at_the_same_time_unless_the_ui_says_otherwise():
-    async def main():
-        both_open = asyncio.Barrier(2)
+async def test_async_questions_are_open_at_the_same_time_unless_the_ui_says_otherwise():
+    both_open = asyncio.Barrier(2)
 
-        async def choose(request, *, mode):
-            await both_open.wait()
-            return YES
+    async def choose(request, *, mode):
+        await both_open.wait()
+        return YES
 
-        async with asyncio.timeout(60):
-            return await asyncio.gather(*(ask_about(Plain(choose), request_for()) for _ in range(2)))
+    async with asyncio.timeout(60):
+        answers = await asyncio.gather(*(ask_about(Plain(choose), request_for()) for _ in range(2)))
 
-    assert asyncio.run(main()) == [[YES], [YES]]
+    assert answers == [[YES], [YES]]
 
 
 class Counting:
@@ -267,7 +260,7 @@ def test_two_loops_in_two_threads_never_have_two_questions_open(shape):
     assert (ui.most, ui.asked) == (1, 20)
 
 
-def test_an_abandoned_prompt_keeps_its_turn_until_its_call_returns():
+async def test_an_abandoned_prompt_keeps_its_turn_until_its_call_returns():
     release, opened = threading.Event(), threading.Event()
     order = []
 
@@ -281,17 +274,14 @@ def test_an_abandoned_prompt_keeps_its_turn_until_its_call_returns():
         order.append('the next question')
         return YES
 
-    async def main():
-        lock = AnnouncedLock()
-        [abandoned] = await ask_about(Plain(first, one_at_a_time=True), request_for(), timeout_s=0.01, lock=lock)
-        lock.asked_for.acquire(timeout=60)
-        waiting = asyncio.create_task(ask_about(Plain(second, one_at_a_time=True), request_for(), lock=lock))
-        await asyncio.to_thread(lock.asked_for.acquire, timeout=60)
-        assert order == []
-        release.set()
-        return abandoned, await waiting
-
-    abandoned, next_one = asyncio.run(main())
+    lock = AnnouncedLock()
+    [abandoned] = await ask_about(Plain(first, one_at_a_time=True), request_for(), timeout_s=0.01, lock=lock)
+    lock.asked_for.acquire(timeout=60)
+    waiting = asyncio.create_task(ask_about(Plain(second, one_at_a_time=True), request_for(), lock=lock))
+    await asyncio.to_thread(lock.asked_for.acquire, timeout=60)
+    assert order == []
+    release.set()
+    next_one = await waiting
 
     assert opened.is_set()
     assert abandoned.decided_by == 'timeout'
@@ -299,60 +289,53 @@ def test_an_abandoned_prompt_keeps_its_turn_until_its_call_returns():
     assert order == ['the abandoned call returns', 'the next question']
 
 
-def test_a_cancelled_waiter_does_not_swallow_the_turn():
+async def test_a_cancelled_waiter_does_not_swallow_the_turn():
     release = threading.Event()
 
     def first(request, *, mode):
         release.wait(60)
         return YES
 
-    async def main():
-        lock = PromptLock()
-        holds = asyncio.create_task(ask_about(Plain(first, one_at_a_time=True), request_for(), lock=lock))
-        await asyncio.sleep(0)
-        ui = Plain(lambda request, mode: YES, one_at_a_time=True)
-        cancelled, waiting = (asyncio.create_task(ask_about(ui, request_for(), lock=lock)) for _ in range(2))
-        await asyncio.sleep(0)
-        cancelled.cancel()
-        release.set()
-        answers = await asyncio.wait_for(asyncio.gather(holds, waiting), 60)
-        assert cancelled.cancelled()
-        return answers
+    lock = PromptLock()
+    holds = asyncio.create_task(ask_about(Plain(first, one_at_a_time=True), request_for(), lock=lock))
+    await asyncio.sleep(0)
+    ui = Plain(lambda request, mode: YES, one_at_a_time=True)
+    cancelled, waiting = (asyncio.create_task(ask_about(ui, request_for(), lock=lock)) for _ in range(2))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    release.set()
+    answers = await asyncio.wait_for(asyncio.gather(holds, waiting), 60)
+    assert cancelled.cancelled()
 
-    assert asyncio.run(main()) == [[YES], [YES]]
+    assert answers == [[YES], [YES]]
 
 
 @pytest.mark.parametrize('shape', ['plain', 'coroutine'])
-def test_a_ui_that_fails_gives_the_turn_back(shape):
+async def test_a_ui_that_fails_gives_the_turn_back(shape):
     def plain(request, *, mode):
         raise ValueError
 
     async def coroutine(request, *, mode):
         raise ValueError
 
-    async def main():
-        lock = PromptLock()
-        failing = Plain({'plain': plain, 'coroutine': coroutine}[shape], one_at_a_time=True)
-        [denied] = await ask_about(failing, request_for(), lock=lock)
-        works = Plain(lambda request, mode: YES, one_at_a_time=True)
-        return denied.approved, await asyncio.wait_for(ask_about(works, request_for(), lock=lock), 60)
+    lock = PromptLock()
+    failing = Plain({'plain': plain, 'coroutine': coroutine}[shape], one_at_a_time=True)
+    [denied] = await ask_about(failing, request_for(), lock=lock)
+    works = Plain(lambda request, mode: YES, one_at_a_time=True)
 
-    assert asyncio.run(main()) == (False, [YES])
+    assert not denied.approved
+    assert await asyncio.wait_for(ask_about(works, request_for(), lock=lock), 60) == [YES]
 
 
-def test_the_turn_is_given_back_where_no_thread_can_be_had(monkeypatch):
-    async def main():
-        lock = PromptLock()
-        ui = Plain(lambda request, mode: YES, one_at_a_time=True)
-        with monkeypatch.context() as patch:
-            patch.setattr(threading.Thread, 'start', _refuse)
-            [denied] = await ask_about(ui, request_for(), lock=lock)
-        return denied.note, await asyncio.wait_for(ask_about(ui, request_for(), lock=lock), 60)
+async def test_the_turn_is_given_back_where_no_thread_can_be_had(monkeypatch):
+    lock = PromptLock()
+    ui = Plain(lambda request, mode: YES, one_at_a_time=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, 'start', _refuse)
+        [denied] = await ask_about(ui, request_for(), lock=lock)
 
-    note, next_one = asyncio.run(main())
-
-    assert note == 'The approval prompt failed (RuntimeError), so the call was denied.'
-    assert next_one == [YES]
+    assert denied.note == 'The approval prompt failed (RuntimeError), so the call was denied.'
+    assert await asyncio.wait_for(ask_about(ui, request_for(), lock=lock), 60) == [YES]
 
 
 def _refuse(thread):

@@ -11,6 +11,8 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 from tests.approval.parts import ListSink, logged, request_for
 from tool_approval import ApprovalController, ApprovalDecision, FirstOf, answered_elsewhere
 
+pytestmark = pytest.mark.anyio
+
 YES = ApprovalDecision(approved=True, decided_by='ada')
 NO = ApprovalDecision(approved=False, note='Not now.', decided_by='bob')
 OF_NOBODY = ApprovalDecision(approved=False, note='There is no terminal.', decided_by='ui')
@@ -321,14 +323,11 @@ def test_cancelling_cancels_both():
 
 
 @pytest.mark.parametrize('stop', [KeyboardInterrupt, RunCancelled])
-def test_stopping_the_run_at_one_stops_it(stop):
+async def test_stopping_the_run_at_one_stops_it(stop):
     other = Waits()
 
-    async def main():
-        with pytest.raises(stop):
-            await FirstOf(Raises(stop()), other).choose(request_for('a'), mode='interactive')
-
-    asyncio.run(main())
+    with pytest.raises(stop):
+        await FirstOf(Raises(stop()), other).choose(request_for('a'), mode='interactive')
     assert other.ended in ([None], [])
 
 

@@ -13,6 +13,8 @@ from tool_approval.testing import RecordingUI, approve_all
 from tests.approval.parts import ListSink, request_for
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, ApprovalResult
 
+pytestmark = pytest.mark.anyio
+
 
 def call_of(path: str = 'a', **fields: Any) -> Call:
     values = {'path': path}
@@ -93,21 +95,22 @@ def test_a_call_runs_as_it_was_approved_and_as_nothing_else():
         assert (sink.outcomes()[-1], sink.entries[-1]['digest']) == ('refused', sink.entries[-2]['digest'])
 
 
-def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_open():
+async def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_open():
     sink = ListSink()
     gate = Gate(ApprovalController(ui=approve_all(), audit=sink))
 
-    async def main() -> GateResult:
-        [settled] = await decided(gate, call_of(checks=[check := Checked(ASKS, BLOCKS)]))
-        assert isinstance(settled, Allowed)
-        return gate.confirm(await gate.prepare(call_of(checks=[check])), settled.binding)
+    call = call_of(checks=[Checked(ASKS, BLOCKS)])
+    [settled] = await decided(gate, call)
+    assert isinstance(settled, Allowed)
 
-    assert asyncio.run(main()) == Refused(reason='Not on Sundays.', is_block=True)
+    confirmed = gate.confirm(await gate.prepare(call), settled.binding)
+
+    assert confirmed == Refused(reason='Not on Sundays.', is_block=True)
     assert [entry.get('outcome', entry.get('approved')) for entry in sink.entries] == [True, 'refused', False]
 
 
 @pytest.mark.parametrize(('now', 'is_allowed'), [({'network': True}, True), ({'git': ['/w']}, False), (None, False)])
-def test_an_approver_who_changes_arguments_gives_no_access_that_was_not_shown(now: Any, is_allowed: bool):
+async def test_an_approver_who_changes_arguments_gives_no_access_that_was_not_shown(now: Any, is_allowed: bool):
     sink = ListSink()
     shown, after = (
         ApprovalResult.needs_approval(bound_to={} if each is None else {'extra_access': each})
@@ -116,12 +119,9 @@ def test_an_approver_who_changes_arguments_gives_no_access_that_was_not_shown(no
     change = ApprovalDecision(approved=True, override_args={'path': 'b'})
     gate = Gate(ApprovalController(ui=RecordingUI(change), audit=sink))
 
-    async def main() -> GateResult:
-        call = call_of(checks=[Checked(shown, after)], reread=lambda changed: call_of('b', checks=[Checked(after)]))
-        [settled] = await decided(gate, call)
-        return await gate.judge_changed(settled)
-
-    settled = asyncio.run(main())
+    call = call_of(checks=[Checked(shown, after)], reread=lambda changed: call_of('b', checks=[Checked(after)]))
+    [settled] = await decided(gate, call)
+    settled = await gate.judge_changed(settled)
 
     assert isinstance(settled, Allowed) is is_allowed
     assert is_allowed or settled.reason == 'The call changed after it was approved, so it was not run.'
@@ -180,7 +180,7 @@ def test_an_approver_changes_no_arguments_where_the_adapter_reads_none():
 
     assert isinstance(refused, Refused)
     assert refused.reason == (
-        "The approver's arguments cannot be used: the arguments of this call cannot be changed. The call was not run."
+        "The approver's arguments are invalid (the arguments of this call cannot be changed), so the call was not run."
     )
     assert sink.entries[0]['digest'] == sink.entries[1]['digest']
 

@@ -9,6 +9,8 @@ from tool_approval.testing import ScriptedUI
 from tests.approval.parts import ListSink, decide, decide_all, request_for
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
 
+pytestmark = pytest.mark.anyio
+
 YES = ApprovalDecision(approved=True)
 FOR_SESSION = ApprovalDecision(approved=True, remember='session')
 
@@ -107,7 +109,7 @@ def test_runs_of_two_controllers_in_two_threads_share_the_turns_of_their_ui():
     assert (ui.most, sorted(ui.asked)) == (1, ['a', 'a', 'b', 'b'])
 
 
-def test_two_ui_objects_do_not_wait_for_each_other():
+async def test_two_ui_objects_do_not_wait_for_each_other():
     both = threading.Barrier(2)
 
     class Window:
@@ -115,33 +117,29 @@ def test_two_ui_objects_do_not_wait_for_each_other():
             both.wait(timeout=60)
             return YES
 
-    async def main():
-        controllers = [ApprovalController(ui=Window()) for _ in range(2)]
-        return await asyncio.gather(*(each.request_approval(request_for()) for each in controllers))
+    controllers = [ApprovalController(ui=Window()) for _ in range(2)]
+    decisions = await asyncio.gather(*(each.request_approval(request_for()) for each in controllers))
 
-    assert [decision.approved for decision in asyncio.run(main())] == [True, True]
+    assert [decision.approved for decision in decisions] == [True, True]
 
 
-def test_an_answer_for_the_session_spares_the_same_call_of_another_run_that_waited():
+async def test_an_answer_for_the_session_spares_the_same_call_of_another_run_that_waited():
     ui = Prompt(FOR_SESSION, waits_s=60)
     log = ListSink()
     controller = ApprovalController(ui=ui, audit=log)
     request = request_for(session_id='s', metadata={'caller': 'helper'})
 
-    async def main():
-        runs = [asyncio.create_task(controller.request_approval(request)) for _ in range(3)]
-        await asyncio.to_thread(ui.is_asked.wait, 60)
-        ui.go_on.set()
-        return await asyncio.gather(*runs)
-
-    decisions = asyncio.run(main())
+    runs = [asyncio.create_task(controller.request_approval(request)) for _ in range(3)]
+    await asyncio.to_thread(ui.is_asked.wait, 60)
+    ui.go_on.set()
+    decisions = await asyncio.gather(*runs)
 
     assert ui.asked == ['a']
     assert [decision.approved for decision in decisions] == [True] * 3
     assert [entry['is_remembered'] for entry in log.decisions()] == [False, True, True]
 
 
-def test_a_memory_that_fails_while_a_call_waits_denies_it_and_gives_the_turn_back(caplog):
+async def test_a_memory_that_fails_while_a_call_waits_denies_it_and_gives_the_turn_back(caplog):
     class Failing(ApprovalMemory):
         fails = False
 
@@ -153,41 +151,33 @@ def test_a_memory_that_fails_while_a_call_waits_denies_it_and_gives_the_turn_bac
     ui = Prompt()
     memory = Failing()
 
-    async def main():
-        memory.fails = False
-        controller = ApprovalController(ui=ui, memory=memory, presenters={'delete': present})
-        return await controller.request_approval(request_for())
-
     def present(request):
         memory.fails = True
 
-    denied = asyncio.run(main())
+    controller = ApprovalController(ui=ui, memory=memory, presenters={'delete': present})
+    denied = await controller.request_approval(request_for())
 
     assert (denied.approved, denied.note) == (
         False,
         'The approval prompt failed (ValueError), so the call was denied.',
     )
     assert ui.asked == []
-    assert decide(ApprovalController(ui=ui, timeout=60), request_for()).approved
+    assert (await ApprovalController(ui=ui, timeout=60).request_approval(request_for())).approved
 
 
-def test_a_cancelled_question_holds_no_turn_once_its_call_has_returned():
+async def test_a_cancelled_question_holds_no_turn_once_its_call_has_returned():
     ui = Prompt(waits_s=60)
 
-    async def main():
-        controller = ApprovalController(ui=ui)
-        open_one, waiting, last = (
-            asyncio.create_task(controller.request_approval(request_for(path))) for path in 'abc'
-        )
-        await asyncio.to_thread(ui.is_asked.wait, 60)
-        waiting.cancel()
-        open_one.cancel()
-        await asyncio.wait([open_one, waiting])
-        assert ui.asked == ['a']
-        ui.go_on.set()
-        return await asyncio.wait_for(last, 60)
+    controller = ApprovalController(ui=ui)
+    open_one, waiting, last = (asyncio.create_task(controller.request_approval(request_for(path))) for path in 'abc')
+    await asyncio.to_thread(ui.is_asked.wait, 60)
+    waiting.cancel()
+    open_one.cancel()
+    await asyncio.wait([open_one, waiting])
+    assert ui.asked == ['a']
+    ui.go_on.set()
 
-    assert asyncio.run(main()).approved
+    assert (await asyncio.wait_for(last, 60)).approved
     assert ui.asked == ['a', 'c']
 
 
@@ -229,7 +219,7 @@ def test_a_presenter_may_ask_before_its_question_is_put():
     assert [request.args['path'] for request in ui.requests] == ['inner', 'a', 'inner', 'b']
 
 
-def test_what_a_question_leaves_running_waits_for_its_turn_when_the_question_has_ended():
+async def test_what_a_question_leaves_running_waits_for_its_turn_when_the_question_has_ended():
     left = []
 
     class Leaves(Prompt):
@@ -254,27 +244,21 @@ def test_what_a_question_leaves_running_waits_for_its_turn_when_the_question_has
     go_on = asyncio.Event()
     controller = ApprovalController(ui=ui)
 
-    async def main():
-        await controller.request_approval(request_for('first'))
-        await controller.request_approval(request_for('second'))
-        return await asyncio.wait_for(left[0], 60)
+    await controller.request_approval(request_for('first'))
+    await controller.request_approval(request_for('second'))
 
-    assert asyncio.run(main()).approved
+    assert (await asyncio.wait_for(left[0], 60)).approved
     assert ui.asked == ['second', 'late']
 
 
-def test_a_run_whose_question_was_abandoned_waits_until_its_call_returns():
+async def test_a_run_whose_question_was_abandoned_waits_until_its_call_returns():
     ui = Prompt(waits_s=60)
 
-    async def main():
-        controller = ApprovalController(ui=ui, timeout=0.2)
-        first = await controller.request_approval(request_for('a'))
-        second = await controller.request_approval(request_for('b'))
-        ui.go_on.set()
-        third = await ApprovalController(ui=ui, timeout=60).request_approval(request_for('c'))
-        return first, second, third
-
-    first, second, third = asyncio.run(main())
+    controller = ApprovalController(ui=ui, timeout=0.2)
+    first = await controller.request_approval(request_for('a'))
+    second = await controller.request_approval(request_for('b'))
+    ui.go_on.set()
+    third = await ApprovalController(ui=ui, timeout=60).request_approval(request_for('c'))
 
     assert (first.decided_by, second.decided_by, third.approved) == ('timeout', 'timeout', True)
     assert (ui.asked, ui.most) == (['a', 'c'], 1)

@@ -5,8 +5,10 @@ import threading
 import pytest
 from tool_approval.core.asking import PromptLock
 
+pytestmark = pytest.mark.anyio
 
-def test_turns_are_given_in_the_order_they_were_asked_for():
+
+async def test_turns_are_given_in_the_order_they_were_asked_for():
     lock = PromptLock()
     order = []
 
@@ -15,52 +17,41 @@ def test_turns_are_given_in_the_order_they_were_asked_for():
         order.append(name)
         lock.release()
 
-    async def main():
-        await lock.acquire()
-        waiting = [asyncio.create_task(wait(name)) for name in 'abc']
-        await asyncio.sleep(0)
-        lock.release()
-        await asyncio.gather(*waiting)
-
-    asyncio.run(main())
+    await lock.acquire()
+    waiting = [asyncio.create_task(wait(name)) for name in 'abc']
+    await asyncio.sleep(0)
+    lock.release()
+    await asyncio.gather(*waiting)
 
     assert order == ['a', 'b', 'c']
 
 
-def test_a_waiter_that_was_cancelled_is_passed_over():
+async def test_a_waiter_that_was_cancelled_is_passed_over():
     lock = PromptLock()
+    await lock.acquire()
+    cancelled, waiting = (asyncio.create_task(lock.acquire()) for _ in range(2))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
 
-    async def main():
-        await lock.acquire()
-        cancelled, waiting = (asyncio.create_task(lock.acquire()) for _ in range(2))
-        await asyncio.sleep(0)
-        cancelled.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await cancelled
+    lock.release()
 
-        lock.release()
-
-        await asyncio.wait_for(waiting, 10)
-
-    asyncio.run(main())
+    await asyncio.wait_for(waiting, 10)
 
 
-def test_a_turn_given_to_a_waiter_just_cancelled_goes_on_to_the_next():
+async def test_a_turn_given_to_a_waiter_just_cancelled_goes_on_to_the_next():
     lock = PromptLock()
+    await lock.acquire()
+    cancelled, waiting = (asyncio.create_task(lock.acquire()) for _ in range(2))
+    await asyncio.sleep(0)
 
-    async def main():
-        await lock.acquire()
-        cancelled, waiting = (asyncio.create_task(lock.acquire()) for _ in range(2))
-        await asyncio.sleep(0)
+    lock.release()  # it is given to the first, which does not know it yet
+    cancelled.cancel()
 
-        lock.release()  # it is given to the first, which does not know it yet
-        cancelled.cancel()
-
-        with pytest.raises(asyncio.CancelledError):
-            await cancelled
-        await asyncio.wait_for(waiting, 10)
-
-    asyncio.run(main())
+    with pytest.raises(asyncio.CancelledError):
+        await cancelled
+    await asyncio.wait_for(waiting, 10)
 
 
 def test_a_waiter_whose_loop_is_gone_does_not_keep_the_turn():
@@ -106,14 +97,10 @@ def test_turns_pass_between_the_loops_of_different_threads():
     assert sorted(taken) == sorted(list(range(8)) * 20)
 
 
-def test_a_turn_may_be_left_from_a_thread_without_a_loop():
+async def test_a_turn_may_be_left_from_a_thread_without_a_loop():
     lock = PromptLock()
-
-    async def main():
-        await lock.acquire()
-        waiting = asyncio.create_task(lock.acquire())
-        await asyncio.sleep(0)
-        threading.Thread(target=lock.release).start()
-        await asyncio.wait_for(waiting, 10)
-
-    asyncio.run(main())
+    await lock.acquire()
+    waiting = asyncio.create_task(lock.acquire())
+    await asyncio.sleep(0)
+    threading.Thread(target=lock.release).start()
+    await asyncio.wait_for(waiting, 10)

@@ -9,6 +9,8 @@ from tool_approval.core.threads import RunCancelled, call_sync_or_async, in_thre
 from tests.approval.parts import request_for
 from tool_approval import ApprovalController
 
+pytestmark = pytest.mark.anyio
+
 WHO = contextvars.ContextVar('who', default='nobody')
 
 
@@ -40,12 +42,10 @@ def test_awaitable_result_of_a_plain_function_is_awaited():
     assert asyncio.run(call_sync_or_async(lambda: later())) == 'later'
 
 
-def test_context_variables_reach_the_thread():
-    async def main():
-        WHO.set('ada')
-        return await call_sync_or_async(WHO.get)
+async def test_context_variables_reach_the_thread():
+    WHO.set('ada')
 
-    assert asyncio.run(main()) == 'ada'
+    assert await call_sync_or_async(WHO.get) == 'ada'
 
 
 @pytest.mark.parametrize('error', [ValueError('x'), EOFError(), KeyboardInterrupt()])
@@ -61,18 +61,16 @@ def test_exit_of_a_thread_does_not_end_the_run(error):
 
 
 @pytest.mark.parametrize('is_async', [True, False])
-def test_a_function_that_cancels_itself_does_not_cancel_the_run(is_async):
+async def test_a_function_that_cancels_itself_does_not_cancel_the_run(is_async):
     async def cancels_itself():
         raise asyncio.CancelledError
 
     function = cancels_itself if is_async else raising(asyncio.CancelledError())
 
-    async def main():
-        with pytest.raises(RuntimeError):
-            await call_sync_or_async(function)
-        return asyncio.current_task().cancelling()
+    with pytest.raises(RuntimeError):
+        await call_sync_or_async(function)
 
-    assert asyncio.run(main()) == 0
+    assert asyncio.current_task().cancelling() == 0
 
 
 @pytest.mark.parametrize('is_async', [True, False])
@@ -84,24 +82,22 @@ def test_a_stop_passes_also_where_the_cancellation_has_not_arrived_yet(is_async)
         asyncio.run(call_sync_or_async(stops if is_async else raising(RunCancelled())))
 
 
-def test_cancelling_abandons_the_thread_and_what_it_returns_is_dropped():
+async def test_cancelling_abandons_the_thread_and_what_it_returns_is_dropped():
     release, ended = threading.Event(), threading.Event()
 
-    async def main():
-        waiting = asyncio.create_task(call_sync_or_async(lambda: release.wait(60), on_end=ended.set))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-        assert not ended.is_set()
-        release.set()
-        return ended.wait(60)
+    waiting = asyncio.create_task(call_sync_or_async(lambda: release.wait(60), on_end=ended.set))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert not ended.is_set()
+    release.set()
 
-    assert asyncio.run(main())
+    assert ended.wait(60)
 
 
 @pytest.mark.parametrize('tidies_up', [True, False])
-def test_a_cancellation_that_is_swallowed_passes_all_the_same(tidies_up):
+async def test_a_cancellation_that_is_swallowed_passes_all_the_same(tidies_up):
     async def swallows():
         try:
             await asyncio.Event().wait()
@@ -110,14 +106,11 @@ def test_a_cancellation_that_is_swallowed_passes_all_the_same(tidies_up):
                 await asyncio.sleep(0)
             return 'too late'
 
-    async def main():
-        waiting = asyncio.create_task(call_sync_or_async(swallows))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await waiting
-
-    asyncio.run(main())
+    waiting = asyncio.create_task(call_sync_or_async(swallows))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
 
 
 def test_a_thread_that_outlives_its_loop_ends_quietly():
@@ -232,7 +225,7 @@ def test_a_cancellation_that_is_over_arrives_no_more():
     assert answered_and_cancelled(work) == 'an answer'
 
 
-def test_errors_and_cancellations_reach_what_waits():
+async def test_errors_and_cancellations_reach_what_waits():
     async def work():
         try:
             async with asyncio.timeout(0):
@@ -245,7 +238,4 @@ def test_errors_and_cancellations_reach_what_waits():
             await asyncio.sleep(0)
             return 'went on'
 
-    async def main():
-        return await to_next_wait(work())
-
-    assert asyncio.run(main()) == 'went on'
+    assert await to_next_wait(work()) == 'went on'

@@ -18,6 +18,8 @@ from tool_approval import (
     RememberOption,
 )
 
+pytestmark = pytest.mark.anyio
+
 CONTEXT = ApprovalContext(tool_name='write', args={'path': 'hunter2'}, metadata={'run_id': 'run'})
 CONFIG = {'write': {'approval': 'required'}}
 DEPS = SimpleNamespace(deps=SimpleNamespace(user='ada'))
@@ -355,29 +357,23 @@ def test_logic_that_fails_blocks_and_its_text_is_told_to_nobody(tool, kind, capl
 
 @pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
 @pytest.mark.parametrize('error', [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
-def test_what_ends_the_program_or_the_task_passes(error, form):
+async def test_what_ends_the_program_or_the_task_passes(error, form):
     tool = sync_and_async(check_approval=raising(error()))[form]
 
-    async def main():
-        coroutine = ask_check(tool, CONTEXT)
-        with pytest.raises(error):
-            await coroutine
-
-    asyncio.run(main())
+    coroutine = ask_check(tool, CONTEXT)
+    with pytest.raises(error):
+        await coroutine
 
 
-def test_cancelling_a_slow_check_passes():
-    async def main():
-        is_asked = asyncio.Event()
+async def test_cancelling_a_slow_check_passes():
+    is_asked = asyncio.Event()
 
-        async def check_approval(ctx):
-            is_asked.set()
-            await asyncio.Event().wait()
+    async def check_approval(ctx):
+        is_asked.set()
+        await asyncio.Event().wait()
 
-        task = asyncio.create_task(ask_check(SimpleNamespace(check_approval=check_approval), CONTEXT))
-        await is_asked.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
+    task = asyncio.create_task(ask_check(SimpleNamespace(check_approval=check_approval), CONTEXT))
+    await is_asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -8,6 +8,8 @@ import threading
 import pytest
 from tool_approval.core.threads import wait_for
 
+pytestmark = pytest.mark.anyio
+
 variable = contextvars.ContextVar('variable', default='unset')
 
 
@@ -32,13 +34,11 @@ def test_waiting_raises_the_error_of_the_coroutine():
         wait_for(fail)
 
 
-def test_waiting_inside_a_running_loop_leaves_that_loop_alone():
-    async def main():
-        before = asyncio.get_running_loop()
-        result = wait_for(read_variable)
-        return result, asyncio.get_running_loop() is before
+async def test_waiting_inside_a_running_loop_leaves_that_loop_alone():
+    before = asyncio.get_running_loop()
+    result = wait_for(read_variable)
 
-    assert asyncio.run(main()) == ('unset', True)
+    assert (result, asyncio.get_running_loop() is before) == ('unset', True)
 
 
 def test_an_interrupted_wait_cancels_the_coroutine():

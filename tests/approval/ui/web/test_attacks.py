@@ -1,6 +1,5 @@
 """What somebody does who is not meant to answer, or not so."""
 
-import asyncio
 import logging
 
 import pytest
@@ -12,6 +11,8 @@ from tool_approval.ui.web.guard import HEADERS
 from tests.approval.parts import logged
 
 from .parts import ADA, FORM, HOST, Desk, encoded, error_of
+
+pytestmark = pytest.mark.anyio
 
 
 def local(inbox, **settings):
@@ -442,36 +443,30 @@ def scope_of(path, headers=()):
     return {'type': 'http', 'method': 'GET', 'path': path, 'query_string': b'', 'headers': sent, 'root_path': ''}
 
 
-def test_client_that_disconnects_mid_body_is_not_logged(desk, caplog):
-    async def main():
-        sent = []
+async def test_client_that_disconnects_mid_body_is_not_logged(desk, caplog):
+    sent = []
 
-        async def receive():
-            return {'type': 'http.disconnect'}
+    async def receive():
+        return {'type': 'http.disconnect'}
 
-        async def send(message):
-            sent.append(message)
+    async def send(message):
+        sent.append(message)
 
-        await desk.client.app(
-            {**scope_of('/answers', [(b'content-type', FORM.encode())]), 'method': 'POST'}, receive, send
-        )
-        return sent
+    await desk.client.app({**scope_of('/answers', [(b'content-type', FORM.encode())]), 'method': 'POST'}, receive, send)
 
-    assert asyncio.run(main()) == []
+    assert sent == []
     assert logged(caplog) == []
 
 
-def test_a_web_socket_is_refused(desk):
-    async def main():
-        sent = []
+async def test_a_web_socket_is_refused(desk):
+    sent = []
 
-        async def receive():
-            return {'type': 'websocket.connect'}
+    async def receive():
+        return {'type': 'websocket.connect'}
 
-        async def send(message):
-            sent.append(message['type'])
+    async def send(message):
+        sent.append(message['type'])
 
-        await desk.client.app({**scope_of('/'), 'type': 'websocket'}, receive, send)
-        return sent
+    await desk.client.app({**scope_of('/'), 'type': 'websocket'}, receive, send)
 
-    assert asyncio.run(main()) == ['websocket.close']
+    assert sent == ['websocket.close']

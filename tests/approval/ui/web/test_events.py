@@ -4,11 +4,14 @@ import asyncio
 import contextlib
 import json
 
+import pytest
 from tool_approval.ui.web import Limits, LocalLogin, inbox_app
 
 from tests.approval.parts import request_for
 
 from .parts import ADA, BOB, HOST, error_of
+
+pytestmark = pytest.mark.anyio
 
 
 class Listener:
@@ -60,19 +63,16 @@ def make(inbox, **settings):
     return inbox_app(inbox, **{'authenticate': lambda request: ADA, 'hosts': [HOST], **settings})
 
 
-def test_event_stream_reports_new_and_settled_requests(inbox):
-    async def main():
-        listener = Listener(make(inbox))
-        begun = await listener.next()
-        first = await listener.ids()
-        posted = await inbox.post(request_for())
-        came = await listener.ids()
-        await inbox.withdraw(posted)
-        went = await listener.ids()
-        await listener.leave()
-        return listener, begun, first, (came, went), posted
-
-    listener, begun, first, told, posted = asyncio.run(main())
+async def test_event_stream_reports_new_and_settled_requests(inbox):
+    listener = Listener(make(inbox))
+    begun = await listener.next()
+    first = await listener.ids()
+    posted = await inbox.post(request_for())
+    came = await listener.ids()
+    await inbox.withdraw(posted)
+    went = await listener.ids()
+    await listener.leave()
+    told = (came, went)
 
     assert listener.status == 200
     assert listener.headers[b'content-type'].startswith(b'text/event-stream')
@@ -81,30 +81,26 @@ def test_event_stream_reports_new_and_settled_requests(inbox):
     assert all(ids is None or ids == [posted] for ids in told)
 
 
-def test_event_stream_sends_a_heartbeat(inbox):
-    async def main():
-        listener = Listener(make(inbox, beat_s=0.01))
-        while await listener.next() != ': still here\n\n':
-            pass
-        await listener.leave()
-        return listener.status
+async def test_event_stream_sends_a_heartbeat(inbox):
+    listener = Listener(make(inbox, beat_s=0.01))
+    while await listener.next() != ': still here\n\n':
+        pass
+    await listener.leave()
 
-    assert asyncio.run(main()) == 200
+    assert listener.status == 200
 
 
-def test_a_stream_ends_with_its_session(inbox):
-    async def main():
-        login = LocalLogin()
-        session = login.redeem(login.ticket(ADA))
-        listener = Listener(make(inbox, authenticate=login), f'tool_approval={session}')
-        await listener.ids()
-        login.end(FakeRequest(session))
-        await inbox.post(request_for())
-        async with asyncio.timeout(20):
-            await listener.task
-        return listener.parts.empty()
+async def test_a_stream_ends_with_its_session(inbox):
+    login = LocalLogin()
+    session = login.redeem(login.ticket(ADA))
+    listener = Listener(make(inbox, authenticate=login), f'tool_approval={session}')
+    await listener.ids()
+    login.end(FakeRequest(session))
+    await inbox.post(request_for())
+    async with asyncio.timeout(20):
+        await listener.task
 
-    assert asyncio.run(main())
+    assert listener.parts.empty()
 
 
 class FakeRequest:
@@ -112,58 +108,52 @@ class FakeRequest:
         self.cookies = {'tool_approval': session}
 
 
-def test_event_stream_ends_when_another_user_logs_in(inbox):
-    async def main():
-        people = iter([ADA, ADA])
-        listener = Listener(make(inbox, authenticate=lambda request: next(people, BOB)))
-        await listener.ids()
-        await inbox.post(request_for())
-        async with asyncio.timeout(20):
-            await listener.task
-        return listener.parts.empty()
+async def test_event_stream_ends_when_another_user_logs_in(inbox):
+    people = iter([ADA, ADA])
+    listener = Listener(make(inbox, authenticate=lambda request: next(people, BOB)))
+    await listener.ids()
+    await inbox.post(request_for())
+    async with asyncio.timeout(20):
+        await listener.task
 
-    assert asyncio.run(main())
+    assert listener.parts.empty()
 
 
-def test_a_login_that_fails_ends_the_stream(inbox, caplog):
+async def test_a_login_that_fails_ends_the_stream(inbox, caplog):
     people = iter([ADA])
 
-    async def main():
-        listener = Listener(make(inbox, authenticate=lambda request: next(people)))
-        async with asyncio.timeout(20):
-            await listener.task
-        return listener.status
+    listener = Listener(make(inbox, authenticate=lambda request: next(people)))
+    async with asyncio.timeout(20):
+        await listener.task
 
-    assert asyncio.run(main()) == 200
+    assert listener.status == 200
     assert 'The page failed with' in caplog.text
 
 
-def test_there_are_so_many_streams_and_no_more(inbox, desk):
-    async def main():
-        app = make(inbox, limits=Limits(max_streams=1))
-        first = Listener(app)
-        await first.ids()
-        second = Listener(app)
-        await second.task
-        await first.leave()
-        third = Listener(app)
-        await third.ids()
-        await third.leave()
-        return second.status, third.status
+async def test_there_are_so_many_streams_and_no_more(inbox, desk):
+    app = make(inbox, limits=Limits(max_streams=1))
+    first = Listener(app)
+    await first.ids()
+    second = Listener(app)
+    await second.task
+    await first.leave()
+    third = Listener(app)
+    await third.ids()
+    await third.leave()
 
-    assert asyncio.run(main()) == (503, 200)
+    assert (second.status, third.status) == (503, 200)
 
 
-def test_a_server_that_ends_leaves_nothing_behind(inbox):
-    async def main():
-        listener = Listener(make(inbox))
-        await listener.ids()
-        listener.task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await listener.task
-        return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+async def test_a_server_that_ends_leaves_nothing_behind(inbox):
+    tasks_before = asyncio.all_tasks()
+    listener = Listener(make(inbox))
+    await listener.ids()
 
-    assert asyncio.run(main()) == []
+    listener.task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await listener.task
+
+    assert asyncio.all_tasks() == tasks_before
 
 
 def test_a_stream_needs_a_login(inbox, desk):
