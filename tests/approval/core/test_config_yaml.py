@@ -2,12 +2,14 @@
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.core.config import parse_config
 
+from tests.cases import rows
 from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, PolicyConfig, ToolRule
 
@@ -80,134 +82,13 @@ def test_lines_may_end_as_on_any_system(newline):
     assert mistake_in(newline.join(['default: none', 'tools:', '  rm: {aproval: none}'])).line == 3
 
 
-@table(
-    ('old', 'new', 'key', 'line', 'problem'),
-    [
-        ('default: required', 'defalt: required', 'defalt', 2, 'did you mean `default`?'),
-        ('default: required', 'default: blocked', 'default', 2, 'unknown value `blocked`'),
-        ('default: required', 'default: no', 'default', 2, 'YAML reads yes, no, on and off as true and false'),
-        ('default: required', 'default: [required]', 'default', 2, 'not a string'),
-        ('default: required', 'default: required\ndefault: none', 'default', 3, 'duplicate key'),
-        ('default: required', 'default: &x required', 'default', 2, 'anchors, aliases and tags'),
-        ('tools:', 'tool:', 'tool', 4, 'did you mean `tools`?'),
-        ('{approval: none}', '{approval: non}', 'tools.read_file.approval', 5, 'did you mean `none`?'),
-        ('{approval: none}', '{approval: no}', 'tools.read_file.approval', 5, 'unknown value False'),
-        ('{approval: none}', '{approval: off}', 'tools.read_file.approval', 5, 'unknown value False'),
-        ('{approval: none}', '{approval: On}', 'tools.read_file.approval', 5, 'unknown value True'),
-        ('{approval: none}', '{approval: 1}', 'tools.read_file.approval', 5, 'not a string'),
-        ('{approval: none}', '{aproval: none}', 'tools.read_file.aproval', 5, 'did you mean `approval`?'),
-        ('{approval: none}', '{approval: none, approval: none}', 'tools.read_file.approval', 5, 'duplicate key'),
-        ('{approval: none}', '{\n\n approval: never}', 'tools.read_file.approval', 7, 'unknown value `never`'),
-        ('{approval: none}', '{approval:\n   never}', 'tools.read_file.approval', 5, 'unknown value `never`'),
-        ('{approval: none}', 'none', 'tools.read_file', 5, 'not a rule'),
-        ('{approval: none}', '[none]', 'tools.read_file', 5, 'not a rule'),
-        ('{approval: none}', '!!map {approval: none}', 'tools.read_file', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '{approval: !!str none}', 'tools.read_file.approval', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '{approval: ! none}', 'tools.read_file.approval', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '{!!str approval: none}', 'tools.read_file', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '{&a approval: none}', 'tools.read_file', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '*rule', 'tools.read_file', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '{*rule : none}', 'tools.read_file', 5, 'anchors, aliases and tags'),
-        ('{approval: none}', '{<<: {approval: none}}', 'tools.read_file', 5, 'a key that is not a string'),
-        ('{approval: none}', '{[approval]: none}', 'tools.read_file', 5, 'a key that is not a string'),
-        ('{approval: none}', '{{a: b}: none}', 'tools.read_file', 5, 'a key that is not a string'),
-        (
-            '{approval: none}',
-            '{approval: {required: true}}',
-            'tools.read_file.approval',
-            5,
-            'not a string',
-        ),
-        ('    approval: required', '    approval: Required', 'tools.write_file.approval', 7, '`required`'),
-        ('    approval: required', '    aproval: required', 'tools.write_file.aproval', 7, 'unknown key'),
-        (
-            '    description: >',
-            '    description: |\n      one\n    approval: >',
-            'tools.write_file.approval',
-            10,
-            'duplicate key',
-        ),
-        ('    description: >', '    describe: >', 'tools.write_file.describe', 8, 'unknown key'),
-        ('  "rm*":', '  write_file:', 'tools.write_file', 11, 'duplicate key'),
-        ('  "rm*":', '  404:', 'tools', 11, 'a key that is not a string; quote it'),
-        ('  "rm*":', '  yes:', 'tools', 11, 'a key that is not a string; quote it'),
-        ('  "rm*":', '  null:', 'tools', 11, 'a key that is not a string; quote it'),
-        ('  "rm*":', '  2026-01-02:', 'tools', 11, 'a key that is not a string; quote it'),
-        ('  "rm*":', '  ? {a: b}\n  :', 'tools', 11, 'a key that is not a string; quote it'),
-        ('  format_output:', '  format_output: yes', 'tools.format_output', 13, 'not a rule'),
-        (
-            '  other: {}',
-            '  other: {description: 2026-01-02}',
-            'tools.other.description',
-            14,
-            'the value must be a string; quote it',
-        ),
-        (
-            '  other: {}',
-            '  other: {description: 0x1f}',
-            'tools.other.description',
-            14,
-            'the value must be a string; quote it',
-        ),
-        (
-            '  other: {}',
-            '  other: {description: 1.5}',
-            'tools.other.description',
-            14,
-            'the value must be a string; quote it',
-        ),
-        (
-            '  other: {}',
-            '  other: {description: 1:30}',
-            'tools.other.description',
-            14,
-            'the value must be a string; quote it',
-        ),
-        (
-            '  other: {}',
-            '  other: {description: =}',
-            'tools.other.description',
-            14,
-            'the value must be a string; quote it',
-        ),
-        (
-            '  other: {}',
-            '  other: {description: yes}',
-            'tools.other.description',
-            14,
-            'the value must be a string; quote it',
-        ),
-        ('auto_grant:', 'autogrant:', 'autogrant', 16, 'did you mean `auto_grant`?'),
-        ('  container:', '  container: all\n  other:', 'auto_grant.container', 17, 'not a list'),
-        ('    - net.external', '    - 5', 'auto_grant.container.1', 19, 'the value must be a string; quote it'),
-        (
-            '    - net.external',
-            '    -\n      [net]',
-            'auto_grant.container.1',
-            20,
-            'the value must be a string; quote it',
-        ),
-        (
-            '    - net.external',
-            '    - {net: external}',
-            'auto_grant.container.1',
-            19,
-            'the value must be a string; quote it',
-        ),
-        ('    - net.external', '    - *x', 'auto_grant.container.1', 19, 'anchors, aliases and tags'),
-        ('    - net.external', '    - !!binary aGVsbG8=', 'auto_grant.container.1', 19, 'anchors, aliases and tags'),
-        ('    - net.external', '    - x\n---\ndefault: none', None, 20, 'a second document'),
-        ('    - net.external', '\t- x', None, 19, "not YAML: found character '\\t'"),
-        ('    - net.external', '    - "x', None, 20, 'not YAML: found unexpected end of stream'),
-        ('    - net.external', '   x', None, 19, 'not YAML: expected <block end>'),
-    ],
-)
-def test_a_typo_is_an_error_that_names_key_file_and_line(old, new, key, line, problem):
+@table(('why', 'old', 'new', 'key', 'line', 'problem'), rows(Path(__file__).with_name('mistakes.toml'), 'mistakes'))
+def test_a_typo_is_an_error_that_names_key_file_and_line(why, old, new, key, line, problem):
     assert FILE.count(old) == 1
 
     mistake = mistake_in(FILE.replace(old, new))
 
-    assert (mistake.key, mistake.line) == (key, line)
+    assert (mistake.key or '', mistake.line) == (key, line), why
     assert problem in mistake.problem
     assert str(mistake).startswith(f'policy.yaml:{line}: ')
 

@@ -5,6 +5,7 @@ import json
 import math
 import time
 from decimal import Decimal
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.core.redact import REDACTED, SECRET_KEYS, TOKEN_SHAPES
 
+from tests.cases import rows
 from tests.tables import table
 from tool_approval import (
     ApprovalController,
@@ -23,153 +25,21 @@ from tool_approval import (
     canonical_json,
 )
 
-# Made up, by kind and with the text of each that must be gone. Put together from parts, so that scanners of
-# repositories do not take them for real.
-SECRETS: dict[str, list[tuple[str, str]]] = {
-    'private key': [
-        (
-            '-----BEGIN ' + 'RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA1\nx8Zq\n-----END ' + 'RSA PRIVATE KEY-----',
-            'MIIEpAIBAAKCAQEA1',
-        ),
-        ('-----BEGIN ' + 'PRIVATE KEY-----\\nMIIEvQIBADANBg\\n-----END ' + 'PRIVATE KEY-----', 'MIIEvQIBADANBg'),
-        ('-----BEGIN ' + 'OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk and it was cut', 'b3BlbnNzaC1rZXk'),
-        (
-            '-----BEGIN ' + 'PGP PRIVATE KEY BLOCK-----\n\nlQOYBGA\n-----END ' + 'PGP PRIVATE KEY BLOCK-----',
-            'lQOYBGA',
-        ),
-    ],
-    'JSON web token': [
-        ('eyJ' + 'hbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N', 'eyJzdWIiOiIxMjM0NTY3ODkwIn0'),
-        ('eyJ' + 'hbGciOiJub25lIn0.eyJzdWIiOiIxIn0.', 'eyJzdWIiOiIxIn0'),
-        (
-            'eyJ' + 'hbGciOiJSU0EtT0FFUCJ9.OKOawDo13gRp2ojaHV7.48V1_ALb6US04U3b.5eym8TW_c8SuK0ltJ3rp.XFBoMYUZ',
-            'XFBoMYUZ',
-        ),
-    ],
-    'OpenAI, Anthropic and Stripe keys': [
-        ('sk-' + 'proj-a1B2c3D4e5F6g7H8i9J0k1L2m3N4', 'a1B2c3D4e5F6g7H8i9J0'),
-        ('sk-' + 'ant-api03-Zx9_Yw8-Vu7Ts6Rq5Po4Nm3', 'Zx9_Yw8'),
-        ('sk_' + 'live_51HqLyjWDarjtT1zdp7dcABC', '51HqLyjWDarjtT1zdp7dc'),
-        ('rk_' + 'test_abcdefghijklmnopqrstuvwX', 'abcdefghijklmnopqrstuvwX'),
-        ('pk-' + 'lf-1234abcd-12ab-34cd-56ef-1234567890ab', '1234abcd'),
-    ],
-    'GitHub tokens': [
-        ('ghp' + '_16C7e42F292c6912E7710c838347Ae178B4a', '16C7e42F'),
-        ('gho' + '_16C7e42F292c6912E7710c838347Ae178B4a', '16C7e42F'),
-        ('ghs' + '_16C7e42F292c6912E7710c838347Ae178B4a', '16C7e42F'),
-        ('github' + '_pat_11ABCDEFG0abcdefghijkl_mnopqrstuvwxyz0123456789', '11ABCDEFG0'),
-    ],
-    'GitLab tokens': [
-        ('glpat' + '-Xy12_ab34-CD56ef78GH', 'Xy12_ab34'),
-        ('glpat' + '-Xy12ab34CD56ef78GH90ij12.01.1a2b3c4d5', '1a2b3c4d5'),
-        ('glrt' + '-Xy12ab34CD56ef78GH90', 'Xy12ab34'),
-    ],
-    'Slack tokens': [
-        ('xoxb' + '-123456789012-1234567890123-AbCdEfGhIjKl', 'AbCdEfGhIjKl'),
-        ('xoxp' + '-1234-5678-abcdef', '5678-abcdef'),
-        ('xapp' + '-1-A012BCD-3456789-abcdef0123', 'abcdef0123'),
-        ('https://hooks.slack.com/services/' + 'T0000000/B0000000/abcdefGHIJKLmnop', 'abcdefGHIJKLmnop'),
-    ],
-    'AWS access keys': [
-        ('AKIA' + 'IOSFODNN7EXAMPLE', 'IOSFODNN7EXAMPLE'),
-        ('ASIA' + 'Y34FZKBOKMUTVV7A', 'Y34FZKBOKMUTVV7A'),
-    ],
-    'Google keys': [
-        ('AIza' + 'SyA-1234567890abcdefghijklmnopqrstu', '1234567890abcdef'),
-        ('GOCSPX' + '-a1B2c3D4e5F6g7H8i9J0k1L2', 'a1B2c3D4e5'),
-        ('ya29' + '.a0AfH6SMBx-abcdefghij_klmnop', 'a0AfH6SMBx'),
-    ],
-    'npm and PyPI tokens': [
-        ('npm' + '_aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6', 'aB3dE6gH9'),
-        ('pypi-AgE' + 'IcHlwaS5vcmcCJDEyMzQ1Njc4', 'IcHlwaS5vcmc'),
-    ],
-    'passwords in addresses': [
-        ('postgres://ada:hunter2@localhost:5432/db', 'hunter2'),
-        ('https://x-access-token:hunter2@example.com/a.git', 'hunter2'),
-        ('redis://:hunter2@cache:6379/0', 'hunter2'),
-        ('amqp://ada:hun@ter2@broker', 'ter2'),
-        ('https://ada:' + 'hunter2' * 100 + '@example.com', 'hunter2'),
-    ],
-    'authorization headers': [
-        ('Authorization: Bearer hunter-two', 'hunter-two'),
-        ("-H 'authorization: token hunter'", 'hunter'),
-        ('{"Authorization": "Basic aHVudGVyOjI"}', 'aHVudGVyOjI'),
-        ('Proxy-Authorization: Digest hunter', 'hunter'),
-        ('Authorization: Digest username="ada", realm="x", nc=00000001, response="6629fae4"', '6629fae4'),
-        ('-H \'Authorization: Digest username="ada", response="6629fae4"\'', '6629fae4'),
-        ('{"Authorization": "Digest username=\\"ada\\", response=\\"6629fae4\\""}', '6629fae4'),
-        ('{\'Authorization\': \'Digest username="ada", response="6629fae4"\'}', '6629fae4'),
-        ('{\\"Authorization\\": \\"Digest username=\\\\\\"ada\\\\\\", response=\\\\\\"6629fae4', '6629fae4'),
-        ('sent as Digest username="ada", realm="x", response="6629fae4"', '6629fae4'),
-        ('Authorization: OAuth oauth_token="ada", oauth_signature="tnnArxj06c"', 'tnnArxj06c'),
-        ('Authorization: AWS4-HMAC-SHA256 Credential=A/2/s3, SignedHeaders=host;range, Signature=fe5f80', 'fe5f80'),
-        ('AWS4-HMAC-SHA256 Credential=A/2/s3,SignedHeaders=host;range,Signature=fe5f80', 'fe5f80'),
-        ('AWS4-ECDSA-P256-SHA256 Credential=A/2/s3,\n    SignedHeaders=host, Signature=fe5f80', 'fe5f80'),
-        ('authorization=hunter', 'hunter'),
-        ('sent with Bearer 9f8a7b6c5d4e', '9f8a7b6c5d4e'),
-        ('bearer dGhpc0lzQVRva2Vu', 'dGhpc0lzQVRva2Vu'),
-        ('basic aHVudGVy==', 'aHVudGVy'),
-        ('Cookie: sid=hunter; theme=dark', 'hunter'),
-        ('set-cookie:sid=hunter', 'hunter'),
-    ],
-    'assignments': [
-        ('password=hunter2', 'hunter2'),
-        ('Password: hunter2', 'hunter2'),
-        ('DB_PASSWORD="hun ter2"', 'ter2'),
-        ("export AWS_SECRET_ACCESS_KEY='hun\\'ter2'", 'ter2'),
-        ('{"api_key": "hunter2", "path": "a"}', 'hunter2'),
-        ('{\\"apiKey\\": \\"hunter2\\", \\"path\\": \\"a\\"}', 'hunter2'),
-        ('{"token":"hun\\"ter2"}', 'ter2'),
-        ('my-access-key = hunter2', 'hunter2'),
-        ('dbPassword := "hunter2"', 'hunter2'),
-        (':secret => "hunter2"', 'hunter2'),
-        ('https://example.com/?token=hunter2&page=2', 'hunter2'),
-        ('token="hunter2 and it was cut', 'hunter2'),
-        ('secret=' + 'hunter2' * 200, 'hunter2'),
-        ('secret="' + 'hunter2 ' * 200 + '"', 'hunter2'),
-        ('PGPASSWORD=hunter2 psql', 'hunter2'),
-        ('passphrase: hunter2', 'hunter2'),
-        ('private_key=hunter2', 'hunter2'),
-        ('password = """hun\nter2"""', 'ter2'),
-        ("password = '''hun\nter2'''", 'ter2'),
-        ('password = r"""hunter2"""', 'hunter2'),
-        ('password = """it was cut: hun\nter2', 'ter2'),
-        ('{\\"x\\": \\"password = \\"\\"\\"hunter2\\"\\"\\"', 'hunter2'),
-        ('password=a"hunter2"', 'hunter2'),
-        ("password=a'hunter2'b", 'hunter2'),
-        ('password="a"hunter2', 'hunter2'),
-        ('password=\'a\'"hunter2"', 'hunter2'),
-        ('password=""hunter2', 'hunter2'),
-        ('password=\'\'"hunter2"', 'hunter2'),
-        ('password=$x"hunter2"', 'hunter2'),
-        ('password: |\n  hun\n  ter2', 'ter2'),
-        ('password: >-\n\n    hun\n\n    ter2', 'ter2'),
-        ('  db_password: |2- # keep\n      hun\n        ter2', 'ter2'),
-        ('"password": |\r\n  hun\r\n  ter2', 'ter2'),
-        ('password: |\\n  hun\\n  ter2', 'ter2'),
-    ],
-    'signed addresses': [
-        ('https://b.s3.amazonaws.com/k?X-Amz-Date=2&X-Amz-Signature=fe5f80', 'fe5f80'),
-        ('https://b.s3.amazonaws.com/k?X-Amz-Credential=fe5f80%2F2', 'fe5f80'),
-        ('https://x.blob.core.windows.net/c?sv=2022&sig=fe5f80%3D', 'fe5f80'),
-    ],
-    'command line options': [
-        ('mysql --password hunter2 db', 'hunter2'),
-        ('deploy --api-key "hun ter2"', 'ter2'),
-        ('gh --with-token hunter2', 'hunter2'),
-        ("login --client-secret 'hunter2'", 'hunter2'),
-    ],
-}
+CASES = Path(__file__).with_name('secrets.toml')
+# By kind, and with the part of each that must be gone.
+SECRETS: list[tuple[str, str, str]] = [
+    *((kind, text.replace('¦', ''), secret) for kind, text, secret in rows(CASES, 'secrets')),
+    ('passwords in addresses', 'https://ada:' + 'hunter2' * 100 + '@example.com', 'hunter2'),
+    ('assignments', 'secret=' + 'hunter2' * 200, 'hunter2'),
+    ('assignments', 'secret="' + 'hunter2 ' * 200 + '"', 'hunter2'),
+]
 
 
 def test_there_are_secrets_of_every_shape():
-    assert SECRETS.keys() == TOKEN_SHAPES.keys()
+    assert {kind for kind, _, _ in SECRETS} == TOKEN_SHAPES.keys()
 
 
-CASES = [(kind, text, secret) for kind, cases in SECRETS.items() for text, secret in cases]
-
-
-@table(('kind', 'text', 'secret'), CASES)
+@table(('kind', 'text', 'secret'), SECRETS)
 def test_a_secret_of_every_shape_is_replaced(kind, text, secret):
     assert TOKEN_SHAPES[kind].search(text)
 
@@ -180,71 +50,14 @@ def test_a_secret_of_every_shape_is_replaced(kind, text, secret):
     assert redacted.startswith('before ')
 
 
-@pytest.mark.parametrize(
-    ('text', 'redacted'),
-    [
-        ('postgres://ada:hunter2@localhost:5432/db', 'postgres://[redacted]@localhost:5432/db'),
-        ('password=hunter2 host=db', '[redacted] host=db'),
-        ('{"api_key": "hunter2", "path": "a"}', '{"[redacted], "path": "a"}'),
-        ('https://example.com/?token=hunter2&page=2', 'https://example.com/?[redacted]&page=2'),
-        ('mysql --password hunter2 db', 'mysql [redacted] db'),
-        ('Cookie: sid=hunter\nAccept: text/html', '[redacted]\nAccept: text/html'),
-        ('Authorization: Digest username="ada", response="66"\nAccept: x', '[redacted]\nAccept: x'),
-        ('curl -H \'Authorization: Digest a="b", c="d"\' x.org', "curl -H '[redacted]' x.org"),
-        ('curl -d "password=hunter2" -d "user=ada"', 'curl -d "[redacted]" -d "user=ada"'),
-        ('{"cmd": "login password=hunter2"}', '{"cmd": "login [redacted]"}'),
-        ('connect(password="hunter2", host="db")', 'connect([redacted], host="db")'),
-        ('password = """hunter2"""\nhost = "db"', '[redacted]\nhost = "db"'),
-        ('db:\n  password: |\n    hun\n    ter2\n  host: db', 'db:\n  [redacted]\n  host: db'),
-        ('password: ""\nhost: db', 'password: ""\nhost: db'),
-        ('https://a.b/?sig=fe5f80&page=2', 'https://a.b/?[redacted]&page=2'),
-    ],
-)
-def test_text_around_a_secret_is_kept(text, redacted):
-    assert Redactor().text(text) == redacted
+@table(('why', 'text', 'redacted'), rows(CASES, 'around'))
+def test_text_around_a_secret_is_kept(why, text, redacted):
+    assert Redactor().text(text) == redacted, why
 
 
-@table(
-    'text',
-    [
-        'notes/2026-01-02 meeting.txt',
-        'src/tokenizer.py',
-        'tests/test_secrets_are_redacted.py',
-        'skeleton-key-of-the-old-house.md',
-        'sk-learn-pipeline-for-beginners.ipynb',
-        'task-management-application-design',
-        'ALTER TABLE orders ADD CONSTRAINT pk_orders_customer_identifier PRIMARY KEY (id)',
-        'npm_config_cache_directory_location',
-        'pypi-publish-workflow-for-releases.yml',
-        '8b68c02',
-        '9fceb02d0ae598e95dc970b74767f19372d61af8',
-        'sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
-        '550e8400-e29b-41d4-a716-446655440000',
-        'The token was revoked, and the password is safe.',
-        'Ask for a token first; tokens expire after an hour.',
-        'max_tokens=100 and total_tokens: 200',
-        'A basic understanding of bearer certificates is enough.',
-        'Basic Authentication, basic principles.',
-        'A digest username, a digest of news, an OAuth flow, AWS4-HMAC-SHA256 signatures.',
-        'https://example.com/?design=1&assignature=2',
-        'items: |\n  one\n  two',
-        'if token == expected_token and secret != other:',
-        'https://example.com:8080/a/b?page=2#c',
-        'http://localhost:8000/users/ada@example.com',
-        'ssh://git@example.com/a.git',
-        'mailto:ada@example.com',
-        'git commit -m "Add a --password-stdin option"',
-        'docker run -u 1000:1000 image',
-        '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----',
-        'eyJust a typo. Nothing. more',
-        'rm -rf build/ && ls -la | grep "x" > out.txt',
-        'naïve café – 日本語 \U0001f600',
-        'x = {"path": "a", "lines": [1, 2]}',
-        '',
-    ],
-)
-def test_ordinary_text_is_unchanged(text):
-    assert Redactor().text(text) == text
+@table(('why', 'text'), rows(CASES, 'ordinary'))
+def test_ordinary_text_is_unchanged(why, text):
+    assert Redactor().text(text) == text, why
 
 
 @table(
