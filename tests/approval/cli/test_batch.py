@@ -3,12 +3,14 @@
 import io
 import json
 import os
+from pathlib import Path
 
-import pytest
 from tool_approval.cli.explain import LONGEST_LINE, explain_lines
 from tool_approval.cli.judging import Configurations
 
+from tests.cases import rows
 from tests.corpus import paths, shell
+from tests.tables import table
 
 
 def line(**given):
@@ -33,50 +35,18 @@ def test_every_line_is_answered_in_order(tool_approval):
     assert [(each['id'], each['decision']) for each in answers] == [(1, 'allow'), ('two', 'ask'), (None, 'block')]
 
 
-@pytest.mark.parametrize(
-    ('given', 'problem'),
+@table(
+    'why, given, problem',
     [
-        ('', 'is empty'),
-        ('{', 'not JSON'),
-        ('[1]', 'not an object'),
-        ('null', 'not an object'),
-        ('{"id": 1, "id": 2}', 'duplicate key'),
-        ('{"id": NaN}', 'NaN'),
-        ('[' * 100_000, 'nested too deeply'),
-        ('{"id": ' + '[' * 100_000, 'nested too deeply'),
-        ('{"id": 1' + '0' * 5000 + '}', 'not JSON'),
-        ('\0', 'not JSON'),
-        (line(id=1, args={}), '`tool` has to be'),
-        (line(id=1, tool=7, args={}), '`tool` has to be'),
-        (line(id=1, tool='', args={}), '`tool` has to be'),
-        (line(id=1, tool='x' * 201, args={}), '`tool` has to be'),
-        (line(id=1, tool='x'), '`args` has to be an object'),
-        (line(id=1, tool='x', args=[]), '`args` has to be an object'),
-        (line(id=1, tool='shell', args={}), 'needs the string `command`'),
-        (line(id=1, tool='shell', args={'command': ['ls']}), 'needs the string `command`'),
-        (line(id=1, tool='read_file', args={'path': None}), 'needs the string `path`'),
-        (line(id=1, tool='move', args={'path': 'a'}), 'needs the string `dest`'),
-        (line(id=1, tool='read_file', args={'path': 'a', 'dest': 'b'}), 'takes no `dest`'),
-        (line(id=1, tool='x', args={}, config=[]), '`config` has to be an object'),
-        (line(id=1, tool='x', args={}, config={'tols': {}}), 'did you mean `tools`'),
-        (line(id=1, tool='x', args={}, config={'mode': 'approve_all'}), 'must not approve everything'),
-        (line(id=1, tool='x', args={}, config={'tools': {'a': {'description': '\ud800'}}}), 'lone surrogate'),
-        (
-            line(id=1, tool='x', args={}, config={'shell': {'rules': [{'pattern': 'a', 'sandbox_paths': ['b']}]}}),
-            'no root',
-        ),
-        (
-            line(id=1, tool='x', args={}, config={'sandbox': {'paths': {'a': {'root': '.'}, 'b': {'root': '.'}}}}),
-            'same',
-        ),
-        (line(id=1, tool='x', args={}, cwd=7), '`cwd` has to be a string'),
-        (line(id=1, tool='x', args={}, cwd='nowhere'), 'is not a directory'),
-        (line(id=1, tool='x', args={}, cwd='a\0b'), 'is not a directory'),
-        (line(id=1, tool='x', args={}, confg={}), 'did you mean `config`?'),
-        ('x' * (LONGEST_LINE + 7), 'longer than'),
+        *rows(Path(__file__).with_name('lines.toml'), 'lines'),
+        ('the JSON is nested too deeply', '[' * 100_000, 'nested too deeply'),
+        ('the JSON is nested too deeply', '{"id": ' + '[' * 100_000, 'nested too deeply'),
+        ('the number is too long', '{"id": 1' + '0' * 5000 + '}', 'not JSON'),
+        ('the name of the tool is too long', line(id=1, tool='x' * 201, args={}), '`tool` has to be'),
+        ('the line is too long', 'x' * (LONGEST_LINE + 7), 'longer than'),
     ],
 )
-def test_a_line_that_cannot_be_judged_is_an_error_and_the_next_is_judged(tool_approval, given, problem):
+def test_a_line_that_cannot_be_judged_is_an_error_and_the_next_is_judged(tool_approval, why, given, problem):
     wrong, right = batch(tool_approval, given, line(id='next', tool='send_notification', args={}))
 
     assert wrong['decision'] == 'error'

@@ -2,50 +2,28 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from tool_approval.os_sandbox import OSSandboxError
 from tool_approval.settings import load_settings, open_workspace
 from tool_approval.settings.files import with_defaults
 
+from tests.cases import rows
+from tests.tables import table
 from tool_approval import ApprovalContext
 
 from .conftest import Working
 
+CASES = Path(__file__).with_name('explain.toml')
 
-@pytest.mark.parametrize(
-    ('words', 'decision', 'rule'),
-    [
-        (['shell', 'git status -s'], 'allow', 'git status'),
-        (['shell', 'git status; rm x'], 'block', 'rm'),
-        (['shell', 'git push'], 'ask', 'default'),
-        (['run_shell', 'git status'], 'allow', 'git status'),
-        (['shell', 'cat notes/a.txt'], 'allow', 'cat'),
-        (['shell', 'cat cache/a.txt'], 'ask', 'default'),
-        (['shell', 'echo x > cache/x'], 'allow', 'echo'),
-        (['shell', 'echo x > notes/x.txt'], 'ask', None),
-        (['shell', 'echo x > ../x'], 'ask', None),
-        (['read_file', 'notes/a.txt'], 'allow', 'notes'),
-        (['write_file', 'notes/a.txt'], 'ask', 'notes'),
-        (['write_file', 'notes/a.sh'], 'block', 'notes'),
-        (['write_file', 'cache/new'], 'allow', 'cache'),
-        (['delete', '../outside'], 'block', None),
-        (['edit_file', 'approvals.yaml'], 'block', None),
-        (['list_files', 'notes'], 'allow', 'notes'),
-        (['make_directory', 'notes/sub'], 'ask', 'notes'),
-        (['move', 'notes/a.txt', 'cache/a.txt'], 'ask', 'notes'),
-        (['copy', 'notes/a.txt', '--dest', 'cache/a.txt'], 'allow', 'notes'),
-        (['copy', 'notes/a.txt', '--dest', '../a.txt'], 'block', 'notes'),
-        (['send_notification'], 'allow', 'send_notification'),
-        (['delete_user', '{"name": "ada"}'], 'block', 'delete_*'),
-        (['send_mail', '{"to": "ada"}'], 'ask', 'default'),
-    ],
-)
-def test_a_call_is_decided_by_the_rule_that_is_named(tool_approval, words, decision, rule):
+
+@table('why, words, decision, rule', rows(CASES, 'calls'))
+def test_a_call_is_decided_by_the_rule_that_is_named(tool_approval, why, words, decision, rule):
     finished = tool_approval('explain', '--json', *words)
 
     assert finished.json['decision'] == decision
-    assert finished.json['rule'] == rule
+    assert finished.json['rule'] == (rule or None)
     assert finished.status == {'allow': 0, 'ask': 10, 'block': 20}[decision]
 
 
@@ -209,20 +187,8 @@ def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its
     assert (blocked.json['decision'], blocked.json['rule']) == ('block', 'rm')
 
 
-@pytest.mark.parametrize(
-    ('tools', 'decision', 'rule'),
-    [
-        ('{"*": {approval: none}}', 'allow', '*'),
-        ('{"*": {approval: none}, "run_*": {approval: required}}', 'ask', 'run_*'),
-        ('{run_shell: {approval: required}, shell: {approval: none}}', 'ask', 'run_shell'),
-        ('{run_shell: {approval: none}, "*": {approval: blocked}}', 'block', '*'),
-        ('{"sh*": {approval: blocked}}', 'block', 'sh*'),
-        ('{run_shell: {description: x}}', 'ask', 'default'),
-    ],
-)
-def test_rules_for_either_name_of_the_shell_tool_count_and_the_stricter_one_more(
-    tool_approval, work, tools, decision, rule
-):
+@table('why, tools, decision, rule', rows(CASES, 'shell_names'))
+def test_stricter_rule_for_a_name_of_the_shell_tool_decides(tool_approval, work, why, tools, decision, rule):
     (work / 'approvals.yaml').write_text(f'tools: {tools}')
 
     finished = tool_approval('explain', '--json', 'shell', 'ls')
@@ -254,28 +220,11 @@ def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(too
     assert 'lone surrogate' in finished.json['parts'][0]['reason']
 
 
-@pytest.mark.parametrize(
-    ('words', 'problem'),
-    [
-        ([], 'name a tool'),
-        (['shell'], 'whole command as one word'),
-        (['shell', 'git', 'status'], 'put it in quotes'),
-        (['shell', 'ls', '--dest', 'x'], 'put it in quotes'),
-        (['read_file'], 'takes one path'),
-        (['move', 'a'], 'takes a path and a destination'),
-        (['send_mail', 'ada'], 'has to be a JSON object'.replace('has', 'have')),
-        (['send_mail', '{}', '{}'], 'one JSON object'),
-        (['send_mail', '{"a": 1, "a": 2}'], 'duplicate key'),
-        (['x' * 201], 'at most 200 characters'),
-        (['send_mail', '--cwd', 'nowhere'], 'is not a directory'),
-        (['send_mail', '--cwd', 'a\0b'], 'is not a directory'),
-        (['send_mail', '--config', 'nowhere.yaml'], 'No such file'),
-        (['--batch', '-', 'send_mail'], 'name a tool'),
-        (['--batch', 'nowhere.jsonl'], 'No such file'),
-        (['send_mail', '--unknown'], 'see `tool-approval --help`'),
-    ],
+@table(
+    'why, words, problem',
+    [*rows(CASES, 'errors'), ('the name of the tool is too long', ['x' * 201], 'at most 200 characters')],
 )
-def test_a_call_that_means_nothing_is_one_line_on_standard_error(tool_approval, words, problem):
+def test_a_call_that_means_nothing_is_one_line_on_standard_error(tool_approval, why, words, problem):
     finished = tool_approval('explain', *words)
 
     assert finished.status == 2

@@ -1,11 +1,15 @@
 """Trusting a file of a working tree: after seeing what it would allow, and for these bytes alone."""
 
+import tomllib
+from pathlib import Path
 from typing import get_args
 
 import pytest
 from pydantic import BaseModel
 from tool_approval.cli.trust import allowances
 from tool_approval.settings import Settings, parse_settings
+
+from tests.tables import table
 
 
 def is_trusted(tool_approval):
@@ -158,60 +162,7 @@ def test_trust_of_a_deleted_file_can_be_revoked(tool_approval, work):
     assert not is_trusted(tool_approval)
 
 
-SAID = {
-    'extends': ('extends: [go]', 'commands of the preset `go` run without approval if they are confined'),
-    'default': ('default: none', 'every tool without a rule'),
-    'tools.approval': ('tools: {t: {approval: none}}', 'the tool `t` runs without approval'),
-    'tools.description': ('tools: {t: {description: lie}}', 'questions about the tool `t` describe it as: lie'),
-    'custom_tools.approval': ('custom_tools: {t: {approval: none}}', 'the tool `t` runs without approval'),
-    'custom_tools.description': ('custom_tools: {t: {description: lie}}', 'describe it as: lie'),
-    'auto_grant': ('auto_grant: {box: [net]}', 'the profile `box` grants without approval: net'),
-    'sandbox.paths.root': ('sandbox: {paths: {a: {root: /usr, read_approval: true}}}', 'outside of the'),
-    'sandbox.paths.mode': ('sandbox: {paths: {a: {root: /usr, mode: rw}}}', 'files can be changed'),
-    'sandbox.paths.write_approval': (
-        'sandbox: {paths: {a: {root: ., mode: rw, write_approval: false}}}',
-        'deleted without approval',
-    ),
-    'sandbox.paths.read_approval': ('sandbox: {paths: {a: {root: ., read_approval: false}}}', 'read without approval'),
-    'sandbox.paths.approval.write': (
-        'sandbox: {paths: {a: {root: ., mode: rw, approval: {write: none}}}}',
-        'deleted without approval',
-    ),
-    'sandbox.paths.approval.read': (
-        'sandbox: {paths: {a: {root: ., approval: {read: none}}}}',
-        'read without approval',
-    ),
-    'sandbox.os_sandbox_fallback': ('sandbox: {os_sandbox_fallback: refuse_tools}', 'cannot be confined'),
-    'shell.default.approval': ('shell: {default: {approval: false}}', 'every command'),
-    'shell.rules.pattern': ('shell: {rules: [{pattern: ls, approval: false}]}', 'begin with `ls` run without approval'),
-    'shell.rules.approval': ('shell: {rules: [{pattern: ls, approval: false}]}', 'run without approval'),
-    'shell.rules.description': (
-        'shell: {rules: [{pattern: rm, description: lie}]}',
-        'that begin with `rm` describe them as: lie',
-    ),
-    'shell.rules.sandbox_paths': (
-        'shell: {rules: [{pattern: ls, approval: false, sandbox_paths: [a]}]}',
-        'within a',
-    ),
-    'shell.rules.arguments': (
-        'shell: {rules: [{pattern: x, approval: false, arguments: any}]}',
-        '`x` run without approval, with any arguments',
-    ),
-    'sandbox.visible': ('sandbox: {visible: [.env]}', 'files that match `.env` are treated as free of secrets'),
-    'sandbox.toolchains': ('sandbox: {toolchains: [/srv/x]}', 'commands can read and run everything in /srv/x'),
-    'shell.network': ('shell: {network: true}', 'the network'),
-    'shell.timeout_s': ('shell: {timeout_s: 9000}', 'a command may take 9000 seconds'),
-}
-HARMLESS = {
-    'mode': 'to ask, or to deny without asking',
-    'sandbox.paths.suffixes': 'fewer files',
-    'sandbox.require_os_sandbox': 'only stricter',
-    'sandbox.hidden': 'only stricter',
-    'shell.default.allowed': 'only stricter than the default',
-    'shell.rules.allowed': 'only stricter than the default',
-    'shell.rules.match': 'checked at the start',
-    'shell.rules.not_match': 'checked at the start',
-}
+KEYS = tomllib.loads(Path(__file__).with_name('keys.toml').read_text())
 
 
 def fields_of(model, prefix=''):
@@ -232,12 +183,10 @@ def models_in(annotation):
 
 
 def test_every_key_of_a_file_is_listed_or_harmless():
-    assert sorted(fields_of(Settings)) == sorted([*SAID, *HARMLESS])
+    assert sorted(fields_of(Settings)) == sorted([*KEYS['listed'], *KEYS['harmless']])
 
 
-@pytest.mark.parametrize('key', SAID)
-def test_what_a_key_loosens_or_says_in_questions_is_listed(key, tmp_path):
-    document, said = SAID[key]
-
+@table('key, document, listed', [(key, *listed) for key, listed in KEYS['listed'].items()])
+def test_what_a_key_loosens_or_says_in_questions_is_listed(tmp_path, key, document, listed):
     assert allowances(Settings(), tmp_path) == []
-    assert said in '\n'.join(allowances(parse_settings(document), tmp_path))
+    assert listed in '\n'.join(allowances(parse_settings(document), tmp_path))
