@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
 
@@ -131,7 +131,7 @@ def test_different_texts_are_escaped_differently(one, other, ascii_only, mark_en
 
 @settings(deadline=None)
 @given(text=TEXTS)
-def test_the_escapes_tell_which_text_they_are_of(text: str) -> None:
+def test_text_can_be_read_back_from_its_escapes(text: str) -> None:
     read, rest = '', escape_line(text)
     while rest:
         if rest.startswith('<U+'):
@@ -174,25 +174,28 @@ def test_a_broken_text_fits_and_is_whole(text: str, width: int, first: int) -> N
     assert sum(part.count('<U+') for part in parts) == escaped.count('<U+')
 
 
-def test_texts_are_broken_before_blanks_but_never_within_an_escape() -> None:
-    assert wrap('git commit --all', 12) == [(0, 10), (10, 16)]
-    assert wrap('a' * 8 + '<U+200B>', 10) == [(0, 8), (8, 16)]
+# No row that continues ends in blanks, because nobody sees how many there are.
+@table(
+    ('why', 'text', 'width', 'rows'),
+    [
+        ('before a blank', 'git commit --all', 12, [(0, 10), (10, 16)]),
+        ('not within an escape', 'a' * 8 + '<U+200B>', 10, [(0, 8), (8, 16)]),
+        ('one blank begins a row', f'{"x" * 10} {"y" * 8}', 12, [(0, 10), (10, 19)]),
+        ('two blanks begin a row', f'{"x" * 10}  {"y" * 8}', 12, [(0, 10), (10, 20)]),
+        ('five blanks begin a row', f'{"x" * 10}     {"y" * 8}', 12, [(0, 10), (10, 22), (22, 23)]),
+        ('blanks alone fill rows', ' ' * 30 + 'y', 12, [(0, 12), (12, 24), (24, 31)]),
+        ('a mark stays with its letter', 'a' * 9 + 'x\u0301b', 10, [(0, 9), (9, 12)]),
+        ('marks alone fill rows', '\u0301' * 12, 10, [(0, 10), (10, 12)]),
+    ],
+)
+def test_texts_are_broken_where_a_reader_loses_nothing(why, text, width, rows) -> None:
+    assert wrap(text, width) == rows, why
 
 
-def test_no_blanks_stand_at_the_end_of_a_row_that_goes_on() -> None:
-    # Nobody sees how many there are.
-    assert [wrap(f'{"x" * 10}{" " * n}{"y" * 8}', 12) for n in (1, 2, 5)] == [
-        [(0, 10), (10, 19)],
-        [(0, 10), (10, 20)],
-        [(0, 10), (10, 22), (22, 23)],
-    ]
-    assert wrap(' ' * 30 + 'y', 12) == [(0, 12), (12, 24), (24, 31)]
-
-
-def test_a_mark_counts_as_a_column_and_stays_with_its_letter() -> None:
+def test_wide_characters_and_marks_count_as_columns() -> None:
     assert cell_width('x\u0301') == 2
-    assert wrap('a' * 9 + 'x\u0301b', 10) == [(0, 9), (9, 12)]
-    assert wrap('\u0301' * 12, 10) == [(0, 10), (10, 12)]
+    assert cell_width('\U0001f600\u2603') == 4
+    assert wrap('日本語' * 10, 10)[0] == (0, 5)
 
 
 def test_arguments_are_drawn_so_that_types_differ() -> None:
@@ -244,15 +247,26 @@ def test_the_last_of_many_items_are_shown() -> None:
     assert any('more items' in line.text for line in shown.lines)
 
 
-def test_value_nested_too_deeply_is_marked() -> None:
-    value: list = []
-    for _ in range(500):
-        value = [value]
+def nested(depth: int, wrapped: Callable[[object], object], innermost: object) -> object:
+    value = innermost
+    for _ in range(depth):
+        value = wrapped(value)
+    return value
 
+
+@pytest.mark.parametrize(
+    ('value', 'last'),
+    [
+        (nested(500, lambda value: [value], []), '[nested too deeply to be shown]'),
+        (nested(30, lambda value: {'k': value}, {}), 'k: [nested too deeply to be shown]'),
+    ],
+    ids=['lists', 'mappings'],
+)
+def test_value_nested_too_deeply_is_marked(value: object, last: str) -> None:
     shown = display(request(v=value))
 
     assert not shown.is_whole
-    assert shown.lines[-1].text.endswith('[nested too deeply to be shown]')
+    assert shown.lines[-1].text.endswith(last)
 
 
 def test_the_whole_is_shown_when_it_is_asked_for() -> None:
@@ -262,7 +276,7 @@ def test_the_whole_is_shown_when_it_is_asked_for() -> None:
     assert len(shown.lines) > 5500
 
 
-def test_looks_do_not_make_a_line_of_a_diff_a_header() -> None:
+def test_line_of_a_diff_that_looks_like_a_header_is_no_header() -> None:
     diff = '--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n same\n--- a/other\n+++ b/other\n'
 
     lines = display_lines(presented('diff', diff))
@@ -277,7 +291,7 @@ def test_looks_do_not_make_a_line_of_a_diff_a_header() -> None:
     ]
 
 
-def test_a_content_that_the_tool_cut_is_cut_again_so_that_the_notice_is_not_quoted() -> None:
+def test_content_that_the_tool_cut_is_cut_anew_without_quoting_its_notice() -> None:
     text = ''.join(f'line {n}\n' for n in range(900))
 
     shown = display(ApprovalPresentation.of('file_content', text))
@@ -492,29 +506,32 @@ def test_facts_are_labelled_and_on_one_line_each() -> None:
 
     assert told['why'] == 'why<U+000A>not<U+0020>'
     assert told['agent'].startswith('"a b", called by an unnamed agent through t6, called by')
-    assert told['agent'].endswith('through t2, and 2 more above')
+    assert told['agent'].endswith('through t2, and 2 more callers')
     assert told['file'] == 'notes:a (new)'
     assert '400 more characters' in told['about']
 
 
-def test_an_unnamed_agent_with_a_lineage_is_called_so() -> None:
-    level = LineageEntry(agent_name='main', run_id='r', tool_name='ask', tool_call_id='c')
-
-    told = facts(ApprovalRequest(tool_name='t', lineage=(level,)))
-
-    assert told == [('agent', 'an unnamed agent, called by main through ask')]
+MAIN = LineageEntry(agent_name='main', run_id='r', tool_name='ask', tool_call_id='c')
 
 
-def test_description_that_only_repeats_the_command_is_left_out() -> None:
-    call = ApprovalRequest(tool_name='t', description='Run: ls -l...', presentation=presented('command', 'ls  -la'))
-
-    assert facts(call) == []
+@pytest.mark.parametrize(
+    ('fields', 'told'),
+    [
+        ({'lineage': (MAIN,)}, [('agent', 'an unnamed agent, called by main through ask')]),
+        ({'description': 'Run: ls -l...', 'presentation': presented('command', 'ls  -la')}, []),
+        ({'description': 'Run: ls', 'presentation': presented('command', 'rm')}, [('about', 'Run: ls')]),
+        ({'description': 't(x)', 'payload': {'x': Faulty()}}, [('about', 't(x)')]),
+    ],
+    ids=['unnamed agent', 'repeats the command', 'another command', 'arguments that cannot be written'],
+)
+def test_facts_name_the_agent_and_what_the_description_adds(fields: dict, told: list[tuple[str, str]]) -> None:
+    assert facts(ApprovalRequest(tool_name='t', **fields)) == told
 
 
 @pytest.mark.parametrize(
     ('name', 'shown'), [('read_file', 'read_file'), ('a.b-c:d/e', 'a.b-c:d/e'), ('a"b', '"a<U+0022>b"'), ('', '""')]
 )
-def test_names_that_are_no_words_are_quoted(name: str, shown: str) -> None:
+def test_names_that_are_not_plain_words_are_quoted(name: str, shown: str) -> None:
     assert name_of(name) == shown
 
 
@@ -551,23 +568,29 @@ def test_odd_characters_are_named(text: str, told: str) -> None:
         assert any(told in warning for warning in warnings_of(call))
 
 
-@pytest.mark.parametrize(
-    'text',
-    ['ls -la\n\ttab', 'x\u0301', '日本語.txt', 'привет мир', 'x²', 'naïve café', 'echo рост, сор. жук', 'a/жук.txt'],
+@table(
+    'call',
+    [
+        *(
+            request(x=text)
+            for text in ['ls -la\n\ttab', 'x\u0301', '日本語.txt', 'привет мир', 'x²', 'naïve café', 'a/жук.txt']
+        ),
+        request(x='echo рост, сор. жук'),
+        # typography in a long text
+        request(x='it\u2019s\na text \u2013 with dashes'),
+        # words of a foreign text, whatever they touch
+        ApprovalRequest(tool_name='t', reason='рост a.сор.b\nжук'),
+        # what the tool hides
+        ApprovalRequest(tool_name='t', args={'a': 1, 'token': '\x1b'}, payload={'a': 1}),
+        # what is nested too deeply to be shown
+        request(x=nested(30, lambda value: {'k': [value]}, '\x1b')),
+    ],
 )
-def test_ordinary_texts_raise_no_warning(text: str) -> None:
-    assert warnings_of(request(x=text)) == []
+def test_ordinary_and_hidden_texts_raise_no_warning(call: ApprovalRequest) -> None:
+    assert warnings_of(call) == []
 
 
-def test_typography_in_a_long_text_raises_no_warning() -> None:
-    assert warnings_of(request(x='it\u2019s\na text \u2013 with dashes')) == []
-
-
-def test_words_of_a_foreign_text_raise_no_warning_for_what_they_touch() -> None:
-    assert warnings_of(ApprovalRequest(tool_name='t', reason='рост a.сор.b\nжук')) == []
-
-
-def test_values_that_are_no_json_are_drawn_too() -> None:
+def test_values_that_are_not_json_are_drawn_too() -> None:
     call = ApprovalRequest(tool_name='t', args={'x': Faulty(), 'y': {1: b'z'}, 'n': 10**5000}, description='d')
 
     texts = [line.text for line in display_lines(call)]
@@ -633,30 +656,22 @@ def test_a_long_description_that_only_repeats_the_call_is_not_missed() -> None:
     assert is_shown_whole(call)
 
 
-def test_one_line_of_many_long_ones_is_cut_too() -> None:
-    lines = drawn(request(**{f'a{n}': 'x' * 500 for n in range(60)}))
-
-    assert lines[:2] == [('value', f'a0: "{"x" * 60}'), ('cut', '[440 more characters]')]
-
-
-def test_one_text_of_many_long_ones_is_only_counted() -> None:
-    lines = drawn(request(**{f'a{n}': 'x\n' * 500 for n in range(60)}))
-
-    assert lines[:2] == [('heading', 'a0: 500 lines'), ('cut', '[500 more lines, 1,000 more characters]')]
-
-
-def test_a_long_number_is_cut() -> None:
-    shown = display(request(n=10**2000))
-
-    assert shown.lines[0].text == f'n: 1{"0" * 999} [1,001 more characters]'
-    assert not shown.is_whole
-
-
-def test_a_long_name_of_an_argument_is_cut() -> None:
-    shown = display(request(**{'k' * 201: 1}))
-
-    assert shown.lines[0].text == f'"{"k" * 200}" [1 more characters]: 1'
-    assert not shown.is_whole
+@pytest.mark.parametrize(
+    ('args', 'first'),
+    [
+        ({f'a{n}': 'x' * 500 for n in range(60)}, [('value', f'a0: "{"x" * 60}'), ('cut', '[440 more characters]')]),
+        (
+            {f'a{n}': 'x\n' * 500 for n in range(60)},
+            [('heading', 'a0: 500 lines'), ('cut', '[500 more lines, 1,000 more characters]')],
+        ),
+        ({'n': 10**2000}, [('value', f'n: 1{"0" * 999} [1,001 more characters]')]),
+        ({'k' * 201: 1}, [('value', f'"{"k" * 200}" [1 more characters]: 1')]),
+    ],
+    ids=['many long lines', 'many long texts', 'a long number', 'a long name'],
+)
+def test_long_arguments_are_cut(args: dict, first: list[tuple[str, str]]) -> None:
+    assert drawn(request(**args))[: len(first)] == first
+    assert not display(request(**args)).is_whole
 
 
 def test_the_last_of_many_arguments_are_shown() -> None:
@@ -664,17 +679,6 @@ def test_the_last_of_many_arguments_are_shown() -> None:
 
     assert lines[-1] == ('value', 'a299: 299')
     assert ('cut', '[201 more items]') in lines
-
-
-def test_mapping_nested_too_deeply_is_marked() -> None:
-    value: dict = {}
-    for _ in range(30):
-        value = {'k': value}
-
-    shown = display(request(v=value))
-
-    assert shown.lines[-1].text.endswith('k: [nested too deeply to be shown]')
-    assert not shown.is_whole
 
 
 def test_a_diff_that_is_too_long_to_be_read_is_drawn_as_text() -> None:
@@ -696,15 +700,10 @@ def test_a_cut_line_of_a_diff_keeps_its_sign_where_it_begins_alone() -> None:
     assert set(lines[-1][1]) == {'y'}
 
 
-def test_words_of_ours_have_no_escapes() -> None:
+def test_own_words_of_the_display_have_no_spans() -> None:
     [line] = display_lines(request())
 
     assert line.spans == ()
-
-
-def test_a_shortened_line_that_is_wide_fits() -> None:
-    assert wrap('日本語' * 10, 10)[0] == (0, 5)
-    assert cell_width('\U0001f600\u2603') == 4
 
 
 def test_long_text_is_searched_at_its_ends_with_a_warning() -> None:
@@ -727,7 +726,7 @@ def test_of_many_words_with_foreign_letters_some_are_named() -> None:
     assert told.startswith('look-alikes: а is U+0430')
 
 
-def test_characters_of_everything_that_is_shown_are_named() -> None:
+def test_odd_characters_are_named_wherever_they_are_shown() -> None:
     odd = 'a\u200b'
     level = LineageEntry(agent_name=odd, run_id='r', tool_name='t', tool_call_id='c')
     for fields in (
@@ -744,18 +743,6 @@ def test_characters_of_everything_that_is_shown_are_named() -> None:
         {'args': {'x': {1: odd}}},
     ):
         assert any('U+200B' in told for told in warnings_of(ApprovalRequest(**{'tool_name': 't', **fields})))
-
-
-def test_characters_of_what_a_tool_keeps_from_being_shown_are_not_named() -> None:
-    assert warnings_of(ApprovalRequest(tool_name='t', args={'a': 1, 'token': '\x1b'}, payload={'a': 1})) == []
-
-
-def test_values_nested_too_deeply_to_be_shown_are_not_searched() -> None:
-    value: object = '\x1b'
-    for _ in range(30):
-        value = {'k': [value]}
-
-    assert warnings_of(request(x=value)) == []
 
 
 def test_changed_arguments_are_shown_as_they_were_and_as_they_are() -> None:
@@ -814,18 +801,6 @@ def test_a_payload_that_cannot_be_compared_keeps_nothing_from_being_shown() -> N
     call = ApprovalRequest(tool_name='t', args={'x': Faulty(), 'y': 1}, payload={'x': Faulty()}, description='d')
 
     assert [text for _, text in drawn(call)][1:] == ['y: 1']
-
-
-def test_description_is_shown_if_the_arguments_cannot_be_written() -> None:
-    call = ApprovalRequest(tool_name='t', payload={'x': Faulty()}, description='t(x)')
-
-    assert facts(call) == [('about', 't(x)')]
-
-
-def test_a_description_of_another_command_is_shown() -> None:
-    call = ApprovalRequest(tool_name='t', description='Run: ls', presentation=presented('command', 'rm'))
-
-    assert facts(call) == [('about', 'Run: ls')]
 
 
 def test_a_file_without_a_newline_at_its_end_says_so() -> None:
