@@ -2,8 +2,8 @@
 
 The modules in the order of a call: `agent` and `variants` accept the keyword, and `patching` adds it to the host's
 classes. `starting` determines the `plan` of a run, and `capability` hooks into the host's loop. `run` keeps the state
-of the run and asks the handler, `snapshot` copies the requests for it, `handler` calls it, and `results` checks its
-answer. `streaming` lets deferred calls pass a stream, and `terminal` gives the handler the terminal during a chat.
+of a run, `snapshot` copies the requests for the handler, `handler` calls the handler, and `results` checks its answer.
+`streaming` keeps deferred calls from ending a stream, and `terminal` gives the handler the terminal during a chat.
 """
 
 from .agent import Agent

@@ -34,7 +34,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
 ):
     """A Pydantic AI agent that resolves deferred tool calls inside its runs.
 
-    It is a `pydantic_ai.Agent` whose constructor and run variants also take `deferred_tool_handler`.
+    This subclass of `pydantic_ai.Agent` also takes `deferred_tool_handler` in its constructor and run variants.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             output_type: As in `pydantic_ai.Agent`.
             deps_type: As in `pydantic_ai.Agent`.
             deferred_tool_handler: Resolves the deferred calls of every run that is not given another handler.
-            inherit_handler: Whether a run of this agent inside another agent's tool may ask that run's handler if it
-                has none of its own.
+            inherit_handler: Whether a run of this agent inside another agent's tool may use the outer run's handler if
+                it has none.
             capabilities: As in `pydantic_ai.Agent`. Capabilities that handle deferred calls themselves are asked first;
                 the handler gets the remaining calls.
             keywords: All other keywords of `pydantic_ai.Agent`.

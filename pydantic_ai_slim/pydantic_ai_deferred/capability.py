@@ -82,10 +82,10 @@ class RunCapability(AbstractCapability[Any]):
 
 @dataclass(eq=False)
 class RunPlace(RunCapability):
-    """Marks the place of nested runs, which is all that a run without a handler needs."""
+    """Records where nested runs start. A run without a handler needs no other capability."""
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Go innermost: the host's own handlers are asked first, and the run's handler gets the remaining calls."""
+        """Make this the innermost capability, so that the host's own handlers are asked first."""
         return _INNERMOST
 
     async def wrap_run(
@@ -108,18 +108,18 @@ class RunPlace(RunCapability):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Nest runs that the tool starts in this run."""
+        """Record runs that the tool starts as nested in this run."""
         return await self.run.inside_tool(ctx, call, handler(args))
 
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get. It is the outermost capability, so that it sees the arguments after
-    all others.
+    """Keeps the arguments that the tools would get. This capability is the outermost one, so it sees the arguments
+    after all others.
     """
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Go outermost: other capabilities may rewrite arguments, and the handler must be shown the result."""
+        """Make this the outermost capability, so that the handler is shown the arguments after all changes."""
         return CapabilityOrdering(position='outermost')
 
     # Which of the two hooks runs last depends on the host: since 2.x, `wrap` encloses the others.
@@ -254,7 +254,7 @@ class RunHandler(RunPlace):
         if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
             raise UserError(
                 'A tool call deferred again after the deferred tool handler had approved it: '
-                f'{name_calls(run.deferred_again)}. The handler is not asked twice, and effects of the approved calls '
+                f'{name_calls(run.deferred_again)}. The handler is not called twice, and effects of the approved calls '
                 'of this response are not undone. Check `ctx.tool_call_approved` in the tool, or add '
                 '`DeferredToolRequests` to the output types so that the run can end with these calls.'
             ) from error
@@ -276,14 +276,14 @@ class FastPathHandler(RunHandler):
 
 
 class AgentHandler(FastPathHandler):
-    """A `FastPathHandler` for all runs of the agent built with it, because giving one to each run costs more."""
+    """A `FastPathHandler` that all runs of an agent share, because a separate one for each run costs more."""
 
     def __init__(self) -> None:
         """Start without runs."""
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Serve the run that starts, if it was delivered. `open_run` keeps its state alive while it is open."""
+        """Serve the run that starts, if its state was delivered. `open_run` keeps it alive while the run is open."""
         run = delivered_to(self)
         if run is None:
             return self
@@ -306,8 +306,8 @@ class AgentHandler(FastPathHandler):
 class ToolGate(WrapperToolset[Any]):
     """Innermost wrapper of a run's tools.
 
-    A toolset instead of the hook `wrap_tool_execute`, because on newer hosts other capabilities may change the
-    arguments inside that hook, and a handler must see what really runs.
+    This is a toolset and not the hook `wrap_tool_execute`: on newer hosts, other capabilities may change the arguments
+    inside that hook, and a handler must see what really runs.
     """
 
     run: Run

@@ -25,17 +25,17 @@ DeferredToolHandler: TypeAlias = Callable[
 ]
 """Resolves all deferred tool calls of one model response, inside the run.
 
-Called once per response that has deferred calls, before any of them executes, with the run's context and a snapshot of
-the calls. The handler must answer every call: each `tool_call_id` of `requests.approvals` in `results.approvals`
-(`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in `results.calls` (a value,
-`ModelRetry`, or on newer hosts `ToolFailed`). If the handler raises an exception, the run ends with it.
+The handler is called once per response that has deferred calls, before any of them executes, with the run's context and
+a snapshot of the calls. The handler must answer every call: each `tool_call_id` of `requests.approvals` in
+`results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in `results.calls`
+(a value, `ModelRetry`, or on newer hosts `ToolFailed`). If the handler raises an exception, the run ends with it.
 
 A plain function is called in a thread of its run, so it may block. A coroutine function runs on the event loop of the
 outermost run.
 """
 
 AnyHandler: TypeAlias = DeferredToolHandler[Any]
-"""A handler with any type of deps. This package only stores and calls it."""
+"""A handler with any type of deps. This package only stores and calls such a handler."""
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 """Executes a tool with the given arguments and returns its result."""
@@ -51,15 +51,15 @@ class ExecutionWrapper(Protocol):
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Execute) -> Any:
         """Execute an approved call, or refuse it.
 
-        Called for each execution that this handler was asked to approve, inside every capability's hooks and on the
-        event loop of the outermost run; concurrently for calls that run in parallel. `lineage()` ends with the call
-        being executed. An agent that runs here inherits no handler; an agent inside the tool does.
+        This method is called for each execution that the handler was asked to approve: inside the hooks of all
+        capabilities, on the event loop of the outermost run, and concurrently for parallel calls. `lineage()` ends with
+        the call being executed. An agent that this method runs inherits no handler; an agent that the tool runs does.
 
         Args:
             ctx: The context of the tool call. `ctx.tool_call_metadata` holds the metadata of the handler's results.
             call: The call, with its arguments as approved (`ToolApproved.override_args` if given).
             args: The validated arguments by parameter name, with defaults filled in.
-            run: `await run(args)` executes the tool and returns its result. To refuse the call, do not call it.
+            run: `await run(args)` executes the tool and returns its result. To refuse the call, do not call `run`.
 
         Returns:
             The tool's result for the model.
@@ -77,9 +77,9 @@ class Declined(DeferredToolResults):
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
     """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
-    Pass it as the handler of one run to stop and resume although the agent has a handler. The run's output type must
-    then contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to decline a
-    whole response. A run with this handler offers no handler to nested runs.
+    Pass `bubble_up` as the handler of one run to stop and resume, even if the agent has a handler. The run's output
+    type must then contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to
+    decline a whole response. A run with this handler offers no handler to nested runs.
     """
     return Declined()
 
@@ -95,7 +95,7 @@ def check_handler(handler: object) -> None:
     if not callable(handler):
         raise UserError(
             f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
-            'Leave it out, or pass `None`, to use the default.'
+            'To use the default, omit `deferred_tool_handler` or pass `None`.'
         )
     around_execute = getattr(type(handler), 'around_execute', None)
     if around_execute is not None and not inspect.iscoroutinefunction(around_execute):
@@ -115,7 +115,7 @@ def is_async(handler: AnyHandler) -> bool:
 def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
     """Whether the class of `handler` defines `around_execute` as a coroutine function.
 
-    Attributes of the object do not count: a mock has any attribute.
+    Attributes of the object itself are ignored, because a mock has every attribute.
     """
     return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
 
@@ -133,11 +133,11 @@ def call_handler(
     loop: asyncio.AbstractEventLoop,
     threads: HandlerThreads | None,
 ) -> Coroutine[Any, Any, object]:
-    """Ask `handler` and return its answer, unchecked: in a thread if `threads` is given, else on `loop`.
+    """Call `handler` and return its unchecked answer: in a thread if `threads` is given, else on `loop`.
 
     Raises:
-        UserError: `loop` ended while an answer from it was awaited, or the handler needs a thread but the running event
-            loop accepts no answers from threads.
+        UserError: `loop` ended before the answer came, or the handler needs a thread but the running event loop accepts
+            no results from threads.
         BaseException: Any exception of the handler.
     """
     ask = functools.partial(handler, ctx, requests)
@@ -149,10 +149,10 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
     # A Temporal workflow's loop inherits this method from the abstract class; its error looks like a closed loop's.
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise UserError(
-            'The deferred tool handler is a plain function, which needs a thread, but the event loop '
-            f'`{type(here).__name__}` accepts no answers from threads, for example in a Temporal workflow. The handler '
-            'was not asked, and no deferred call was executed. Use `async def handler(ctx, requests)`; in a '
-            'workflow, let it wait for an activity or a signal that brings the answer.'
+            'The deferred tool handler is a plain function, which runs in a thread, but the event loop '
+            f'`{type(here).__name__}` accepts no results from threads; a Temporal workflow is an example. The handler '
+            'was not called, and no deferred call was executed. Use `async def handler(ctx, requests)`; in a '
+            'workflow, let the handler wait for an activity or a signal that brings the answer.'
         )
     answer = await threads.call(ask)
     return await run_on_loop(loop, lambda: answer) if inspect.isawaitable(answer) else answer
@@ -189,20 +189,20 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
 
 
 IDLE_LIMIT_S = 10.0
-"""Seconds an idle thread waits for the next question, so that an abandoned run, which never ends, leaves no thread."""
+"""Seconds an idle thread waits for the next question, so that an abandoned run does not keep a thread forever."""
 
 _Work: TypeAlias = Callable[[], None]
 
 
 class HandlerThreads:
-    """Daemon threads of one run, kept from question to question. A second thread starts only if questions overlap.
+    """Daemon threads of one run, reused for later questions. A second thread starts only if questions overlap.
 
-    Not a shared pool: handlers wait minutes for people, so they would use up the pool that sync tools need, and the
-    interpreter joins the threads of a pool when it exits.
+    A shared pool would not work: handlers wait minutes for people and would use up the threads that sync tools need,
+    and the interpreter joins the threads of a pool when it exits.
     """
 
     def __init__(self) -> None:
-        """Start no thread before the first question."""
+        """Start with no threads; the first question starts one."""
         self._lock = threading.Lock()
         self._idle: list[SimpleQueue[_Work | None]] = []
         self._is_over = False
@@ -224,7 +224,7 @@ class HandlerThreads:
             if error is None:
                 answer.set_result(result)
             elif isinstance(error, StopIteration):
-                # A future cannot carry it. A coroutine that raises it also ends with a `RuntimeError`.
+                # A future cannot carry `StopIteration`. A coroutine that raises it also ends with a `RuntimeError`.
                 wrapped = RuntimeError('the deferred tool handler raised StopIteration')
                 wrapped.__cause__ = error
                 answer.set_exception(wrapped)
@@ -238,7 +238,7 @@ class HandlerThreads:
                 result = context.run(call)
             except BaseException as e:  # noqa: BLE001 - however the handler ends, the waiting run must learn of it
                 error = e
-            # Before the answer is delivered: with it, the run may ask again, or end, at once.
+            # Before the answer is delivered, because the run may then ask again, or end, at once.
             self._rest(work)
             # The loop may have been closed while the handler was busy; then no run waits.
             with contextlib.suppress(RuntimeError):
@@ -288,8 +288,8 @@ class HandlerThreads:
 class _Starts:
     """Starts threads one after another; each thread starts the next.
 
-    Starting a thread waits until the thread runs. If fifty runs ask at once, the event loop would wait for all fifty.
-    So the loop starts only the first thread, and each thread starts the next before its own work.
+    `Thread.start` waits until the thread runs. If fifty runs ask at once, the event loop would wait for all fifty. So
+    the loop starts only the first thread, and each thread starts the next before its own work.
     """
 
     def __init__(self) -> None:
@@ -327,5 +327,5 @@ class _Starts:
         work()
 
 
-# One for the process, because many runs share the event loop whose time it saves.
+# One object for the process, because many runs share the event loop.
 _STARTS = _Starts()

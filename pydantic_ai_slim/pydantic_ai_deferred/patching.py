@@ -75,8 +75,8 @@ class Installation:
 def install(*, nesting: bool = False) -> Installation:
     """Add `deferred_tool_handler` to `pydantic_ai.Agent`, `AbstractAgent` and `WrapperAgent` themselves.
 
-    Opt-in, idempotent and reversible; importing this package never does it. Runs of agents built before also take the
-    keyword.
+    This function is idempotent and reversible. Importing this package does not call it. Runs of agents that were built
+    before `install` also take the keyword.
 
     Args:
         nesting: Let stock agents that run inside a tool inherit the handler of the run above them.

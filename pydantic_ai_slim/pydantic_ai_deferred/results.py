@@ -52,12 +52,12 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
 def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults) -> DeferredToolResults:
     """Copy the metadata of the deferrals into the results, so that tools see it as `ctx.tool_call_metadata`.
 
-    Without this, a tool sees only what the handler puts into `results.metadata`. For every answered call, this function
-    adds the keys of `requests.metadata` that the results do not set.
+    Without this function, a tool sees only what the handler puts into `results.metadata`. For every answered call, this
+    function adds the keys of `requests.metadata` that the results do not set.
 
     Args:
         requests: The requests given to the handler.
-        results: The handler's answer. Its `metadata` is changed in place.
+        results: The handler's answer, in which `metadata` is changed in place.
 
     Returns:
         `results`, so that a handler can end with `return carry_metadata(requests, results)`.
@@ -85,9 +85,9 @@ def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> I
             yield f'{_name(call)} awaits approval: answer it in `results.approvals`, not in `results.calls`.'
     for call in requests.calls:
         if problem := _call_problem(call, given['calls'].get(call.tool_call_id, _MISSING)):
-            yield f'{_name(call)} is carried out elsewhere and {problem}'
+            yield f'{_name(call)} is an external call and {problem}'
         if call.tool_call_id in given['approvals']:
-            yield f'{_name(call)} is not an approval: give its result in `results.calls`, not in `results.approvals`.'
+            yield f'{_name(call)} is an external call: give its result in `results.calls`, not in `results.approvals`.'
     known = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
     for field, entries in given.items():
         yield from _unknown(field, entries, known)
@@ -124,7 +124,7 @@ def _call_problem(call: ToolCallPart, result: object) -> str | None:
     if result is _MISSING:
         return f'has no result: add `results.calls[{call.tool_call_id!r}]`.'
     if isinstance(result, ToolApproved | ToolDenied):
-        return 'cannot be approved or denied: give its result, or a `ModelRetry` that says why there is none.'
+        return 'cannot be approved or denied: give its result, or a `ModelRetry` that says why it has none.'
     return None
 
 

@@ -27,7 +27,7 @@ T = TypeVar('T')
 
 
 class Lifetime:
-    """Lifetime of a run or of a tool call. It ends once, and then cancels the futures that watch it. Thread-safe."""
+    """Lifetime of a run or a tool call, which ends once and then cancels the futures that watch it. Thread-safe."""
 
     def __init__(self) -> None:
         """Start the lifetime."""
@@ -69,15 +69,15 @@ class LineageLevel:
     tool_name: str
     """Name of the tool being executed."""
     tool_call_id: str
-    """Id of that tool call. It can repeat across runs; use `(run_id, tool_call_id)` as a key."""
+    """Id of that tool call. The id can repeat across runs; use `(run_id, tool_call_id)` as a key."""
 
 
 def lineage() -> tuple[LineageLevel, ...]:
     """Return the chain of agent runs and tool calls above the current code, outermost first.
 
-    In a handler: the levels above the run it is asked for, so empty for the outermost run. In a tool, and in a
-    handler's `around_execute`: the same levels, then that tool call. Outside of any run: empty. Sync tools and handlers
-    see the chain in their threads too.
+    In a handler, the chain has the levels above the run that made the calls; it is empty for the outermost run. In a
+    tool, and in a handler's `around_execute`, the chain has the same levels and then that tool call. Outside of any
+    run, the chain is empty. Sync tools and handlers see the chain in their threads too.
     """
     place = _place.get()
     return place.levels if place is not None else ()
@@ -85,7 +85,7 @@ def lineage() -> tuple[LineageLevel, ...]:
 
 @dataclass(eq=False, kw_only=True)
 class Run:
-    """State of one run, shared by its capabilities and by nested runs. Keeps only the calls of the current response."""
+    """State of one run, shared by its capabilities and nested runs. Only the current response's calls are kept."""
 
     plan: RunPlan
     """Settings fixed before the run started."""
@@ -112,9 +112,9 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether the model has not been asked yet, so that approved calls were approved before the run began."""
+    """Whether the model has not been called yet. If so, approved calls were approved before the run began."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """Calls being executed, by `tool_call_id`, except those that something other than our handler approved."""
+    """Calls being executed, by `tool_call_id`, without calls that something other than our handler approved."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     """Calls that deferred again after they were approved."""
     tool_errors: list[UserError] = field(default_factory=list[UserError])
@@ -200,7 +200,7 @@ class Run:
         return answer
 
     async def _question(self, ctx: RunContext[Any], snapshot: DeferredToolRequests) -> object:
-        assert self.handler is not None, 'a run without a handler asks nothing'
+        assert self.handler is not None, 'a run without a handler must not ask'
         # Runs started meanwhile inherit nothing: an agent that the handler consults must not ask the handler.
         token = _place.set(_Place(self, self._above(), is_asking=True))
         try:
@@ -219,7 +219,7 @@ class Run:
             )
 
     async def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart, execution: Awaitable[T]) -> T:
-        """Await `execution`, the tool of `call`. Runs started in it are nested in this one."""
+        """Await `execution`, the tool of `call`. Runs that the tool starts are nested in this run."""
         place = _Place(self, self._above(), ctx, call)
         token = _place.set(place)
         try:
@@ -251,7 +251,7 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
         A function that returns the context to execute the tool in.
     """
     place = _place.get()
-    assert place is not None, 'only entered inside of `Run.inside_tool`'
+    assert place is not None, 'must be entered inside of `Run.inside_tool`'
     with setting(_place, _Place(place.run, place, is_asking=True)):
         yield lambda: setting(_place, place)
 
@@ -259,7 +259,7 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
 class _Place:
     """Place of the current code: its run, the tool calls above it, and whether it is in a handler or in a tool.
 
-    Made for every tool call, so rarely needed fields are computed on first use.
+    A place is created for every tool call, so rarely needed fields are computed on first use.
     """
 
     __slots__ = ('_above', '_call', '_ctx', '_levels', '_lifetime', 'is_asking', 'run')

@@ -52,7 +52,7 @@ class SnapshotArgs(dict[str, Any]):
     """Arguments of one call in JSON form. `validated` has the values that the tool would get."""
 
     validated: Mapping[str, Any]
-    """Values passed to the tool, by parameter name. They are the tool's own objects: do not change them."""
+    """Values passed to the tool, by parameter name. The values are the tool's own objects: do not change them."""
 
 
 class ValidatedArgs:
@@ -116,7 +116,7 @@ def _with_all_fields(value: Any) -> Any:
         items = [*((alias, held[name]) for name, alias in own.items() if name in held)]
         items += (value.model_extra or {}).items()
         if len(dict(items)) < len(items):
-            raise ValueError('two fields have the same name in JSON, and one would hide the other')
+            raise ValueError('two fields have the same name in JSON')
         return {name: _with_all_fields(item) for name, item in items}
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: _with_all_fields(getattr(value, each.name, None)) for each in fields(value)}

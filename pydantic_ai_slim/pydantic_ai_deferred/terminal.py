@@ -66,8 +66,8 @@ def _is_proxy() -> bool:
 def leaving_nothing() -> Generator[None]:
     """End unfinished tasks of a run when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
 
-    Both leave the loop at once: the run's tasks stay pending, and the threads of its sync tools wait for work. On exit,
-    the interpreter would wait for these threads forever.
+    These exceptions leave the loop at once: the run's tasks stay pending, and the threads of its sync tools wait for
+    work. On exit, the interpreter would wait for these threads forever.
     """
     before = _tasks(_current_loop())
     try:

@@ -35,8 +35,8 @@ Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """Every way to run an agent, each with the keyword `deferred_tool_handler`.
 
-    All of them end in `iter`. A handler is passed to `iter` as a capability of the run, and `iter` determines which
-    handler is asked.
+    All variants call `iter` in the end. A handler is passed to `iter` as a capability of the run, and `iter` determines
+    which handler is asked.
     """
 
     _plan: RunPlan
@@ -104,10 +104,10 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
-        """Stream the first final output. The handler resolves the deferred calls before it. See `run`.
+        """Stream the first final output. The handler resolves the deferred calls before this output. See `run`.
 
-        The first part of a response that can be an output ends the run. Deferred calls after it in the same response
-        are skipped, and the handler is not asked.
+        The first part of a response that can be an output ends the run. Deferred calls after this part in the same
+        response are skipped, and the handler is not asked.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream(*args, **keywords)
@@ -215,7 +215,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             message_history: The conversation so far.
             model_settings: Settings for every request.
             usage_limits: Limits on every turn.
-            model: The model. Hosts before 2.x use only the agent's.
+            model: The model. Hosts before 2.x use only the limits of the agent.
             deferred_tool_handler: Asked in this chat instead of the agent's own handler.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
@@ -246,8 +246,8 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
     """Adds a handler for deferred tool calls to any agent.
 
     The handler has precedence over the one that the wrapped agent was built with, but not over an override or a run's
-    keyword. A durable agent accepts only capabilities it was built with inside its workflow, so wrap it only if it is
-    our `Agent`, or give the handler to its constructor.
+    keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap such an agent
+    only if it is our `Agent`, or give the handler to its constructor.
     """
 
     def __init__(
@@ -262,8 +262,8 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
         Args:
             wrapped: The agent.
             deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
-            inherit_handler: Whether a run of this agent inside another agent's tool may ask that run's handler if it
-                has none of its own.
+            inherit_handler: Whether a run of this agent inside another agent's tool may use the outer run's handler if
+                it has none.
 
         Raises:
             UserError: The handler cannot be called.
@@ -274,7 +274,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) -> AbstractAgent[Any, Any]:
-    """Return the agent with every run given `handler`, because the host's chat does not take the keyword.
+    """Return an agent that gives `handler` to every run, because the host's chat does not take the keyword.
 
     Raises:
         UserError: The handler cannot be called.

@@ -153,7 +153,7 @@ def test_an_answer_that_comes_too_late_says_whose_was_first(in_room):
 
         told = await ada.say('approve 1', 'too late')
 
-        assert 'Your answer came too late: already denied by ada at ' in told
+        assert 'Your answer came too late: the request is already denied by ada at ' in told
         assert not (await waiting).approved
 
     in_room(scene)

@@ -1,8 +1,8 @@
 """Define the possible answers to a request and their wording, for the terminal, pages and chats alike.
 
 A UI shows a request, offers the answers of `answer_options` with their `LABELS`, and makes the decision with
-`decision_on`. For the inbox, `InboxEntry.outcome` describes how a request ended, and `refusal_text` why an answer did
-not count.
+`decision_on`. For the inbox, `InboxEntry.outcome` describes how a request ended, and `refusal_text` says why an answer
+was not accepted.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def decision_on(
     Args:
         request: Request that was answered.
         approved: Whether the call may run.
-        note: Reason for a denial, which the model reads. The log has the notes of approvals, too.
+        note: Reason for a denial, which the model reads. The log also records the notes of approvals.
         override_args: All shown arguments, as changed by the approver. The controller judges the changed call again.
         remember: How long to remember an approval.
         remember_option: Scope to remember: the kind of one of `AnswerOptions.remember_options`.
@@ -165,9 +165,9 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
-    """Return the request to ask about again after an edit of its arguments. It cannot be remembered.
+    """Return the request with edited arguments, to ask about it again. The new request cannot be remembered.
 
-    The tool described the original arguments, so only its reason is kept, marked as given before the change.
+    The tool described the original arguments, so only the tool's reason is kept, marked as given before the change.
 
     Raises:
         NotOffered: The edit includes an argument that is not shown.
@@ -204,8 +204,8 @@ def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
 def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, str]:
     """Return how a request ended: a word, and the text that follows it.
 
-    For example `('Approved', ' with changed arguments')` or `('Expired', ': no approver answered in time')`. Both are
-    empty while the request is open. The UI adds who answered and when.
+    For example `('Approved', ' with changed arguments')` or `('Expired', ': no approver answered in time')`. Both texts
+    are empty while the request is open. The UI adds who answered and when.
 
     Args:
         state: State of the request, as in the inbox.

@@ -70,8 +70,8 @@ def test_strict_denies_without_asking(mode):
     decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
 
     note = (
-        'Strict mode: approval required, so the call was denied without asking. Leave strict mode to be asked, or '
-        'add a rule that allows such calls.'
+        'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be '
+        'asked, or add a rule that allows such calls.'
     )
     assert decision == ApprovalDecision(approved=False, note=note, decided_by='mode', decided_at=NOON)
     assert ui.requests == []

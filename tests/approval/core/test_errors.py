@@ -26,9 +26,9 @@ EVERY_ERROR = [
         {'problem': 'unknown key', 'key': 'tools.rm', 'source': 'policy.yaml', 'line': 3},
     ),
     (
-        NotCanonicalError('a key of type int'),
-        'no canonical JSON: a key of type int',
-        {'problem': 'a key of type int'},
+        NotCanonicalError('a key is of type int, not str'),
+        'no canonical JSON: a key is of type int, not str',
+        {'problem': 'a key is of type int, not str'},
     ),
     (
         StoreError('approvals.json', 'it is no JSON'),

@@ -147,7 +147,7 @@ def test_an_option_that_calls_itself_exact_is_not_offered():
 
 
 def test_an_option_that_the_request_has_not_is_refused():
-    with pytest.raises(ValueError, match="does not offer to remember 'folder'"):
+    with pytest.raises(ValueError, match="does not offer the remember option 'folder'"):
         ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
 
 

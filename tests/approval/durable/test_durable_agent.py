@@ -111,23 +111,41 @@ def test_an_approved_call_executes_once_and_its_run_ends(kind, url, request):
     assert sink.outcomes() == ['executed']
 
 
-def test_denied_call_reaches_the_model_with_its_note(url, inbox):
+def over(url, *, policy=None, memory=None, **ui):
+    """A controller whose questions are in the inbox of the store."""
+    return ApprovalController(ui=InboxUI(Inbox(open_store(url).inbox_store), **ui), policy=policy, memory=memory)
+
+
+NOBODY = {'pay': ApproverRule()}
+BOB_ALONE = {'pay': ApproverRule(users=frozenset({'bob'}))}
+OPS = {'pay': ApproverRule(groups=frozenset({'ops'}))}
+BLOCKED, FREE = {'pay': {'approval': 'blocked'}}, {'pay': {'approval': 'none'}}
+PAID = ['paid 10', 'success']
+LATE = 'No approver answered within 0.5 seconds, so the call was denied.'
+
+
+@pytest.mark.parametrize(
+    ('options', 'decisions', 'told'),
+    [
+        pytest.param({}, [NO], ['Not now.', 'denied'], id='denied with a note'),
+        pytest.param({'timeout': 0.5}, [], [LATE, 'denied'], id='the deadline has passed'),
+        pytest.param({'approvers': OPS}, [YES], PAID, id='an approver whom the UI names'),
+        pytest.param(
+            {'approvers': NOBODY},
+            [],
+            ["No approver is listed for 'pay', so the call was denied.", 'denied'],
+            id='no approver, not asked',
+        ),
+        pytest.param({'policy': FREE}, [], PAID, id='no approval needed, never waits'),
+    ],
+)
+def test_a_call_is_decided_by_rules_deadline_and_approvers(options, decisions, told, url, inbox):
     bot = Bot([PAY])
 
-    assert asyncio.run(answered(bot.durable(url), inbox, NO)) == {'1': ['Not now.', 'denied']}
-    assert bot.paid == []
+    given = asyncio.run(answered(bot.durable(url, over(url, **options)), inbox, *decisions, by=BOB))
 
-
-def test_an_answer_counts_while_no_process_waits_for_it(url, inbox):
-    bot, other = Bot([PAY]), Bot([PAY])
-
-    async def main():
-        [entry] = await park(bot.durable(url), inbox)
-        await answer(inbox, entry)
-        return await finish(other.durable(url))
-
-    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
-    assert (bot.paid, other.paid) == ([], [10])
+    assert given == {'1': told}
+    assert bot.paid == ([10] if told == PAID else [])
 
 
 def test_of_two_answers_at_once_one_counts(url, inbox):
@@ -185,23 +203,11 @@ def test_the_run_waits_until_all_its_questions_are_answered(url, inbox):
     assert sorted(bot.paid) == [10, 20]
 
 
-def test_a_request_whose_deadline_has_passed_is_denied(url, inbox):
-    bot = Bot([PAY])
-
-    async def main():
-        ui = InboxUI(Inbox(open_store(url).inbox_store), timeout=0.5)
-        return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox)
-
-    assert asyncio.run(main()) == {'1': ['No approver answered within 0.5 seconds, so the call was denied.', 'denied']}
-    assert bot.paid == []
-
-
 def test_an_answer_after_the_deadline_does_not_count_though_no_worker_was_there_to_end_it(url, inbox):
     bot = Bot([PAY])
 
     async def main():
-        ui = InboxUI(Inbox(open_store(url).inbox_store), timeout=1.5)
-        durable = bot.durable(url, ApprovalController(ui=ui))
+        durable = bot.durable(url, over(url, timeout=1.5))
         [entry] = await park(durable, inbox)
         await asyncio.sleep(1.6)
         await answer(inbox, entry)
@@ -255,45 +261,52 @@ def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, in
     assert asyncio.run(main()) == {'1': ['Not now.', 'denied'], '2': ['paid 20', 'success']}
 
 
-def test_a_block_that_was_configured_while_it_waited_holds(url, inbox):
-    bot = Bot([PAY])
-    blocking = ApprovalController(policy={'pay': {'approval': 'blocked'}})
+def change_requests(url, change):
+    store = open_store(url)
+    with store.inbox_store.transaction() as execute:
+        execute(f'UPDATE requests SET {change}')
+    store.close()
+
+
+GONE = "The approver of this call may no longer approve 'pay', so the call was not run."
+
+
+@pytest.mark.parametrize(
+    ('decision', 'options', 'change', 'told'),
+    [
+        pytest.param(YES, {}, None, PAID, id='as it was'),
+        pytest.param(YES, {'policy': BLOCKED}, None, ["The tool 'pay' is blocked by policy.", 'denied'], id='blocked'),
+        pytest.param(NO, {'policy': FREE}, None, ['Not now.', 'denied'], id='denied, and free by now'),
+        pytest.param(YES, {'approvers': BOB_ALONE}, None, [GONE, 'denied'], id='the approver is no longer listed'),
+        pytest.param(YES, {'approvers': NOBODY}, None, [GONE, 'denied'], id='nobody is listed any more'),
+        pytest.param(
+            YES,
+            {},
+            "content = '{'",
+            ['The stored request cannot be read, so the call was denied.', 'denied'],
+            id='the request cannot be read',
+        ),
+        pytest.param(
+            YES,
+            {},
+            """content = replace(content, '"amount":10', '"amount":99')""",
+            ['The answer did not match the request, so the call was denied.', 'denied'],
+            id='the request was changed',
+        ),
+    ],
+)
+def test_an_answer_is_checked_again_by_the_worker_that_resumes(decision, options, change, told, url, inbox):
+    before, bot = Bot([PAY]), Bot([PAY])
 
     async def main():
-        [entry] = await park(bot.durable(url), inbox)
-        await answer(inbox, entry)
-        return await finish(bot.durable(url, blocking))
+        [entry] = await park(before.durable(url), inbox)
+        await answer(inbox, entry, decision, by=ADA)
+        if change:
+            change_requests(url, change)
+        return await finish(bot.durable(url, over(url, **options)))
 
-    assert asyncio.run(main())['1'][1] == 'denied'
-    assert bot.paid == []
-
-
-def test_a_denial_holds_though_a_rule_would_let_the_call_run_by_now(url, inbox):
-    bot = Bot([PAY])
-    free = ApprovalController(policy={'pay': {'approval': 'none'}})
-
-    async def main():
-        [entry] = await park(bot.durable(url), inbox)
-        await answer(inbox, entry, NO)
-        return await finish(bot.durable(url, free))
-
-    assert asyncio.run(main()) == {'1': ['Not now.', 'denied']}
-    assert bot.paid == []
-
-
-@pytest.mark.parametrize('approvers', [{'pay': ApproverRule(users=frozenset({'bob'}))}, {'pay': ApproverRule()}])
-def test_the_approval_of_who_is_no_longer_listed_does_not_hold(approvers, url, inbox):
-    bot = Bot([PAY])
-
-    async def main():
-        [entry] = await park(bot.durable(url), inbox)
-        await answer(inbox, entry, by=ADA)
-        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=approvers)
-        return await finish(bot.durable(url, ApprovalController(ui=ui)))
-
-    problem = "The approver of this call may no longer approve 'pay', so the call was not run."
-    assert asyncio.run(main()) == {'1': [problem, 'denied']}
-    assert bot.paid == []
+    assert asyncio.run(main()) == {'1': told}
+    assert (before.paid, bot.paid) == ([], [10] if told == PAID else [])
 
 
 def test_what_who_is_no_longer_listed_wanted_remembered_is_not(url, inbox, tmp_path):
@@ -303,34 +316,11 @@ def test_what_who_is_no_longer_listed_wanted_remembered_is_not(url, inbox, tmp_p
     async def main():
         [entry] = await park(bot.durable(url, ApprovalController(memory=memory)), inbox)
         await answer(inbox, entry, ApprovalDecision(approved=True, remember='always'), by=ADA)
-        bob_alone = {'pay': ApproverRule(users=frozenset({'bob'}))}
-        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=bob_alone)
-        return await finish(bot.durable(url, ApprovalController(ui=ui, memory=memory)))
+        return await finish(bot.durable(url, over(url, approvers=BOB_ALONE, memory=memory)))
 
     assert asyncio.run(main())['1'][1] != 'success'
     assert bot.paid == []
     assert memory.list_approvals() == []
-
-
-def test_who_may_approve_is_whom_the_ui_names(url, inbox):
-    bot = Bot([PAY])
-
-    async def main():
-        approvers = {'pay': ApproverRule(groups=frozenset({'ops'}))}
-        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers=approvers)
-        return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox, YES, by=BOB)
-
-    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
-
-
-def test_call_without_an_approver_is_not_asked(url, inbox):
-    bot = Bot([PAY])
-
-    async def main():
-        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers={'pay': ApproverRule()})
-        return await answered(bot.durable(url, ApprovalController(ui=ui)), inbox)
-
-    assert asyncio.run(main()) == {'1': ["No approver is listed for 'pay', so the call was denied.", 'denied']}
 
 
 def test_a_call_whose_tool_has_changed_is_asked_again(url, inbox):
@@ -374,13 +364,6 @@ def test_a_denial_holds_though_the_tool_of_another_call_has_changed(url, inbox):
 
     told = {'1': ['Not now.', 'denied'], '2': ['tidied', 'success']}
     assert asyncio.run(main()) == ('tidy', [], told)
-
-
-def test_call_that_needs_no_approval_never_waits(url, inbox):
-    bot = Bot([PAY])
-    controller = ApprovalController(policy={'pay': {'approval': 'none'}})
-
-    assert asyncio.run(answered(bot.durable(url, controller), inbox)) == {'1': ['paid 10', 'success']}
 
 
 def test_a_toolset_under_approval_and_its_changed_tool(url, inbox):
@@ -441,7 +424,7 @@ def test_external_calls_are_decided_and_carried_out(url, inbox):
     told = asyncio.run(main())
     assert told['ask'][0] == '2 done'
     assert told['free'] == ['1 done', 'success']
-    assert 'No function is configured to carry out' in told['lost'][0]
+    assert 'No function is configured for external calls of' in told['lost'][0]
     assert 'blocked' in told['blocked'][0]
     assert told['1'] == ['paid 10', 'success']
     assert sorted(done) == [1, 2]
@@ -732,8 +715,7 @@ def test_a_call_that_may_have_happened_is_given_up_where_nobody_may_approve_it(u
 
     async def main():
         await cut_off(bot, url, inbox)
-        ui = InboxUI(Inbox(open_store(url).inbox_store), approvers={'wire': ApproverRule()})
-        durable = bot.durable(url, ApprovalController(ui=ui))
+        durable = bot.durable(url, over(url, approvers={'wire': ApproverRule()}))
         async with working(durable):
             return json.loads(await durable.get('run').result())
 
@@ -811,7 +793,7 @@ def test_a_process_is_one_worker_of_an_agent(url):
     async def main():
         durable = Bot().durable(url)
         async with working(durable):
-            with pytest.raises(ApprovalError, match='a worker of this agent already'):
+            with pytest.raises(ApprovalError, match='already a worker of this agent'):
                 async with working(durable):
                     raise AssertionError
 
@@ -825,36 +807,6 @@ def test_a_process_is_one_worker_of_an_agent(url):
 def test_a_run_has_a_name_that_can_be_printed(run_id, problem, url):
     with pytest.raises(UserError, match=problem):
         asyncio.run(Bot().durable(url).start('go', run_id=run_id))
-
-
-def change_requests(url, change):
-    store = open_store(url)
-    with store.inbox_store.transaction() as execute:
-        execute(f'UPDATE requests SET {change}')
-    store.close()
-
-
-@pytest.mark.parametrize(
-    ('change', 'problem'),
-    [
-        ("content = '{'", 'The request could not be read again, so the call was denied.'),
-        (
-            """content = replace(content, '"amount":10', '"amount":99')""",
-            'The answer did not match the request, so the call was denied.',
-        ),
-    ],
-)
-def test_a_request_that_was_changed_in_the_store_approves_nothing(change, problem, url, inbox):
-    bot = Bot([PAY])
-
-    async def main():
-        [entry] = await park(bot.durable(url), inbox)
-        await answer(inbox, entry)
-        change_requests(url, change)
-        return await finish(bot.durable(url))
-
-    assert asyncio.run(main()) == {'1': [problem, 'denied']}
-    assert bot.paid == []
 
 
 def test_what_is_too_large_to_be_shown_is_denied_and_no_reason_to_fail(url, inbox):
@@ -968,7 +920,7 @@ def test_unknown_run_is_reported(url):
     ('make', 'problem'),
     [
         (lambda: Agent('test', capabilities=[DBOSDurability(name='x')]), 'a name'),
-        (lambda: Agent('test', name='bot'), 'records its model requests'),
+        (lambda: Agent('test', name='bot'), 'must record model requests'),
         (lambda: 'agent', 'not str'),
     ],
 )

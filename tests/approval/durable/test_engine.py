@@ -202,7 +202,7 @@ def test_the_engines_file_is_beside_the_store_and_the_users_alone(tmp_path):
     with closing(sqlite3.connect(path)) as database:
         assert database.execute('PRAGMA journal_mode').fetchone() == ('wal',)
     os.chmod(path, 0o644)
-    with pytest.raises(PermissionError, match='others may use it'):
+    with pytest.raises(PermissionError, match='others can access the file'):
         engine_url(f'{tmp_path}/state/inbox.sqlite')
 
 

@@ -162,9 +162,9 @@ async def test_a_tool_that_says_it_has_not_begun_may_run_again(store, process):
 @pytest.mark.parametrize(
     ('result', 'text'),
     [
-        (object(), 'The call was executed. Its result has no JSON form (PydanticSerializationError).'),
-        ('\ud800', 'The call was executed. Its result has no JSON form (PydanticSerializationError).'),
-        ('x' * 5_000_000, 'The call was executed. Its result is too large to be kept (5000012 bytes).'),
+        (object(), 'The call was executed, but its result has no JSON form (PydanticSerializationError).'),
+        ('\ud800', 'The call was executed, but its result has no JSON form (PydanticSerializationError).'),
+        ('x' * 5_000_000, 'The call was executed, but its result is too large to be stored (5000012 bytes).'),
     ],
 )
 async def test_a_result_that_cannot_be_kept_is_said_to_be_so_and_nothing_runs_again(process, result, text):
@@ -238,7 +238,7 @@ async def test_an_execution_that_is_cut_off_is_unknown(store, process, error):
     kept = await process().ledger.execute(CALL, tool)
     assert kept.state == 'unknown'
     assert kept.text == (
-        "The call of 'pay' was started at 2026-03-04 12:00:00 UTC and its end was not recorded: its worker died, or "
+        "The call of 'pay' was started at 2026-03-04 12:00:00 UTC, but its end was not recorded: its worker died, or "
         'the run was cancelled. The call may have happened.'
     )
     assert len(tool.effects) == 1
@@ -341,7 +341,7 @@ async def test_a_worker_that_comes_back_after_another_attempt_changes_nothing(st
     assert rows(store) == [(1, 'unknown'), (2, 'done')]
     assert await heir.ledger.execute(CALL, tool) == Kept('done', value='second')
     assert len({*tool.effects, *second.effects}) == 2, 'each attempt has a key of its own'
-    assert "A call of 'pay' ended after it had been settled" in caplog.text
+    assert "A call of 'pay' ended after its outcome had been settled" in caplog.text
 
 
 async def test_a_worker_that_comes_back_after_its_call_was_given_up_changes_nothing(store, process, caplog):
@@ -353,7 +353,7 @@ async def test_a_worker_that_comes_back_after_its_call_was_given_up_changes_noth
 
     assert await running == 'paid'
     assert 'ada decided' in (await heir.ledger.execute(CALL, tool)).text
-    assert "A call of 'pay' ended after it had been settled" in caplog.text
+    assert "A call of 'pay' ended after its outcome had been settled" in caplog.text
 
 
 @pytest.mark.parametrize('database', ['sqlite', 'postgres'])
@@ -782,7 +782,7 @@ async def test_a_function_whose_result_was_not_kept_returns_what_is_known(proces
 
     kept = await executed(process().ledger, lambda to: object(), to='ada')
 
-    assert kept.startswith('The call was executed. Its result has no JSON form')
+    assert kept.startswith('The call was executed, but its result has no JSON form')
 
 
 async def test_a_function_whose_approver_may_not_approve_any_more_is_not_run(process):

@@ -40,10 +40,10 @@ def test_why_a_run_does_not_go_on(store):
     told.append(read_run(store, 'order-17').why)
 
     assert told == [
-        'The run waits for 2 answers since 2026-03-04 12:00:01 UTC',
-        'The run waits for 1 answer since 2026-03-04 12:00:01 UTC',
+        'The run has been waiting for 2 answers since 2026-03-04 12:00:01 UTC',
+        'The run has been waiting for 1 answer since 2026-03-04 12:00:01 UTC',
         'The run has its answers, and continues as soon as a worker resumes it',
-        'The run is executing, or waits for a worker that knows its agent and version, since 2026-03-04 12:00:01 UTC',
+        'The run has been executing, or waiting for a worker with its agent and version, since 2026-03-04 12:00:01 UTC',
         'The run ended at 2026-03-04 12:00:01 UTC: failed',
     ]
 
@@ -82,7 +82,7 @@ def test_who_may_answer_all_that_is_open_may_cancel(store):
     assert read_run(store, 'order-17').run.status == 'waiting'
 
     assert cancel_run(store, 'order-17', BOB, at=SOON).run.status == 'cancelled'
-    with pytest.raises(RunEnded, match='the run has ended: it is cancelled'):
+    with pytest.raises(RunEnded, match='the run has already ended: its status is cancelled'):
         cancel_run(store, 'order-17', ADA, at=SOON)
 
 
@@ -172,7 +172,7 @@ def test_what_is_not_unknown_is_not_settled(store):
     for key, attempt in (('key', 1), ('key', 2), ('other', 1)):
         with pytest.raises(NotUnknown):
             read_run(store, 'order-17').unsettled(key, attempt)
-    with pytest.raises(ValueError, match='does not become'):
+    with pytest.raises(ValueError, match='cannot change from'):
         settled(store, replace(row, state='reserved'), 'result')
     assert store.latest('key').state == 'executing'
 

@@ -217,7 +217,7 @@ def test_every_move_of_the_table_and_no_other(store):
                 assert store.latest(row.key) == expected
                 assert not store.move(row, to, owner='w', at=LATER)
             else:
-                with pytest.raises(ValueError, match=f'that is {state} does not become {to}'):
+                with pytest.raises(ValueError, match=f'cannot change from {state} to {to}'):
                     store.move(row, to, owner='w', at=LATER)
 
 
@@ -415,7 +415,7 @@ def test_a_database_is_opened_by_its_url():
 
 @pytest.mark.parametrize('url', ['mysql://host/name', 'sqlite://path', 'https://host'])
 def test_another_url_is_refused(url):
-    with pytest.raises(ValueError, match=r'a store is postgresql://'):
+    with pytest.raises(ValueError, match=r'the store must be postgresql://'):
         open_store(url)
 
 

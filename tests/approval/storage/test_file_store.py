@@ -124,7 +124,7 @@ def test_a_file_of_another_key_is_refused(store, project, path):
     path.unlink()
     FileApprovalStore(project, path)
 
-    with pytest.raises(StoreError, match='the file was replaced by another store; restart to use that one'):
+    with pytest.raises(StoreError, match='the file was replaced by another store; restart to use that store'):
         store.get(A)
 
 

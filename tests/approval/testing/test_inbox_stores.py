@@ -182,10 +182,10 @@ def test_a_store_that_only_says_that_anything_may_have_changed_passes():
         (Replaces, 'a second request with the same id was accepted'),
         (SettlesTwice, 'approved -> approved'),
         (LooksAndThenSettles, '2 answers to one request were accepted'),
-        (NewestFirst, 'open requests come oldest first'),
+        (NewestFirst, 'open requests must be listed oldest first'),
         (WithdrawsTheLiving, 'an owner that is alive lost its requests'),
-        (NoticesNothing, 'added by another, but not noticed'),
-        (TellsAllAsAdded, 'settled by another, and by itself, but reported as added'),
+        (NoticesNothing, '`watch` did not report requests added by another store'),
+        (TellsAllAsAdded, '`watch` reported requests settled by this store and by another as added'),
         (PrunesAll, 'an open request was pruned'),
     ],
 )

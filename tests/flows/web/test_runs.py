@@ -22,7 +22,7 @@ def test_a_run_is_found_read_and_cancelled(site: Site, visit: Callable[..., Page
 
     page.get_by_role('link', name='Runs').click()
     page.get_by_role('link', name='order-17/a?b').click()
-    expect(page.get_by_text(re.compile('The run waits for 1 answer since'))).to_be_visible()
+    expect(page.get_by_text(re.compile('The run has been waiting for 1 answer since'))).to_be_visible()
     page.get_by_text('Cancel this run').click()
     page.get_by_role('button', name='Cancel the run').click()
 

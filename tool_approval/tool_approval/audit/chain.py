@@ -39,13 +39,13 @@ class Finding:
     head: Head
     """Head after the last intact line."""
     broken_line: int | None = None
-    """Number of the first line that is not intact, from 1. If lines are missing, this is the number after the last
-    line. The value is `None` for an intact log."""
+    """Number of the first line that is not intact, from 1. If lines are missing, it is one more than the number of the
+    last line. The value is `None` for an intact log."""
     problem: str | None = None
-    """The problem with that line."""
+    """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()
-    """Numbers of the approvals without an outcome. The process ended before the outcome, or the call is still
-    running."""
+    """Numbers of the approvals without an outcome: the process ended before the outcome, or the call is still running.
+    """
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:

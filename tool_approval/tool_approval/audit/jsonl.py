@@ -16,8 +16,8 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Chosen: maximum bytes of a line. No real payload has a megabyte. A longer line is rejected, and its call does not
-run."""
+"""Chosen: maximum bytes of a line. Real payloads have much less than a megabyte. A longer line is rejected, and its
+call does not run."""
 
 
 def load_key(path: str | os.PathLike[str]) -> bytes:
@@ -96,7 +96,7 @@ class JsonlAuditSink:
 
     @property
     def head(self) -> Head:
-        """The end of the log, including lines of other processes. Note the head's `mac` elsewhere.
+        """The end of the log, including lines of other processes. Note the head's `mac` elsewhere, to detect a cut.
 
         Raises:
             AuditError: The log was changed.
@@ -148,7 +148,7 @@ class JsonlAuditSink:
         if _identity(os.lstat(self._path)) != self._identity:
             raise AuditError(self._path, 'the file was replaced by another file while it was open')
         if status.st_size < self._size:
-            raise AuditError(self._path, 'the file has become shorter')
+            raise AuditError(self._path, 'the file became shorter while it was open')
         # Attack: lines are cut off, and another process appends a line, so that the chain is intact (test_jsonl.py).
         if self._last and os.pread(self._descriptor, len(self._last), self._size - len(self._last)) != self._last:
             raise AuditError(self._path, 'the last known line was changed or removed')

@@ -36,7 +36,7 @@ class CallArguments(NamedTuple):
     """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, the
     arguments as the tool receives them. Secrets are in clear text. Empty if `shown` contains everything."""
     fields: dict[str, Any] | None = None
-    """Fields of the only argument if it is a model, in the form of `shown`: hosts pass them to the function.
+    """If the only argument is a model, its fields in the form of `shown`, because hosts pass them to the function.
     `None` otherwise, even for a mapping, whose items are separate arguments."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
@@ -193,18 +193,18 @@ def _opened(value: Any, secret: Callable[[Any], Any]) -> Any:
         items = cast('Sequence[Any]', value)
         return [item if type(item) in LEAVES else _opened(item, secret) for item in items]
     if isinstance(value, Iterator):
-        raise NotCanonicalError('an iterator inside another value, which can be read only once')
+        raise NotCanonicalError('a value contains an iterator, which can be read only once')
     return cast(Any, value)
 
 
 def _opened_mapping(value: Mapping[Any, Any], secret: Callable[[Any], Any]) -> dict[str, Any]:
     # Attack: a secret used as a key is shown in clear text, or bound by its mask.
     if any(type(key) is not str and _is_secret(key) for key in value):
-        raise NotCanonicalError('a secret used as a key')
+        raise NotCanonicalError('a secret is used as a key')
     # Attack: `1` and `"1"` have the same JSON form, and one would hide the other.
     names = [key if isinstance(key, str) else next(iter(_jsonable({key: None}))) for key in value]
     if len(set(names)) < len(names):
-        raise NotCanonicalError('two keys with the same JSON form')
+        raise NotCanonicalError('two keys have the same JSON form')
     return {name: _opened(item, secret) for name, item in zip(names, value.values(), strict=True)}
 
 
@@ -222,7 +222,7 @@ def fields_of(value: Any) -> dict[str, Any] | None:
         fields = dict(items)
         # Attack: a harmless field hides another with the same `serialization_alias`.
         if len(fields) < len(items):
-            raise NotCanonicalError('two fields with the same name in JSON')
+            raise NotCanonicalError('two fields have the same name in JSON')
         return fields
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if hasattr(value, each.name)}
@@ -307,9 +307,9 @@ def _listed(value: Iterator[Any]) -> list[Any]:
     try:
         return list(value)
     except ValidationError:  # pydantic validates the items of an `Iterable` as they are read
-        raise NotCanonicalError('an item that does not fit the tool') from None
+        raise NotCanonicalError('an item does not match the type that the tool declares') from None
     except Exception as error:  # noqa: BLE001 - an iterator of the tool's own may fail in any way
-        raise NotCanonicalError(f'an iterator that fails with {type(error).__name__}') from None
+        raise NotCanonicalError(f'an iterator raised {type(error).__name__}') from None
 
 
 def _jsonable(value: Any) -> Any:
@@ -320,8 +320,8 @@ def _guarded(read: Callable[[], Any]) -> Any:
     try:
         return read()
     except (PydanticSerializationError, UnicodeDecodeError):
-        raise NotCanonicalError('a value that JSON cannot represent') from None
+        raise NotCanonicalError('a value cannot be represented in JSON') from None
     except (ValueError, RecursionError) as error:
         if isinstance(error, NotCanonicalError):
             raise
-        raise NotCanonicalError('a value that is nested too deeply, or within itself') from None
+        raise NotCanonicalError('a value is nested too deeply, or contains itself') from None

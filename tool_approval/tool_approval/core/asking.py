@@ -37,7 +37,7 @@ class PromptLock:
         self._waiting: deque[Future[None]] = deque()
 
     async def acquire(self) -> None:
-        """Wait for the lock. The holder must `release` it; a cancelled waiter does not hold it."""
+        """Wait for the lock. The holder must call `release`; a cancelled waiter does not hold the lock."""
         turn = self._ask()
         try:
             await asyncio.wrap_future(turn)
@@ -297,10 +297,10 @@ def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDec
     if len(requests) == 1:
         return [_checked(said, requests[0])]
     if isinstance(said, ApprovalDecision) and said.override_args is not None:
-        raise _NoDecision('changed arguments for a whole group')
+        raise _NoDecision('changed arguments were given for a whole group')
     answers = list(cast('Sequence[object]', said)) if isinstance(said, list | tuple) else [said] * len(requests)
     if len(answers) != len(requests):
-        raise _NoDecision(f'{len(answers)} answers to {len(requests)} requests')
+        raise _NoDecision(f'{len(answers)} answers were given to {len(requests)} requests')
     return [_checked(answer, request) for answer, request in zip(answers, requests, strict=True)]
 
 
@@ -312,9 +312,9 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         given = vars(decision) if decision.override_args is None else decision.model_dump(warnings='none')
         decision = ApprovalDecision.model_validate(dict(given))
     except ValidationError:
-        raise _NoDecision('a malformed decision') from None
+        raise _NoDecision('the decision is malformed') from None
     if decision.remember != 'none' and decision.remember_option not in request.coverings:
-        raise _NoDecision('an option to remember that was not offered')
+        raise _NoDecision('the request does not offer this remember option')
     if decision.note is None and decision.decided_by is None:
         return decision
     texts = {'note': decision.note, 'decided_by': decision.decided_by}  # may have been typed in another encoding

@@ -32,7 +32,7 @@ def canonical_json(value: object) -> str:
 
     Raises:
         NotCanonicalError: NaN or an infinity, an integer of more than 4300 digits (Python's limit), a lone surrogate, a
-            key that is not a string, a value that JSON cannot represent, or circular or too deep nesting.
+            key that is not a string, a value cannot be represented in JSON, or circular or too deep nesting.
     """
     try:
         if type(value) not in LEAVES:
@@ -40,9 +40,9 @@ def canonical_json(value: object) -> str:
         text = _ENCODER.encode(value)
         text.encode()
     except UnicodeEncodeError:
-        raise NotCanonicalError('text with a lone surrogate') from None
+        raise NotCanonicalError('a text contains a lone surrogate') from None
     except RecursionError:
-        raise NotCanonicalError('a value that is nested too deeply, or within itself') from None
+        raise NotCanonicalError('a value is nested too deeply, or contains itself') from None
     except (TypeError, ValueError) as error:
         if isinstance(error, NotCanonicalError):
             raise
@@ -80,7 +80,7 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
             raise
         raise NotCanonicalError('the text is not JSON') from None
     if not isinstance(decoded, dict):
-        raise NotCanonicalError('the arguments are not an object')
+        raise NotCanonicalError('the arguments are not a JSON object')
     return cast('dict[str, Any]', decoded)
 
 
@@ -174,7 +174,7 @@ def _check_keys(value: object) -> None:
         # All types at once: nearly all keys are plain strings.
         for key in () if TEXT.issuperset(map(type, items)) else items:
             if not isinstance(key, str):
-                raise NotCanonicalError(f'a key of type {type(key).__name__}')
+                raise NotCanonicalError(f'a key is of type {type(key).__name__}, not str')
         items = items.values()
     elif kind is not list and not isinstance(value, list | tuple):
         return
@@ -196,14 +196,14 @@ def _no_constant(name: str) -> NoReturn:
 def _finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise NotCanonicalError('a number that is too large')
+        raise NotCanonicalError('a number is too large')
     return number
 
 
 def _problem(error: Exception) -> str:
     # The encoder's messages name a type or a float, never a string.
     return (
-        'a number that is too long or not finite'
+        'a number is too long or not finite'
         if isinstance(error, ValueError)
-        else 'a value that JSON cannot represent'
+        else 'a value cannot be represented in JSON'
     )

@@ -31,7 +31,7 @@ class ToolRule(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     approval: Approval | None = None
-    """Whether the tool asks, runs without asking or is blocked; `None` leaves the decision to the tool."""
+    """Whether the tool requires approval, runs without asking or is blocked; `None` leaves the decision to the tool."""
     description: str | None = None
     """One line for the approver."""
 
@@ -41,7 +41,7 @@ class InForce:
     """Result of combining all rules that match a tool."""
 
     approval: Approval | None = None
-    """Approval as in a rule; `None` also if no rule matches."""
+    """Approval of the deciding rule; `None` also if no rule matches."""
     description: str | None = None
     """Description from the deciding rule, or from a rule of higher precedence that leaves the decision open."""
     decided_by: str | None = None
@@ -119,7 +119,7 @@ def read_config(
 
     Args:
         config: The document as nested mappings.
-        source: File it was read from, named in the error.
+        source: File that the document was read from, named in the error.
         line_of: Returns the line of the value at a path of keys, for the error.
 
     Raises:
@@ -156,7 +156,7 @@ def parse_config(text: str, *, source: str | None = None) -> PolicyConfig:
 
     Args:
         text: The document.
-        source: File it comes from, named in errors.
+        source: File that the text comes from, named in errors.
 
     Raises:
         ApprovalConfigError: The text is not YAML, has a duplicate key, or is not a valid configuration.

@@ -12,11 +12,11 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Chosen: enough for thousands of rules, and PyYAML reads it within a second or two."""
+"""Chosen: enough for thousands of rules, and PyYAML reads that much within a second or two."""
 
 NOT_TEXT = object()
 """Placeholder for dates, unusual numbers and the like, which no configuration contains, so that validation rejects
-them. PyYAML would need minutes to convert some of them."""
+them. PyYAML would need minutes to convert some of these values."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
 """Numbers that every YAML reader reads as the same value. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
@@ -35,12 +35,12 @@ def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callab
             key, a key that is not a string, an anchor, an alias or a tag. A policy must mean exactly what it shows.
     """
     if len(text) > MAX_CHARS:
-        raise ApprovalConfigError(f'longer than {MAX_CHARS} characters', source=source)
+        raise ApprovalConfigError(f'the text is longer than {MAX_CHARS} characters', source=source)
     try:
         loader = yaml.SafeLoader(text)
     except ReaderError as error:
         line = text.count('\n', 0, error.position) + 1
-        raise ApprovalConfigError('not YAML: a character that is not allowed', source=source, line=line) from None
+        raise ApprovalConfigError('not YAML: a character is not allowed', source=source, line=line) from None
     reader = _Reader(loader, source)
     return reader.document(), reader.line_of
 
@@ -64,7 +64,7 @@ class _Reader:
         documents: list[object] = []
         while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent) and documents:
-                raise self._error('a second document is not allowed', _line(event))
+                raise self._error('a second YAML document is not allowed', _line(event))
             if isinstance(event, yaml.NodeEvent):
                 documents.append(self._value(event, ()))
                 if not isinstance(documents[0], dict | None):
@@ -89,7 +89,7 @@ class _Reader:
         while isinstance(event := self._next(), yaml.NodeEvent):
             name = None if isinstance(event, yaml.CollectionStartEvent) else self._value(event, path)
             if not isinstance(name, str):
-                raise self._error('a key that is not a string; quote it', _line(event), path)
+                raise self._error('a key must be a string; quote it', _line(event), path)
             here = (*path, name)
             if name in built:
                 raise self._error('duplicate key', _line(event), here)
@@ -133,7 +133,7 @@ class _Reader:
             line = error.problem_mark.line + 1 if error.problem_mark is not None else None
             raise self._error(f'not YAML: {printable(error.problem or "", 200)}', line) from None
         except (ValueError, OverflowError):  # an escape beyond Unicode, a version of thousands of digits
-            raise self._error('not YAML: a number that is too large', self._loader.line + 1) from None
+            raise self._error('not YAML: a number is too large', self._loader.line + 1) from None
 
     def _error(self, problem: str, line: int | None, path: Path = ()) -> ApprovalConfigError:
         return ApprovalConfigError(problem, key=dotted(path), source=self._source, line=line)

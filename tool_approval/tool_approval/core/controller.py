@@ -28,8 +28,8 @@ from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, together
 
 _STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. Leave strict mode to be asked, or add '
-    'a rule that allows such calls.'
+    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
+    'add a rule that allows such calls.'
 )
 _NO_STORE = "'always' cannot be remembered: the memory has no store; pass `ApprovalMemory(store)`"
 
@@ -52,7 +52,7 @@ class Decided(NamedTuple):
 class ApprovalController:
     """Decides requests by policy, mode and memory, and asks the UI about the rest.
 
-    Safe to share between runs: it holds no lock between runs, and no state of a run.
+    A controller may be shared between runs: it keeps no state of a run, and holds no lock between runs.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class ApprovalController:
             mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. In all three, blocked
                 calls are refused and calls that need no approval run.
             policy: The rules, or a mapping from tool names and globs to rules.
-            ui: UI to ask. Without one, requests that need an answer are denied.
+            ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log for every decision, written before the call runs, and every outcome.
             presenters: Functions that make the content to show, by tool name, called right before asking.
-            timeout: Maximum seconds for a presenter, and again for the approver. After that, the request is denied.
-            key: Secret key that binds approvals to arguments. Pass a lasting one if runs stop in one process and resume
+            timeout: Seconds for a presenter, and again for the approver, after which the request is denied.
+            key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
             now: Clock.
 
@@ -135,7 +135,7 @@ class ApprovalController:
             asyncio.CancelledError: The wait was cancelled. Open requests are not decided.
             KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
                 denied; later requests are not decided.
-            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. It is an
+            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. This exception is an
                 `asyncio.CancelledError`, defined in `threads`.
         """
         return [decided.decision for decided in await self.decide(requests)]
@@ -253,8 +253,8 @@ class ApprovalController:
         """Return the values that an approval is bound to in addition to the arguments shown.
 
         Args:
-            arguments: The call's arguments. A keyed digest binds them both as the model gave them and as the tool
-                receives them.
+            arguments: The call's arguments. A keyed digest binds the arguments both as the model gave them and as the
+                tool receives them.
             declared: Values that the tool declares.
         """
         bound_to = dict(declared)
@@ -465,7 +465,7 @@ class ApprovalController:
             )
 
     def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
-        """Return the digest that an approval of this request is bound to; `None` without a canonical form."""
+        """Return the digest that an approval of this request is bound to; `None` if it has no canonical form."""
         args = request.args if override_args is None else override_args
         try:
             return digest(request.tool_name, args, request.bound, key=self._key)

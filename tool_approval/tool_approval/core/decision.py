@@ -49,7 +49,7 @@ class ApprovalDecision(BaseModel):
     note: str | None = None
     """Reason for a denial, which the model reads. The audit log also contains the notes of approvals."""
     override_args: Mapping[str, Any] | None = None
-    """Complete arguments to run with instead, by parameter name. An approval with changed arguments is never
+    """Complete arguments that replace the model's, by parameter name. An approval with changed arguments is never
     remembered."""
     remember: Remember = 'none'
     """How long to remember the approval for the same payload. Denials are never remembered."""
@@ -62,7 +62,7 @@ class ApprovalDecision(BaseModel):
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the decision is to be remembered: only an approval of unchanged arguments can be."""
+        """Whether the decision is to be remembered, which requires an approval of unchanged arguments."""
         return self.approved and self.remember != 'none' and self.override_args is None
 
     @field_validator('approved', mode='before')

@@ -21,8 +21,8 @@ ApprovalError
     └── ApprovalDenied                   denied by an approver or a mode, or because no approver could be asked
 ```
 
-A denial is usually a decision, not an exception. Only code between a caller and a tool raises one: `execute_tool` and
-the compatibility layer.
+A denial is usually a decision, not an exception. Only code that runs a tool for its caller raises a denial:
+`execute_tool` and the compatibility layer.
 """
 
 from __future__ import annotations

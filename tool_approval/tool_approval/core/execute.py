@@ -28,8 +28,8 @@ async def execute_tool(
 
     Args:
         func: A function or other callable, with or without an approval check.
-        name: Name by which the model calls it.
-        args: Argument values by parameter name. They are copied before asking.
+        name: Name by which the model calls the function.
+        args: Argument values by parameter name. The values are copied before asking.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
         default: `none` runs functions without a rule or a check; `required` asks about them.
@@ -37,7 +37,7 @@ async def execute_tool(
             `run_id`, which together identify the call on every attempt.
 
     Returns:
-        The result of `func`, awaited if necessary; its JSON form if the ledger has recorded it.
+        The result of `func`, awaited if necessary, or the JSON form of the result if the ledger has recorded it.
 
     Raises:
         ApprovalBlocked: Policy blocks the call. Nothing has run.

@@ -37,19 +37,19 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
 class FirstOf:
     """An approval UI that asks several others at once, such as a terminal and an inbox.
 
-    The first answer counts. The other UIs are cancelled, and learn the reason from `answered_elsewhere`. A UI that
-    could not ask, failed or timed out does not end the question for the others. If no UI gets an answer, the last UI's
-    denial is the answer. A stop at one UI stops the run.
+    The first answer counts. When one UI answers, the others are cancelled, and learn the reason from
+    `answered_elsewhere`. A UI that could not ask, failed or timed out does not end the question for the others. If no
+    UI gets an answer, the last UI's denial is the answer. A stop at one UI stops the run.
 
     A denial or a stop that arrives before all other UIs are cancelled takes precedence over an approval, even if a UI
     returns or raises it when cancelled. A later denial or stop, from a thread, is only logged.
 
     A group of requests is one question for UIs that have `choose_group`, and several questions for other UIs. If
-    another UI answers one of the requests, the group is asked about again without it.
+    another UI answers one of the requests, the group is asked about again without that request.
     """
 
     def __init__(self, *uis: ApprovalUI) -> None:
-        """Create from UIs. Each is asked as if it were alone, a terminal one question at a time.
+        """Create from UIs. Each UI is asked as if it were the only one; a terminal gets one question at a time.
 
         Raises:
             ValueError: No UI was given.
@@ -79,7 +79,7 @@ class FirstOf:
 
 
 class _Questions:
-    """The open questions about one group. Each is a task that asks one UI about some of the requests."""
+    """The open questions about one group. Each question is a task that asks one UI about some of the requests."""
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class _Questions:
                 hear=partial(self._hear, indices),
             )
         except (KeyboardInterrupt, RunCancelled):
-            return []  # `_hear` has it. Raised in a task, one would end the event loop, the other only end the task
+            return []  # `_hear` has the stop. Raised here, it would end the event loop or only this task
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
         """Count a denial or a stop from any thread, even for a question that is being withdrawn; log a late one."""
@@ -149,12 +149,12 @@ class _Questions:
                 self._decided.update(denials)
                 self._stop = self._stop or stop
                 return
-        why = 'another UI had approved it, or the run was cancelled'
+        why = 'another UI had already approved the call, or the run was cancelled'
         if stop is not None:
             _log.warning('A UI stopped the run too late: %s', why)
         for index in (index for index in denials if index not in self._decided or self._decided[index].approved):
             by, name = denials[index].decided_by, self._requests[index].tool_name
-            _log.warning('%r denied %r too late: %s', by, name, why)
+            _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
         """Count answers that arrived in time. A denial by the UI itself counts only if no other UI is left."""

@@ -90,7 +90,7 @@ class Prepared(NamedTuple):
 
 
 class Binding(NamedTuple):
-    """Binds an approval to exactly one call. Hosts store it as JSON, and may pass it between processes."""
+    """Binds an approval to exactly one call. Hosts store a binding as JSON, and may pass it between processes."""
 
     digest: str
     """Digest of the call that may run, or an empty string, which matches no call, if the stored digest was
@@ -229,7 +229,7 @@ class Kept(NamedTuple):
     state: Literal['done', 'failed', 'refused', 'unknown']
     """How the execution ended."""
     value: Any = None
-    """Its result as a JSON value."""
+    """Result of the call as a JSON value."""
     text: str | None = None
     """Text for the model in place of a result."""
     by: str | None = None
@@ -477,7 +477,7 @@ class Gate:
         Args:
             binding: Binding of the approval.
             call: Call that is about to run.
-            declared: Values that the tool declares now; those it declared at approval if `None`.
+            declared: Values that the tool declares now; if `None`, the values it declared at approval.
         """
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
         # A decision between two runs was bound to the arguments shown only.
@@ -514,7 +514,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call, unless code around its execution logs it."""
+        """Log the outcome of a call, unless the code around the call does."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return
@@ -559,7 +559,7 @@ class Gate:
 
     def _unusable(self, allowed: Allowed, error: ValueError) -> Refused:
         self.record(allowed, 'refused')
-        reason = f"The approver's arguments cannot be used: {error}. The call was not run."
+        reason = f"The approver's arguments are invalid ({error}), so the call was not run."
         return Refused(reason=reason, decision=ApprovalDecision(approved=False, note=reason))
 
     def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:

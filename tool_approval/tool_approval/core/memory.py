@@ -20,8 +20,8 @@ class ApprovalMemory:
     """Remembered approvals: `session` ones in this process, `always` ones in a store.
 
     An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
-    same. For `always`, the store's scope (its project) replaces the session. Safe to share between threads and between
-    the runs of one user.
+    same. For `always`, the store's scope (its project) replaces the session. A memory may be shared between threads and
+    between the runs of one user.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class ApprovalMemory:
         """Create an empty memory.
 
         Args:
-            store: Store for `always` approvals. Without one, remembering `always` is an error.
-            is_allowed: Whether an approver may still decide; otherwise their approvals no longer count.
+            store: Store for `always` approvals. Without a store, remembering `always` is an error.
+            is_allowed: Returns whether an approver may still decide; if not, their approvals are ignored.
             shares_with_nested: Whether nested agents share approvals with the agents above them, in both directions.
-                Everything below the outermost agent then counts as one.
-            key: Secret key of the session's ids; random if `None`.
+                All agents below the outermost agent are then treated as one.
+            key: Secret key for the ids of session approvals; random if `None`.
             now: Clock.
         """
         self._store = store
@@ -109,8 +109,8 @@ class ApprovalMemory:
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
         """Remember a decision, if it is an approval of unchanged arguments that is to be remembered.
 
-        Not remembered are denials, approvals with changed arguments, decisions with `remember='none'`, and calls that
-        `hides_arguments`.
+        The memory ignores denials, approvals with changed arguments, decisions with `remember='none'`, and requests
+        with `hides_arguments`.
 
         Raises:
             StoreError: The decision is `always` and there is no store, or the store cannot keep it.
@@ -121,7 +121,7 @@ class ApprovalMemory:
             return
         covering = request.coverings
         if decision.remember_option not in covering:
-            raise ValueError(f'the request does not offer to remember {decision.remember_option!r}')
+            raise ValueError(f'the request does not offer the remember option {decision.remember_option!r}')
         store = self._store if decision.remember == 'always' else None
         if store is None and decision.remember == 'always':
             raise StoreError('', "'always' cannot be remembered: this memory has no store; pass `store=`")
@@ -146,7 +146,7 @@ class ApprovalMemory:
         """Remember the capabilities that an approval of `request` grants to its tool, until the run ends.
 
         With `shares_with_nested`, the run is the outermost one and includes all runs below it. Nothing is granted for a
-        call that `hides_arguments`.
+        request with `hides_arguments`.
         """
         lasts = request.run_id is not None and not request.hides_arguments
         for capability in request.missing_capabilities if lasts else ():

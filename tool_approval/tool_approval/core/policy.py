@@ -16,8 +16,8 @@ from .verdict import ApprovalResult
 class ApprovalPolicy:
     """The configured rules combined with the tools' own checks.
 
-    Order of precedence: a block by any of them; the configured rule; the tool's check; the tool's `@requires_approval`;
-    the default.
+    Order of precedence: a block from any source; the configured rule; the tool's check; the tool's
+    `@requires_approval`; the default.
     """
 
     def __init__(
@@ -48,7 +48,8 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File it was read from. Questions name this file next to descriptions from the configuration.
+            source: File that the configuration was read from. Questions name this file next to descriptions from the
+                configuration.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -60,7 +61,7 @@ class ApprovalPolicy:
 
         Args:
             text: The document.
-            source: File it comes from, named in errors and questions.
+            source: File that the document comes from, named in errors and questions.
 
         Raises:
             ApprovalConfigError: The document is invalid; the error names key, file and line.

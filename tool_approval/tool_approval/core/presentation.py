@@ -8,8 +8,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
-"""Key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, its value is a
-list of lines for the approver; in the values that an approval is bound to, it has the tool's own form."""
+"""Key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, the value is a
+list of lines for the approver; in the values that an approval is bound to, it has the tool's own form.
+"""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Key for a shorter version of the `EXTRA_ACCESS` lines."""
@@ -51,7 +52,7 @@ class ApprovalPresentation(BaseModel):
         max_chars: int = 8000,
         **metadata: Any,
     ) -> ApprovalPresentation:
-        """Present `content`, shortened if necessary. The whole text is then in `metadata['full_content']`.
+        """Present `content`, shortened if necessary. If shortened, the whole text is in `metadata['full_content']`.
 
         Args:
             type: How to render the content.

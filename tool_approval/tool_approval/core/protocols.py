@@ -17,12 +17,12 @@ class ApprovalUI(Protocol):
     """Asks an approver about one request.
 
     A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event loop.
-    If it raises, the request is denied, with two exceptions that end the run: `KeyboardInterrupt`, and `RunCancelled`
-    of `tool_approval.core.threads` from a UI that has cancelled the run itself.
+    If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and, from a UI
+    that has cancelled the run itself, `RunCancelled` of `tool_approval.core.threads`.
 
     `choose` may be cancelled or abandoned at any time: the run was cancelled, the controller's timeout passed, or
-    another UI of a `FirstOf` answered. Its result is then dropped, except that a denial or a stop still counts for
-    `FirstOf`.
+    another UI of a `FirstOf` answered. The result of a cancelled or abandoned call is dropped, but `FirstOf` still
+    applies a denial or a stop.
 
     Optional members are listed in `tool_approval.core.protocols.UIAbilities`; a UI may have any of them.
     """
@@ -42,15 +42,15 @@ class UIAbilities(NamedTuple):
     """Optional members of a UI. Each member works without the others."""
 
     choose_group: Callable[..., object] | None = None
-    """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. It returns one
-    decision for all of them, or a sequence with one decision per request, in order."""
+    """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. The method returns
+    one decision for all requests, or a sequence with one decision per request, in order."""
     groups_responses: bool = False
     """Whether the UI asks about all requests of a response as one group, whatever group they name."""
     one_at_a_time: bool | None = None
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
-    may be open concurrently. If it is missing, a UI with only coroutine functions is asked concurrently. A UI with a
-    plain `choose` or `choose_group` is asked one question at a time across all controllers, runs and threads. Questions
-    that the UI asks before it answers are not queued behind its own."""
+    may be open concurrently. If this member is missing, a UI with only coroutine functions is asked concurrently. A UI
+    with a plain `choose` or `choose_group` is asked one question at a time across all controllers, runs and threads. If
+    the UI itself asks a question before it answers, this inner question does not wait for the outer one to end."""
     asks_in_turn: bool = False
     """Whether the UI is asked one question at a time: `one_at_a_time` if set, otherwise whether one of its methods may
     block."""
@@ -63,7 +63,7 @@ class UIAbilities(NamedTuple):
 
     @classmethod
     def of(cls, ui: object) -> Self:
-        """Read the optional members of a UI. A member of the wrong type counts as missing."""
+        """Read the optional members of a UI. A member of the wrong type is treated as missing."""
         choose: object = getattr(ui, 'choose', None)
         choose_group: object = getattr(ui, 'choose_group', None)
         one_at_a_time: object = getattr(ui, 'one_at_a_time', None)
@@ -91,7 +91,7 @@ class ApprovalAware(Protocol):
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Return `None` to run the call, or a request to ask about it.
 
-        Must be fast, without I/O and without side effects.
+        This method must be fast, without I/O and without side effects.
 
         Raises:
             PermissionError: The call is never allowed; the model reads the error's text as the reason.
@@ -101,7 +101,7 @@ class ApprovalAware(Protocol):
 
 Presenter: TypeAlias = Callable[[ApprovalRequest], ApprovalPresentation | Awaitable[ApprovalPresentation | None] | None]
 """Makes the content to show for a request, right before the approver is asked. A plain function is called in a thread
-and may do I/O. If it raises, the request is denied, because the approver would see less than intended."""
+and may do I/O. If a presenter raises, the request is denied, because the approver would see less than intended."""
 
 
 class RememberedApproval(BaseModel):
@@ -124,12 +124,12 @@ class RememberedApproval(BaseModel):
 
 
 class ApprovalStore(Protocol):
-    """Stores approvals that are remembered `always`. Must be safe to share between threads and processes."""
+    """Stores approvals that are remembered `always`. A store must be safe to share between threads and processes."""
 
     key: bytes
     """Secret key of the ids: at least 16 random bytes, kept as long as the contents."""
     scope: Mapping[str, str]
-    """Further limits of its approvals, such as the project's root, in addition to what a request contains."""
+    """Further limits of the store's approvals, such as the project's root, in addition to what a request contains."""
 
     def get(self, approval_id: str) -> RememberedApproval | None:
         """Return the approval with this id, or `None`.
@@ -165,10 +165,10 @@ class ApprovalStore(Protocol):
 
 
 class AuditSink(Protocol):
-    """Writes decisions and outcomes to a log. Called from the event loop's thread, one entry at a time."""
+    """Writes decisions and outcomes to a log. `record` is called from the event loop's thread, one entry at a time."""
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """Write one entry. The entry has left this process when this method returns.
+        """Write one entry. The entry must have left this process when this method returns.
 
         Args:
             entry: A JSON object with secrets redacted. `event` is `decision`, `outcome` or `settings`; the

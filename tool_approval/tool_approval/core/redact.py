@@ -97,7 +97,7 @@ _SHORTEST = 4
 
 
 _SHORTEST_TOKEN = 16
-"""A single word shorter than this matches no pattern. Most keys and many values are this short."""
+"""A single word shorter than this matches no pattern. Most keys and many values are shorter."""
 
 
 class Redactor:

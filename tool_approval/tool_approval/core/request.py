@@ -34,7 +34,7 @@ class ApprovalContext(BaseModel):
 
 
 class RememberOption(BaseModel):
-    """A wider scope under which an approval can be remembered. Only a tool's verdict offers one."""
+    """A wider scope under which an approval can be remembered. Only the verdict of a tool offers such options."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -46,13 +46,13 @@ class RememberOption(BaseModel):
     """Values that make two requests the same under this option."""
     brief: str = ''
     """Short text, such as "edits of notes/a.txt", for a UI that offers the option for one session under a key of its
-    own. Set it only if an approver would expect this scope; if empty, the option is chosen from a list."""
+    own. Set `brief` only if an approver would expect this scope; if empty, the option is chosen from a list."""
 
     @field_validator('kind')
     @classmethod
     def _is_a_kind(cls, kind: str) -> str:
         if kind in ('', EXACT):
-            raise ValueError(f'{kind!r} is not a valid kind of a wider option')
+            raise ValueError(f'{kind!r} is not a valid kind of a remember option')
         return kind
 
 
@@ -87,10 +87,10 @@ class LineageEntry(BaseModel):
 
 
 class CallFacts(NamedTuple):
-    """Facts about a call other than its arguments. Every decision about the call reads them here.
+    """Facts about a call other than its arguments. Every decision about the call reads these facts.
 
-    Metadata holds the same facts under conventional keys for tools, presenters and UIs. It is read once, when a request
-    is made; later changes to the metadata affect no decision.
+    Metadata contains the same facts under conventional keys for tools, presenters and UIs. The metadata is read once,
+    when a request is made; later changes to it affect no decision.
     """
 
     run_id: str | None = None
@@ -124,7 +124,7 @@ class CallFacts(NamedTuple):
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any], *, lineage: tuple[LineageEntry, ...] = ()) -> CallFacts:
-        """Read the conventional metadata keys. A value of the wrong type counts as absent."""
+        """Read the conventional metadata keys. A value of the wrong type is treated as absent."""
         if not metadata:
             return cls(lineage=lineage)
         missing = metadata.get('missing_capabilities')
@@ -172,7 +172,7 @@ class ApprovalRequest(BaseModel):
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
     """Values that identify the call in memory, and the only arguments written to the log. Default: all arguments."""
     presentation: ApprovalPresentation | None = None
-    """Content to show. If it is `None`, the controller's presenter may fill it in right before asking."""
+    """Content to show. If the value is `None`, the controller's presenter may fill it in right before asking."""
     group_id: str | None = None
     """Id of a group of requests that a UI may ask about in one question."""
     tool_call_id: str | None = None
@@ -263,8 +263,8 @@ class ApprovalRequest(BaseModel):
     def missing_capabilities(self) -> tuple[str, ...]:
         """Capabilities that an approval grants, without duplicates, in the tool's order.
 
-        They are `missing_capabilities` of the metadata; without that key, the `required_capabilities` that are not in
-        `granted_capabilities`.
+        The names are `missing_capabilities` of the metadata; without that key, the `required_capabilities` that are not
+        in `granted_capabilities`.
         """
         return self.facts.missing_capabilities
 
@@ -381,7 +381,7 @@ def simple_approval_request(
     Args:
         tool_name: Name of the tool.
         args: Argument values by parameter name.
-        description: One line for the approver. If `None`, it is made from the arguments that are not excluded.
+        description: One line for the approver. `None` lists the arguments that are not excluded.
         exclude_keys: Arguments that are not remembered, shown or logged, such as secrets and bulky content.
     """
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else exclude_keys

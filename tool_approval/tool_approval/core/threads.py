@@ -35,9 +35,9 @@ async def call_sync_or_async(
 
     Args:
         function: Function to call.
-        *args: Its positional arguments.
+        *args: Positional arguments of `function`.
         on_end: Called when a thread ends; see `in_thread`.
-        **keywords: Its keyword arguments.
+        **keywords: Keyword arguments of `function`.
 
     Raises:
         asyncio.CancelledError: The wait was cancelled, even if `function` suppressed the cancellation and returned a
@@ -47,7 +47,7 @@ async def call_sync_or_async(
         BaseException: Any other exception of `function`.
     """
     task = asyncio.current_task()
-    assert task is not None, 'a coroutine of asyncio runs in a task'
+    assert task is not None, 'the coroutine must run in an asyncio task'
     cancels = task.cancelling()
     try:
         if inspect.iscoroutinefunction(function):
@@ -74,7 +74,7 @@ def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     asyncio would drop that result, which may be an approver's answer.
     """
     task = asyncio.current_task()
-    assert task is not None, 'a coroutine of asyncio runs in a task'
+    assert task is not None, 'the coroutine must run in an asyncio task'
     cancels = task.cancelling()
     try:
         awaited = work.send(None)
@@ -109,8 +109,8 @@ def check_loop(loop: asyncio.AbstractEventLoop) -> None:
     # The loop of a Temporal workflow inherits the abstract method, whose error looks like that of a closed loop.
     if type(loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise ApprovalError(
-            f'The event loop (`{type(loop).__name__}`) accepts no results from threads, like that of a Temporal '
-            'workflow. Ask with a coroutine function; in a workflow, let it wait for an activity or a signal that '
+            f'The event loop `{type(loop).__name__}` accepts no results from threads, such as the loop of a Temporal '
+            'workflow. Use a coroutine function to ask; in a workflow, let it wait for an activity or a signal that '
             'brings the answer.'
         )
 
@@ -134,7 +134,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
     def settle(value: T | None, error: BaseException | None) -> None:
         if not ended.done():
-            # As a result, because asyncio logs exceptions that are never retrieved, and the text may hold a secret.
+            # Set as a result, because asyncio logs unretrieved exceptions, and their text may contain a secret.
             ended.set_result((value, error))
 
     def work() -> None:
@@ -203,7 +203,7 @@ def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     async def main() -> T:
         task = asyncio.current_task()
-        assert task is not None, 'a coroutine of asyncio runs in a task'
+        assert task is not None, 'the coroutine must run in an asyncio task'
         started.set_result((asyncio.get_running_loop(), task))
         return await start()
 

@@ -47,8 +47,8 @@ class CurrentCall(NamedTuple):
     attempt: int
     """1, or more if a person or the tool's own check let a call of unknown outcome run again."""
     idempotency_key: str
-    """Key of this attempt: the same for every executor, and different for every other attempt. Pass it to a service
-    that acts only once per key."""
+    """Key of this attempt: the same for every executor, and different for every other attempt. Pass the key to a
+    service that acts only once per key."""
 
 
 executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_executing_call', default=None)
@@ -56,7 +56,7 @@ executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_execu
 
 
 def current_call() -> CurrentCall:
-    """Return the call that is executing, inside a tool with a ledger. It is also set for agents that the tool runs.
+    """Return the call that is executing, inside a tool with a ledger. Agents that the tool runs get the same call.
 
     Raises:
         LookupError: The execution has no ledger.
@@ -71,7 +71,7 @@ def current_call() -> CurrentCall:
 def judging() -> Generator[None]:
     """Enclose the check of a call, the question and the execution, and discard the check's state at the end.
 
-    Inside, the call counts as unasked until `approving` changes that.
+    Inside, the call is treated as not approved until `approving` changes that.
     """
     # Attack: a call is denied, and a direct call with the same arguments uses its check (test_file_toolset.py).
     token = judged.set(None)
@@ -87,7 +87,7 @@ def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOT
     """Enclose the execution of a call.
 
     Args:
-        args: Arguments that an approver, a mode or the memory approved; `None` if a rule lets the call run unasked.
+        args: Arguments that an approver, a mode or the memory approved; `None` if the call runs without approval.
         bound_to: Values that the tool declared for the call and the approval is bound to.
     """
     token = approved.set(None if args is None else Approved(args, bound_to))
@@ -105,7 +105,7 @@ def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHIN
         defaults: Values of arguments that the call may omit.
 
     Returns:
-        Values that the tool declared, empty if the approval is bound to none; `None` if no call with exactly these
+        Values that the tool declared, empty if the approval is bound to no values; `None` if no call with exactly these
         arguments was approved.
     """
     found = approved.get()
@@ -133,10 +133,10 @@ async def ask_check(
     - `check_approval(ctx)`, sync or async: `None` lets the call run, an `ApprovalRequest` asks, `PermissionError`
       blocks.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool, `{'description': ...}`,
-      which asks, or `None`, which leaves the decision to others. It is passed as many arguments as it accepts, with
-      `ctx` and `config` matched by name if it has such parameters. If it asks without a description,
+      which asks, or `None`, which leaves the decision to others. `needs_approval` gets as many arguments as it accepts,
+      and `ctx` and `config` by name if it has such parameters. If its result asks without a description,
       `get_approval_description`, with the same parameters, provides one.
-    - either of the two as a plain true value, or a true `_requires_approval`: asks.
+    - A plain true value as `check_approval` or `needs_approval`, or a true `_requires_approval`: the tool asks.
 
     Args:
         tool: A toolset, a function or any other object.
@@ -256,8 +256,8 @@ def requires_approval(
     """Mark a tool function whose calls need approval. The function itself is unchanged.
 
     Args:
-        description: One line for the approver, or a function that makes it from the arguments. If `None`, it is made
-            from the payload without excluded arguments.
+        description: One line for the approver, or a function that makes it from the arguments. If `None`, the
+            description is made from the payload without excluded arguments.
         exclude_keys: Arguments that are not remembered, logged or shown in the automatic description.
         payload: Makes, from the arguments, the values that identify the call and are logged. Default: all arguments
             that are not excluded.
@@ -286,10 +286,10 @@ def requires_approval(
 
     def decorate(function: FunctionT) -> FunctionT:
         if isinstance(function, staticmethod | classmethod):
-            # An attribute of these objects never reaches the function, so calls would run unasked.
+            # An attribute of these objects never reaches the function, so calls would run without approval.
             raise TypeError('put `@requires_approval` below `@staticmethod` and `@classmethod`')
         if 'pydantic_ai' in sys.modules:
-            # Pydantic AI runs the function unasked unless the adapter guards its tools.
+            # Pydantic AI runs the function without approval unless the adapter guards its tools.
             import_module('tool_approval.integrations.pydantic_ai')
         setattr(function, 'check_approval', check_approval)  # noqa: B010 - the type of functions lacks this attribute
         return function

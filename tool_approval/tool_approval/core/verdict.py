@@ -12,7 +12,7 @@ from .request import ApprovalContext, ApprovalRequest, RememberOption, check_opt
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovalResult:
-    """Verdict on a call: blocked, pre-approved or needs approval. Use one of the three class methods to make one."""
+    """Verdict on a call: blocked, pre-approved or needs approval. Use the class methods to create a verdict."""
 
     status: Literal['blocked', 'pre_approved', 'needs_approval']
     """The verdict."""
@@ -100,7 +100,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
     """Make the approval request that belongs to a verdict.
 
     Args:
-        context: The call. `run_id`, `session_id` and `lineage` are copied from its metadata.
+        context: The call. Its metadata provides `run_id`, `session_id` and `lineage`.
         verdict: Verdict of the tool or the policy.
         **details: Further fields of the request.
 

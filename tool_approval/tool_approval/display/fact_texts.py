@@ -68,7 +68,7 @@ def facts(
 def is_usual(request: ApprovalRequest) -> bool:
     """Return whether the tool marks the description and the reason as usual; see `ApprovalPresentation`.
 
-    This does not apply to a description from a configuration, which the tool does not know.
+    A description from a configuration is never usual, because the tool does not know it.
     """
     return request.described_by is None and _metadata(request).get('is_usual') is True
 
@@ -125,8 +125,8 @@ def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
     """Return all capabilities that an approval grants and for how long; empty if there are none."""
     names = ', '.join(name_of(each, ascii_only=ascii_only, whole=True) for each in request.missing_capabilities)
     # Without a run, later calls cannot be matched to this one.
-    span = 'for this call' if request.run_id is None or request.hides_arguments else 'to this tool until the run ends'
-    return f'{names}, {span}' if names else ''
+    span = 'this call' if request.run_id is None or request.hides_arguments else 'calls of this tool until the run ends'
+    return f'{names}, for {span}' if names else ''
 
 
 def fact_text(value: object) -> str:
@@ -157,7 +157,7 @@ def _agent(request: ApprovalRequest, *, ascii_only: bool, whole: bool) -> str:
     most = len(levels) if whole else _MOST_LEVELS
     parts += [f'called by {named(level.agent_name)} through {named(level.tool_name)}' for level in levels[:most]]
     if len(levels) > most:
-        parts.append(f'and {len(levels) - most:,} more above')
+        parts.append(f'and {len(levels) - most:,} more callers')
     return ', '.join(parts)
 
 

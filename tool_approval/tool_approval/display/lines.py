@@ -21,9 +21,9 @@ class Span:
     """A part of a line's text that is drawn differently from the rest."""
 
     start: int
-    """Index of its first character."""
+    """Index of the span's first character in the line."""
     end: int
-    """Index after its last character."""
+    """Index after the span's last character in the line."""
     role: Literal['escape', 'key', 'string', 'keyword']
     """Kind of the part."""
 

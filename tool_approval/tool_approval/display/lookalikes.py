@@ -58,7 +58,7 @@ STROKES: Final = (
     '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
     '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
 )
-"""East Asian letters of one or two strokes. Alone among Latin letters, they look like - | / = O I and others."""
+"""East Asian letters of one or two strokes. Alone among Latin letters, such letters look like - | / = O I or others."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
 """Matches `STROKES` that are not next to East Asian characters."""
@@ -91,8 +91,8 @@ _WIDE_SIGNS: Final = (
     '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
-"""East Asian signs, without quotation marks, hash and backslash, which as ASCII would make executed text look quoted or
-commented out, and without signs that begin options and paths."""
+"""East Asian signs, except signs that begin options and paths, and except quotation marks, hash and backslash, which as
+ASCII would make executed text look quoted or commented out."""
 
 # Attack: a comma or full stop within an address, `example。com` (test_ordinary.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
@@ -129,7 +129,7 @@ class Care(IntEnum):
     """How strictly characters are checked, in ascending order."""
 
     PROSE = 0
-    """Text for people, or the content of a file: signs are typography."""
+    """Text for people, or the content of a file, in which signs are treated as typography."""
     LINES = 1
     """An argument of several lines, which may be prose or code, or a single line that can only be prose."""
     CODE = 2
@@ -180,7 +180,7 @@ Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit',
 
 - `same`: it is a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
 - `sign`: it looks like an ASCII sign.
-- `typography`: it is such a sign, but common in longer texts; or it is several ASCII characters in one.
+- `typography`: it looks like an ASCII sign, but is common in longer texts; or it is several ASCII characters in one.
 - `letter`: its script has letters with Latin shapes, or it is a Latin letter of no common alphabet.
 - `other letter`: it is of another script that is not East Asian.
 - `digit`: it is a digit of another script.
@@ -202,9 +202,9 @@ def traits_of(chars: Iterable[str]) -> Traits:
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
     """Return the characters of a text that look like others in their context, by code point.
 
-    Letters count if they share a word with Latin letters, or if all non-Latin letters of similar scripts in the text
-    look Latin. Text in another script does not count. In code, words of only such letters also count if they are joined
-    to Latin text, as in an address. `chars` are the text's characters, `traits` those of at least these characters.
+    Letters are returned if they share a word with Latin letters, or if all non-Latin letters of similar scripts in the
+    text look Latin. In code, words of only such letters are also returned if they are joined to Latin text, as in an
+    address. `chars` are the text's characters, and `traits` has the traits of at least these characters.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.

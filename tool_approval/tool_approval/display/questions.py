@@ -53,8 +53,8 @@ _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
     """Return the scopes for remembering an approval: pairs of kind and escaped description, in display order.
 
-    Digits from 1 choose them, and the first is `exact`. An option with the same payload as the request only describes
-    `exact`. Options with the same label are shown with their payloads.
+    A digit from 1 chooses a scope, and the first scope is `exact`. An option with the same payload as the request only
+    provides the description of `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:
@@ -79,7 +79,7 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """Return the scope that one key remembers for the session: its kind, and a short description.
 
-    This is the last option whose `RememberOption.brief` declares it as expected. Otherwise it is `exact`, without a
+    This is the last option that has a `RememberOption.brief`. If no option has one, the scope is `exact`, without a
     description if only values of the call could describe the scope. A brief is ignored if it would have to be escaped
     or if another option has the same text.
     """
@@ -103,7 +103,7 @@ def _folded(text: str) -> str:
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
     """Return the keys that answer a request.
 
-    `s`, `r` and `a` are missing if the request is not shown in full. `r` needs a choice of scopes, and `a` needs a
+    `s`, `r` and `a` are missing if the request is not shown in full. `r` requires several scopes, and `a` requires a
     store.
 
     Args:

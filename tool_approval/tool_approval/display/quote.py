@@ -38,9 +38,9 @@ class Piece:
     text: str
     """Text without its final newline."""
     number: int
-    """Number of its first line, from 1."""
+    """Number of the piece's first line, from 1."""
     left_out: str = ''
-    """Description of the part left out before it, or an empty string."""
+    """Description of the part left out before this piece, or an empty string."""
 
 
 def lines_needed(text: str) -> int:

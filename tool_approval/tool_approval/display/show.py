@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Chosen: minimum characters of a line. A shorter line occurs in most diffs by chance."""
+"""Chosen: minimum characters of a line to find in a diff. A shorter line occurs in most diffs by chance."""
 
 _MOST_COMPARED = 20
 """Chosen: maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -31,10 +31,10 @@ _EDITED = frozenset(
 """Arguments of editing tools that a diff may show completely."""
 
 _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
-"""If several arguments equal the content, the first of these counts as shown."""
+"""If several arguments equal the content, the first of these is treated as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
-"""Fact with the same meaning, by argument."""
+"""The fact that has the same meaning as an argument, by argument name."""
 
 _APART = '\0'
 """Separates the hunks, so that no match extends over two of them."""
@@ -50,8 +50,8 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
 
     An argument is shown if it is the content, a text that the diff replaces or inserts, or equal to the fact with the
     same meaning; arguments with default values need not be shown. An argument that only occurs somewhere in the content
-    is not shown by it. Otherwise a model could write the target of a call into the content, and the target itself would
-    be left out (test_display.py).
+    is not treated as shown. Otherwise a model could write the target of a call into the content, and the target itself
+    would be left out (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -104,7 +104,7 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return the names of a replaced text and its replacement if they turn the lines before into the lines after."""
+    """Return the argument names of a replaced text and its replacement if they turn the old lines into the new ones."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether nothing was cut, here or by the tool. Otherwise no approval may be remembered."""
+    """Whether nothing was cut, here or by the tool. If something was cut, no approval may be remembered."""
 
 
 def display(
@@ -181,8 +181,8 @@ def display(
         subject: Request or presentation to show.
         whole: Whether to show everything, as in a pager, instead of the beginning and the end of long texts.
         ascii_only: Whether to escape everything beyond ASCII.
-        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. They are kept if
-            the diff is an argument, because they then determine what is changed.
+        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. If the diff is an
+            argument, these lines are kept, because they determine what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)

@@ -100,7 +100,7 @@ _MOST_VALUES = 1_000
 """Chosen: maximum values of a request that is shown in full. Containers, names and values count as one each."""
 
 _MOST_LEVELS = 100
-"""Chosen: maximum agents above the asking agent. A question names five of them."""
+"""Chosen: maximum agents above the asking agent. A question names five agents."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
@@ -125,7 +125,7 @@ class Texts:
     """The texts of a request that an approver reads."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
-    """Each text once, in display order, with the strictest care required where it occurs."""
+    """Each text once, in display order, with the strictest care that any of its places requires."""
     is_all: bool = True
     """Whether no text of the request was left out."""
 
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield all items, or the first three quarters and the end of `share` items, as they are drawn."""
+    """Yield all items, or only `share` of them: the first three quarters from the beginning, the rest from the end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

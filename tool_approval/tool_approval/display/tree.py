@@ -174,14 +174,14 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
 def _mapping(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
-        raise ValueError('a name is given twice')
+        raise ValueError('a name occurs twice')
     return made
 
 
 def _number(text: str) -> int | float:
     value = int(text) if text.removeprefix('-').isdecimal() else float(text)
     if json.dumps(value) != text:
-        raise ValueError('the number would be shown as another one')
+        raise ValueError('the number would be shown as a different number')
     return value
 
 

@@ -19,7 +19,7 @@ _SCREEN: Final = 80
 """Columns of an ordinary terminal. Text after a gap in a table is visible within these columns."""
 
 _HIGH_GAP: Final = '\n' * 20
-"""Chosen: newlines of a gap, most of a screen."""
+"""Chosen: number of newlines that make a gap, because they fill most of a screen."""
 
 _TAB_COLUMNS: Final = 4
 """Columns per tab."""
@@ -28,7 +28,7 @@ _WIDE_GAP: Final = 60
 """Chosen: columns of a gap in a text, wider than any gap between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
-"""Chosen: maximum long runs of blanks in a text without gaps."""
+"""Chosen: maximum number of long runs of blanks in a text without gaps."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
@@ -44,7 +44,7 @@ def has_gap(text: str, *, is_code: bool) -> bool:
 
     Args:
         text: Any text.
-        is_code: Whether a program may read it. Code has no tables and no indented first line.
+        is_code: Whether a program may read the text. Code has no tables and no indented first line.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True
@@ -134,9 +134,9 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
         named = [f'{escape_line(char, ascii_only=ascii_only)} is {_name(char)}' for char, _ in _first(alike)]
         rows.append(f'look-alikes: {_listed(named, len(alike))}')
     if turns(alphabet):
-        rows.append('right-to-left letters: a terminal may show their lines in another order')
+        rows.append('right-to-left letters: a terminal may show such lines in another order')
     if any(has_gap(text, is_code=care is Care.CODE) for text, care in texts.by_text.items()):
-        rows.append('a long gap: read on to the end of each text')
+        rows.append('a long gap: more text follows after it')
     if ends:
         rows.append(f'Windows line ends: {ends:,} line{"s end" if ends > 1 else " ends"} with U+000D CARRIAGE RETURN')
     if has_mark:

@@ -86,7 +86,7 @@ def _before_marks(text: str, start: int, end: int) -> int:
 def _break(text: str, start: int, end: int) -> int:
     """Return the index before the last blanks in the last third, or `end` if there are none.
 
-    The break comes before all of these blanks. At the end of a row, their number would be invisible.
+    The break comes before all of these blanks. At the end of a row, the number of blanks would be invisible.
     """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
     while blank > start and text[blank - 1] == ' ':

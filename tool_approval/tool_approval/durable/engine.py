@@ -28,8 +28,7 @@ GRACE_S = 10
 off is unknown."""
 
 CONNECTIONS = 8
-"""Chosen: maximum database connections of the engine in each process. Chosen: PostgreSQL allows 100 in total by
-default."""
+"""Chosen: maximum database connections of the engine in each process. PostgreSQL allows 100 in total by default."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
@@ -80,8 +79,8 @@ APPLICATION = 'tool-approval'
 """Name of our processes in DBOS. Processes resume workflows of the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version of the order of a segment's recorded steps. DBOS's own version changes with any code. This version does not,
-so that a new release resumes runs that were started before it."""
+"""Version of the order of a segment's recorded steps. DBOS's own version changes with any code. This version stays the
+same, so that a new release resumes runs of an older one."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""

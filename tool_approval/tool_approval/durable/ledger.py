@@ -74,7 +74,7 @@ class Done(NamedTuple):
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
 """Outcome of an unknown call, as far as its tool can determine it.
 
-`not_done` runs the call again, so this outcome must be final. The worker may only be frozen.
+`not_done` runs the call again, so this outcome must be final. A worker that seems dead may continue the call.
 """
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
@@ -102,14 +102,14 @@ class Ledger:
         Args:
             store: Store that keeps the executions. The store stays open when the ledger is closed.
             reconcile: Functions by tool name that determine whether an unknown call happened.
-            lease_s: Seconds without a heartbeat after which a worker counts as dead.
+            lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             beats: Whether a thread of the ledger calls `tick`.
             clock: Clock that returns seconds and never goes back, to measure heartbeats.
             now: Clock that returns the time of day, which is recorded but decides nothing.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
-        """Id of this worker, which no other worker ever has. So the store accepts changes only from the holder."""
+        """Id of this worker, which no other worker ever has. So only the holder can change an execution."""
         self._reconcile = dict(reconcile or {})
         self._lease_s = lease_s
         self._has_thread = beats
@@ -149,8 +149,8 @@ class Ledger:
             dump: Function that converts the result to the JSON value to keep.
             text_of: Function that returns the text to keep for an error.
             not_begun: Exceptions that `run` raises if it has not done anything yet.
-            tried_again: Function that is called before an attempt with the person who let an unknown call run again
-                from outside of the run.
+            tried_again: Function that is called before a repeated attempt, with the person who let the unknown call run
+                again from outside of the run.
 
         Returns:
             The result of `run`, or the recorded outcome without calling `run`.
@@ -244,7 +244,7 @@ class Ledger:
 
         Args:
             row: The call, as last read.
-            by: The person who decided this. The name is kept with the previous attempt.
+            by: The person who decided to run the call again. The name is kept with the previous attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -401,7 +401,7 @@ class Ledger:
 
     async def _moved(self, row: ExecutionRow, state: ExecutionState) -> bool:
         """Change the state of an execution. Return whether this worker holds the execution now. The answer of the store
-        to an earlier attempt may be lost.
+        to an earlier attempt may have been lost.
         """
 
         def move() -> bool:
@@ -446,7 +446,7 @@ class Ledger:
             await self._ended(row, 'failed', _write_error(error, text_of))
             raise
         except BaseException:
-            # Cancelled, or the process ends: the tool may have done it, or may still do it in a thread.
+            # Cancelled, or the process ends: the tool may have acted, or may still act in a thread.
             self._soon(row, lambda: self._end(row, 'unknown', None))
             raise
         finally:
@@ -470,7 +470,7 @@ class Ledger:
             return
         found = self.store.latest(row.key)
         if found is None or (found.attempt, found.state, found.owner) != (row.attempt, state, row.owner):
-            _log.warning('A call of %r ended after it had been settled; its result was dropped', row.tool_name)
+            _log.warning('A call of %r ended after its outcome had been settled; its result was dropped', row.tool_name)
 
     def _soon(self, row: ExecutionRow, write: Callable[[], object]) -> asyncio.Future[None]:
         """Write in the worker's thread, even if the waiting task is cancelled. If the store is unavailable, write
@@ -493,7 +493,7 @@ class Ledger:
             written.set_result(None)
         return written
 
-    # Unknown ones
+    # Unknown executions
 
     async def _settled(
         self, row: ExecutionRow, call: ExecutedCall, ask: Callable[[str], Awaitable[bool | None]] | None
@@ -533,7 +533,7 @@ def unknown_text(row: ExecutionRow) -> str:
     """Describe an unknown call."""
     began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
     return (
-        f'The call of {row.tool_name!r} was started{began} and its end was not recorded: its worker died, or the run '
+        f'The call of {row.tool_name!r} was started{began}, but its end was not recorded: its worker died, or the run '
         'was cancelled. The call may have happened.'
     )
 
@@ -576,7 +576,7 @@ def _write_result(result: T, dump: Callable[[T], object], by: str | None = None)
     try:
         written = _write(value=dump(result), by=by)
     except Exception as error:  # noqa: BLE001 - a result may serialize itself with any code
-        return _write(text=f'The call was executed. Its result has no JSON form ({type(error).__name__}).')
+        return _write(text=f'The call was executed, but its result has no JSON form ({type(error).__name__}).')
     if len(written) > MAX_BYTES:
-        return _write(text=f'The call was executed. Its result is too large to be kept ({len(written)} bytes).')
+        return _write(text=f'The call was executed, but its result is too large to be stored ({len(written)} bytes).')
     return written

@@ -39,7 +39,7 @@ class RunEnded(SteeringRefused):
     def __init__(self, status: RunStatus) -> None:
         """Set the message, which says how the run ended."""
         self.status = status
-        super().__init__(f'the run has ended: it is {status}')
+        super().__init__(f'the run has already ended: its status is {status}')
 
 
 class NotUnknown(SteeringRefused):
@@ -47,15 +47,15 @@ class NotUnknown(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__('the run has no such unknown call, or it was settled meanwhile')
+        super().__init__('the run has no unknown call with this id, or the call was settled meanwhile')
 
 
 class NobodyMay(SteeringRefused):
     """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message, which names the command that can do it."""
-        super().__init__('no request of the run says who may do that; use `tool-approval runs`')
+        """Set the message, which names a command that does not check approvers."""
+        super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
 
 
 class _View(BaseModel):
@@ -108,13 +108,13 @@ class RunSummary(_View):
     id: str
     """Id of the run."""
     agent: str
-    """Name of its agent."""
+    """Name of the run's agent."""
     status: RunStatus
     """Status of the run. `queued` includes runs that are executing."""
     created_at: AwareDatetime
-    """Time of its start, in UTC."""
+    """Time at which the run was started, in UTC."""
     changed_at: AwareDatetime
-    """Time at which it was last parked, resumed or ended, in UTC."""
+    """Time at which the run was last parked, resumed or ended, in UTC."""
 
 
 class RunView(RunSummary):
@@ -141,7 +141,7 @@ class RunDetails:
     unreadable: int
     """Number of the requests that cannot be read."""
     executions: Sequence[ExecutionRow]
-    """Executions of its calls."""
+    """Executions of the run's calls."""
 
     @property
     def open(self) -> Sequence[InboxEntry]:
@@ -156,12 +156,12 @@ class RunDetails:
         if has_ended(self.run):
             return f'The run ended at {at}: {self.run.status}'
         if self.unreadable:
-            return f'The run waits {since}; {self.unreadable} of its requests cannot be read'
+            return f'The run has been waiting {since}; {self.unreadable} of its requests cannot be read'
         if self.open:
-            return f'The run waits for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
+            return f'The run has been waiting for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
             return 'The run has its answers, and continues as soon as a worker resumes it'
-        return f'The run is executing, or waits for a worker that knows its agent and version, {since}'
+        return f'The run has been executing, or waiting for a worker with its agent and version, {since}'
 
     @property
     def view(self) -> RunView:
@@ -186,10 +186,10 @@ class RunDetails:
         )
 
     def check_may_cancel(self, by: Approver) -> None:
-        """Raise unless this person may answer each open request of the run, or each of its requests if none is open.
+        """Raise an error unless this person may answer each open request of the run; if none is open, each request.
 
         Raises:
-            NotAnApprover: The person may not answer such a request. The message states the reason.
+            NotAnApprover: The person may not answer one of these requests. The message states the reason.
             NobodyMay: The run has no request, or has a request that cannot be read.
         """
         self._check(self.open or self.requests, by)
@@ -203,11 +203,11 @@ class RunDetails:
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
     def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
-        """Raise unless this person may answer each request of the run for that tool.
+        """Raise an error unless this person may answer each request of the run for that tool.
 
         Raises:
-            NotAnApprover: The person may not answer such a request. The message states the reason.
-            NobodyMay: There is no such request, or it cannot be read.
+            NotAnApprover: The person may not answer one of these requests. The message states the reason.
+            NobodyMay: The run has no request for that tool, or has a request that cannot be read.
         """
         # Executions are stored with escaped tool names.
         self._check([each for each in self.requests if escape_line(each.request.tool_name) == row.tool_name], by)
@@ -279,7 +279,7 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
     Args:
         store: The store of the run.
         run_id: The id of the run.
-        by: The person who cancels it, or `None` for the owner of the store.
+        by: The person who cancels the run, or `None` for the owner of the store.
         at: The current time.
 
     Returns:
@@ -306,7 +306,7 @@ def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
 
 
 def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
-    """Return the only unknown execution among these.
+    """Return the only unknown execution among `rows`.
 
     Raises:
         NotUnknown: No execution is unknown, or several are.

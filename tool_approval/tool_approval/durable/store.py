@@ -71,7 +71,7 @@ class ExecutionRow:
     tool_call_id: str
     """Id of the call in the run."""
     idempotency_key: str
-    """Key that the tool may pass to a remote service, so that the service carries out this attempt only once."""
+    """Key that the tool may pass to a remote service, so that the service executes this attempt only once."""
     changed_at: datetime
     """Time of the last change of state."""
     state: ExecutionState = 'approved'
@@ -101,8 +101,8 @@ class DurableStore:
         """Use a database.
 
         Args:
-            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. Otherwise a call may be
-                executed again after a power failure.
+            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. With another value, a
+                call may be executed again after a power failure.
         """
         self.inbox_store = inbox_store
         """The inbox's part of the database, for `Inbox`. This store shares the connection, and closes it."""
@@ -134,7 +134,7 @@ class DurableStore:
     # Workers
 
     def beat(self, worker: str, number: int) -> None:
-        """Record that a worker is alive. The numbers of a worker increase."""
+        """Record that a worker is alive. The heartbeat numbers of a worker increase."""
         with self.inbox_store.transaction() as execute:
             execute(
                 'INSERT INTO workers VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET beat = excluded.beat',
@@ -142,13 +142,13 @@ class DurableStore:
             )
 
     def beats(self) -> dict[str, int]:
-        """Return the last number of each worker; 0 for a worker that holds executions but has recorded none."""
+        """Return the last heartbeat of each worker; 0 for a worker that holds executions but never sent a heartbeat."""
         with self.inbox_store.reading() as execute:
             holders = execute("SELECT DISTINCT owner, 0 FROM executions WHERE state IN ('reserved', 'executing')")
             return dict(holders.fetchall()) | dict(execute('SELECT id, beat FROM workers').fetchall())
 
     def release(self, worker: str, number: int, *, at: datetime) -> int:
-        """Release the executions of a dead worker, unless it has recorded a later number.
+        """Release the executions of a dead worker, unless it has recorded a later heartbeat.
 
         Reserved executions can be taken by other workers. Executions that had begun become unknown, and the dead worker
         may still settle them.
@@ -236,14 +236,14 @@ class DurableStore:
 
         Args:
             run_id: The run.
-            segment: Its current segment. The next segment has the next number.
+            segment: The current segment of the run. The next segment has the next number.
             state: The input of the next segment.
             requests: The requests to post. Existing requests are left unchanged, answered or not.
             deadline: The time of day when the requests expire.
             at: The current time.
 
         Returns:
-            Whether this call parked the run. If not, the segment had ended before, and nothing was changed.
+            Whether this call parked the run. If `False`, the segment had ended before, and nothing was changed.
         """
         with self.inbox_store.transaction() as execute:
             parked = execute(
@@ -268,7 +268,7 @@ class DurableStore:
         return [(run_id, segment) for run_id, segment in found]
 
     def ready_after(self, agent: str, limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
-        """Return the same for runs that never began, and for runs that waited for one of the requests in `settled`."""
+        """Return the same as `ready`, but only for runs that never began or that waited for a request in `settled`."""
         with self.inbox_store.reading() as execute:
             queued = f"SELECT id, segment FROM runs WHERE {_IS_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
             found = list(execute(queued, (agent, limit)).fetchall())
@@ -286,7 +286,7 @@ class DurableStore:
         """Start a segment, or continue it after a crash.
 
         Returns:
-            Whether the segment is the run's current segment. If not, nothing was changed, and there is nothing to do.
+            Whether the segment is the run's current segment. If `False`, nothing was changed.
         """
         with self.inbox_store.transaction() as execute:
             begun = execute(
@@ -351,10 +351,10 @@ class DurableStore:
             return _add(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
-        """Add another attempt. In the same step, the unknown attempt before it can no longer be settled.
+        """Add another attempt. From then on, the previous unknown attempt can no longer be settled.
 
         Returns:
-            Whether this call added the attempt. If not, the previous attempt is not unknown, or was already tried
+            Whether this call added the attempt. If `False`, the previous attempt is not unknown, or was already tried
             again.
         """
         with self.inbox_store.transaction() as execute:
@@ -385,13 +385,13 @@ class DurableStore:
             result: The outcome.
 
         Returns:
-            Whether this call changed the execution. If not, nothing was changed.
+            Whether this call changed the execution. If `False`, nothing was changed.
 
         Raises:
             ValueError: `MOVES` does not allow this change.
         """
         if to not in MOVES[row.state]:
-            raise ValueError(f'an execution that is {row.state} does not become {to}')
+            raise ValueError(f'an execution cannot change from {row.state} to {to}')
         moment = _number(at)
         with self.inbox_store.transaction() as execute:
             moved = execute(
@@ -521,6 +521,6 @@ def open_store(url: str) -> DurableStore:
 
         return DurableStore(PostgresStore(url))
     if separator and (scheme != 'sqlite' or not rest.startswith('/')):
-        raise ValueError('a store is postgresql://..., sqlite:///path, or the path of a file')
+        raise ValueError('the store must be postgresql://..., sqlite:///path, or the path of a file')
     path = rest[1:] if separator else url
     return DurableStore(SQLiteStore(path, synchronous='FULL'))

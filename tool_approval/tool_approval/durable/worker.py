@@ -20,7 +20,7 @@ from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
-"""Chosen: maximum runs to find in one check. The next check finds the others."""
+"""Chosen: maximum runs to find in one check. The next check finds the other runs."""
 
 WATCH_S = 0.25
 """Chosen: seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
@@ -40,7 +40,7 @@ class Sweep:
     """Checks the store repeatedly, in a thread of its own.
 
     An approver's process only writes the answer. Every living worker determines which runs can continue, which
-    deadlines have passed, and which runs of dead workers to resume. Several workers may do the same, without harm.
+    deadlines have passed, and which runs of dead workers to resume. Several workers may do this at the same time.
     """
 
     def __init__(
@@ -58,12 +58,12 @@ class Sweep:
         """Keep the parts; `start` starts the thread.
 
         Args:
-            store: The store of the runs, for this object only, which closes it.
+            store: The store of the runs, which only this object uses and closes.
             engine: Engine that runs the segments.
             ledger: Ledger that sends heartbeats on request, and finds dead workers.
             agent: The agent whose runs this process executes.
             is_readable: Function that returns whether this version can continue a run.
-            lease_s: Seconds without a heartbeat after which a worker counts as dead.
+            lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             now: Clock that returns the time of day, for the deadlines of requests.
             clock: Clock that returns seconds and never goes back.
         """
@@ -97,7 +97,7 @@ class Sweep:
         """Check the store once.
 
         Args:
-            changed: Changes since the last look; `None` to look at all runs.
+            changed: Changes since the last check; `None` to check all runs.
 
         Raises:
             InboxError: The store cannot be used.
@@ -112,7 +112,7 @@ class Sweep:
                 if (run_id, segment) in self._seen:
                     _log.error('A segment of a durable run was given up: %s', status)
                     told = (
-                        f'the engine gave up segment {segment} ({status}): it was begun too often, or cancelled there'
+                        f'the engine gave up segment {segment} ({status}): it was started too often, or was cancelled'
                     )
                     outcome = json.dumps({'error': 'SegmentGivenUp', 'message': told})
                     self._store.finish(run_id, segment, 'failed', outcome, at=self._now())

@@ -1,4 +1,4 @@
-"""Approvers, and the rules for who may answer which tool's requests."""
+"""Define approvers, and the rules for who may answer the requests of a tool."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from tool_approval.core.decision import RULES
 
 LONGEST_NAME = 200
-"""Chosen: maximum length of an id or a name, in characters. User directories use shorter ones."""
+"""Chosen: maximum length of an id or a name, in characters. Ids in user directories are shorter."""
 
 
 class Approver(BaseModel):
-    """The person who answers a request. The caller of `Inbox.decide` must have authenticated them."""
+    """The person who answers a request. The caller of `Inbox.decide` must have authenticated the person."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -32,7 +32,7 @@ class Approver(BaseModel):
         # Attack: an approver takes the name of a rule, and the log says that the policy approved
         # (test_approvers.py: test_approver_id_that_is_the_name_of_a_rule_is_refused).
         if value in RULES:
-            raise ValueError(f'{value!r} is the name of a rule; use another id')
+            raise ValueError(f'{value!r} cannot be the id of an approver: it is the name of a rule; use another id')
         return value
 
 
@@ -66,7 +66,7 @@ class ApproverRules:
         self._globs = [(re.compile(translate(pattern)), _literals(pattern), rule) for pattern, rule in rules.items()]
 
     def for_tool(self, tool_name: str) -> tuple[ApproverRule, ...]:
-        """Return the rules for a tool, at least one. Each of them must list the approver."""
+        """Return the rules for a tool, at least one. Each of these rules must list the approver."""
         if tool_name in self._exact:
             return (self._exact[tool_name],)
         found = [(weight, rule) for pattern, weight, rule in self._globs if pattern.fullmatch(tool_name)]

@@ -40,7 +40,7 @@ class Content(BaseModel):
     version: Literal[1] = 1
     """Version of this format."""
     request: ApprovalRequest
-    """The request. Metadata that is not JSON is left out, here and in its presentation."""
+    """The request. Metadata that is not JSON is left out, both of the request and of its presentation."""
     approvers: tuple[ApproverRule, ...] | None = None
     """Rules that must all list the approver; `None` lets everyone answer."""
     requester: str | None = None
@@ -50,7 +50,7 @@ class Content(BaseModel):
     )
     """Whether the requester may not answer. Stored under the name `bars_requester`."""
     expires_at: AwareDatetime | None = None
-    """Time when the request expires, for display only. The clock of the waiting process decides."""
+    """Time when the request expires, for display only. The clock of the waiting process decides when it expires."""
 
 
 class Answer(BaseModel):
@@ -72,11 +72,11 @@ class InboxEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     id: str
-    """Unguessable id, never reused. Code that knows it and can call `Inbox.decide` can answer the request."""
+    """Unguessable id, never reused. Code that knows this id and can call `Inbox.decide` can answer the request."""
     state: State
     """State of the request; `pending` while it is open."""
     digest: str
-    """Digest of the content. An answer must carry it."""
+    """Digest of the content. An answer must include this digest."""
     content: Content
     """The content shown to approvers."""
     posted_at: AwareDatetime
@@ -99,7 +99,7 @@ class InboxEntry(BaseModel):
         return f'{word}{rest}{by}'
 
     def check_open(self, digest: str) -> None:
-        """Raise unless the request is open and its content is what the approver was shown.
+        """Raise an error unless the request is open and its content is what the approver was shown.
 
         Args:
             digest: `InboxEntry.digest` of the content the approver was shown.
@@ -114,7 +114,7 @@ class InboxEntry(BaseModel):
             raise OtherContent
 
     def check_approver(self, approver: Approver) -> None:
-        """Raise unless the approver may answer this request.
+        """Raise an error unless the approver may answer this request.
 
         Raises:
             NotAnApprover: The approver is not listed, or is the requester and self-approval is forbidden.
@@ -142,7 +142,7 @@ class InboxEntry(BaseModel):
         if decision.remember_option not in self.request.coverings:
             raise InvalidAnswer('the request does not offer this remember option')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
-            raise InvalidAnswer("the request cannot be remembered 'always'")
+            raise InvalidAnswer("this approval cannot be remembered as 'always'")
         return decision.model_copy(update={'note': None if decision.note is None else whole_characters(decision.note)})
 
 
@@ -226,7 +226,7 @@ def read_entry(row: Row) -> InboxEntry:
             answer=None if row.answer is None else Answer.model_validate(json.loads(row.answer)),
         )
     except (RecursionError, AttributeError):
-        raise ValueError('a value that is nested too deeply, or is not a text') from None
+        raise ValueError('a value is nested too deeply, or is not a string') from None
     said = None if entry.answer is None else entry.answer.decision.approved
     if said is not {'approved': True, 'denied': False}.get(entry.state):
         raise ValueError('the state of the request does not match its answer')
@@ -234,7 +234,7 @@ def read_entry(row: Row) -> InboxEntry:
 
 
 def _writable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are JSON. Frameworks also put live objects there, which cannot be shown."""
+    """Return the values that are JSON. Frameworks also put live objects into metadata, which cannot be shown."""
     kept: dict[str, Any] = {}
     for key, value in values.items():
         try:

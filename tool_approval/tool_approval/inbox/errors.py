@@ -67,7 +67,7 @@ class OtherContent(AnswerRefused):
 
     def __init__(self) -> None:
         """The approver should load the request again."""
-        super().__init__('the answer does not match the content of the request; load the request again and decide anew')
+        super().__init__('the answer does not match the content of the request; load it again and decide again')
 
 
 class NotAnApprover(AnswerRefused):
@@ -84,7 +84,7 @@ class NotAnApprover(AnswerRefused):
         self.approver = approver
         self.tool_name = tool_name
         self.problem = problem
-        super().__init__(f'{approver!r} may not answer for {tool_name!r}: {problem}')
+        super().__init__(f'{approver!r} may not answer a request for {tool_name!r}: {problem}')
 
 
 class InvalidAnswer(AnswerRefused):
@@ -145,7 +145,7 @@ def refusal_text(
         case AlreadySettled():
             by = '' if error.by is None else f' by {name(error.by)}'
             when = '' if error.at is None else f' at {error.at:%H:%M:%S} UTC'
-            return f'Your answer came too late: already {error.state}{by}{when}.'
+            return f'Your answer came too late: the request is already {error.state}{by}{when}.'
         case NotAnApprover():
             return f'You may not answer this request: {text(error.problem)}. Nothing was changed.'
         case OtherContent():

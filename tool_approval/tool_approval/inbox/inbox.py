@@ -39,7 +39,7 @@ _log = logging.getLogger('tool_approval')
 class Inbox:
     """Posts requests, waits for their answers and accepts answers, from any number of runs, threads and event loops.
 
-    Create one inbox for each store and process, after forking. It opens and starts nothing before its first call.
+    Create one inbox for each store and process, after forking. An inbox opens and starts nothing before its first call.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Inbox:
         """Create an inbox on a store.
 
         Args:
-            store: Store of the requests. The inbox closes it.
+            store: Store of the requests. The inbox closes the store.
             keep_history: Time after which settled requests are deleted.
             now: Returns the current time, which is only recorded.
             clock: Returns monotonic seconds, for leases and pauses.
@@ -186,7 +186,7 @@ class Inbox:
         Raises:
             UnknownRequest: No request has this id.
             AlreadySettled: The request is no longer open.
-            InboxUnavailable: The store cannot be reached. `abandon` retries until it can.
+            InboxUnavailable: The store cannot be reached. `abandon` retries until the store can be reached.
         """
         await self._row(request_id)
         at = self._moment()
@@ -194,13 +194,13 @@ class Inbox:
             raise already_settled(await self.get(request_id))
 
     def abandon(self, request_id: str, state: Settled = 'withdrawn', *, answer: Answer | None = None) -> None:
-        """Settle a request in the background as soon as the store can be reached. May be called from any thread.
+        """Settle a request in the background as soon as the store can be reached. Any thread may call this method.
 
         Args:
             request_id: Id of the request.
             state: New state of the request.
             answer: Answer given in another UI, which must fit `state`. If the store is unavailable, the request is
-                withdrawn without it.
+                withdrawn without the answer.
         """
         at = self._moment()
         written = None if answer is None else write_answer(answer)
@@ -322,7 +322,7 @@ def _read(row: Row) -> InboxEntry:
     try:
         return read_entry(row)
     except ValueError:
-        # It cannot be answered, so it will expire.
+        # The request cannot be answered, so it will expire.
         _log.error('A request in the inbox cannot be read: another program changed it, or a later version wrote it')
         raise UnknownRequest from None
 

@@ -24,7 +24,7 @@ from .inbox import GRACE_S, Inbox
 from .store import Settled
 
 CHANNEL_S = 30.0
-"""Chosen: maximum seconds for one notification of a channel. The run does not wait for it."""
+"""Chosen: maximum seconds for one notification of a channel. The run does not wait for a notification."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -34,8 +34,8 @@ class Channel(Protocol):
     counts.
 
     Coroutine functions run on the event loop of the run, other functions in a thread. Exceptions, and calls that take
-    longer than 30 seconds, are logged. They stop neither the other channels nor the run. For one request, `settled` is
-    called after `posted` has ended or failed. Different requests may be notified in any order.
+    longer than 30 seconds, are logged. Such failures do not affect the other channels or the run. For one request,
+    `settled` is called after `posted` has ended or failed. Different requests may be notified in any order.
 
     Channels are called in the process of the run, and not after the run has ended. A UI that must outlive the run, such
     as the web page, follows `Inbox.changes` in its own process.
@@ -74,8 +74,8 @@ RETRY_S = 1.0
 class InboxUI:
     """Posts each request to an inbox and waits for the answer. The controller's modes, memory and audit log apply.
 
-    Errors deny the call, with a note that says why. A request is withdrawn when the run is cancelled, and settled with
-    the answer of another UI if that UI of a `FirstOf` was first.
+    Errors deny the call, with a note that says why. If the run is cancelled, the request is withdrawn. If another UI of
+    a `FirstOf` answers first, the request is settled with that answer.
     """
 
     one_at_a_time = False
@@ -96,7 +96,7 @@ class InboxUI:
 
         Args:
             inbox: Inbox to post to.
-            timeout: Seconds until a request expires and its call is denied, including time the store is unavailable.
+            timeout: Seconds until a request expires and its call is denied, even if the store is unavailable.
             channels: Channels to notify of each request and its outcome.
             approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone
                 with access to a channel.
@@ -223,7 +223,7 @@ class InboxUI:
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
             _log.warning(
-                'A call was approved in another UI, and the inbox could not report whether it was denied there first'
+                'A call was approved in another UI; the inbox could not report whether an approver had denied it there'
             )
             return None
         return entry if entry.state == 'denied' else None

@@ -18,14 +18,14 @@ Waiter = asyncio.Future[None]
 
 
 class Waiting:
-    """Futures of any number of event loops, by request id. They can be woken from any thread."""
+    """Futures of any number of event loops, by request id. The futures can be woken from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiters: dict[str, list[Waiter]] = {}
 
     def add(self, request_id: str) -> Waiter:
-        """Add a future of the running loop. The caller must pass it to `remove` afterwards."""
+        """Add a future of the running loop. The caller must pass the future to `remove` afterwards."""
         waiter: Waiter = asyncio.get_running_loop().create_future()
         with self._lock:
             self._waiters.setdefault(request_id, []).append(waiter)
@@ -104,7 +104,7 @@ class Leases:
         return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
-        """Measure anew after the store was unavailable, because no process could record a heartbeat then."""
+        """Start to measure again after the store was unavailable, because no process could record a heartbeat then."""
         self._looked_at = None
 
 

@@ -29,7 +29,7 @@ MOVES: Mapping[State, frozenset[Settled]] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Row:
-    """A request in the form in which a store keeps it. Its texts are ASCII, and the store does not interpret them."""
+    """A request in the form in which a store keeps it. The texts are ASCII, and the store does not interpret them."""
 
     id: str
     """Id of the request."""
@@ -42,7 +42,7 @@ class Row:
     state: State = 'pending'
     """State of the request."""
     settled_at: datetime | None = None
-    """Time of settling in UTC, in whole milliseconds; `None` while it is open."""
+    """Time of settling in UTC, in whole milliseconds; `None` while the request is open."""
     answer: str | None = None
     """`Answer` as JSON, at most 4 MiB; `None` unless the request was approved or denied."""
 
@@ -60,9 +60,9 @@ class Changes:
 class InboxStore(Protocol):
     """Keeps requests for any number of processes. `tool_approval.testing.check_inbox_store` tests an implementation.
 
-    All methods block. The inbox never calls a store on an event loop. It calls `watch` in one thread, and all other
-    methods in a second thread, at the same time. Each method returns or raises within ten seconds. All except `close`
-    may raise these exceptions:
+    All methods block. The inbox never calls a store on an event loop. The inbox calls `watch` in one thread, and all
+    other methods in a second thread, at the same time. Each method returns or raises within ten seconds. All methods
+    except `close` may raise these exceptions:
 
     - `InboxUnavailable`: The store cannot be reached or written to. Either nothing was changed, or the change is
       complete and the connection broke before the store could confirm it. The next call connects again.
@@ -82,7 +82,7 @@ class InboxStore(Protocol):
         """Set the state of a request if it is still pending, in one atomic step.
 
         Returns:
-            Whether this call settled the request. If not, nothing was changed.
+            Whether this call settled the request. If `False`, nothing was changed.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -141,7 +141,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Close files and connections, and make a running `watch` return soon. May be called more than once."""
+        """Close files and connections, and make a running `watch` return soon. A second call does nothing."""
         ...  # pragma: no cover - a protocol has no body
 
 

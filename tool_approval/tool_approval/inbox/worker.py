@@ -17,8 +17,8 @@ from .store import InboxStore, Row
 T = TypeVar('T')
 
 PAUSE_S = 0.5
-"""Chosen: seconds after a failure in which no call is tried, so that thousands of waiting calls fail at once instead of
-after the store's timeout each."""
+"""Chosen: seconds after a failure in which no call is tried. Thousands of waiting calls then fail at once, instead of
+one after another with the store's timeout."""
 
 
 class Worker:
@@ -120,7 +120,7 @@ class RowReader:
         self._is_reading = False
 
     async def read(self, request_id: str) -> Row | None:
-        """Return the row with this id, read after the call; `None` if there is none.
+        """Return the row with this id, read after the call; `None` if there is no such row.
 
         Raises:
             InboxError: The store cannot be read, or the inbox is closed.

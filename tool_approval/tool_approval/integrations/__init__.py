@@ -1,1 +1,1 @@
-"""Adapt agent frameworks, one package each. Only the package of a framework imports that framework."""
+"""Adapt agent frameworks, with one package for each. Only the package of a framework imports that framework."""

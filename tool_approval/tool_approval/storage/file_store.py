@@ -110,7 +110,7 @@ class FileApprovalStore:
             status = os.fstat(descriptor)
             check_private(status)
             if status.st_size > MAX_BYTES:
-                raise StoreError(str(self._path), f'larger than {MAX_BYTES} bytes; it approves nothing')
+                raise StoreError(str(self._path), f'the file is larger than {MAX_BYTES} bytes and approves nothing')
             text = file.read()
         try:
             contents = _Contents.model_validate_json(text)
@@ -122,7 +122,7 @@ class FileApprovalStore:
                 'to start over',
             ) from None
         if self._contents is not None and contents.key != self._contents.key:
-            raise StoreError(str(self._path), 'the file was replaced by another store; restart to use that one')
+            raise StoreError(str(self._path), 'the file was replaced by another store; restart to use that store')
         self._contents = contents
         self._by_id = {each.id: each for each in contents.approvals}
         self._seen = _mark(status)

@@ -52,7 +52,7 @@ def check_private(status: os.stat_result) -> None:
     if status.st_uid != os.geteuid():
         raise PermissionError(f'the file belongs to another user (id {status.st_uid})')
     if stat.S_IMODE(status.st_mode) & 0o077:
-        raise PermissionError(f'others may use it (mode {stat.S_IMODE(status.st_mode):04o}); run: chmod 600')
+        raise PermissionError(f'others can access the file (mode {stat.S_IMODE(status.st_mode):04o}); run: chmod 600')
     if status.st_nlink != 1:
         raise PermissionError('the file has another name (a hard link)')
 
@@ -71,7 +71,7 @@ def make_private_folder(folder: Path) -> None:
     if status.st_uid != os.geteuid():
         raise PermissionError(f'the folder {str(folder)!r} belongs to another user (id {status.st_uid})')
     if stat.S_IMODE(status.st_mode) & 0o022:
-        raise PermissionError(f'others may write to the folder {str(folder)!r}; run: chmod 700')
+        raise PermissionError(f'other users can write to the folder {str(folder)!r}; run: chmod 700')
 
 
 @contextlib.contextmanager
@@ -94,7 +94,7 @@ def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = Fa
     """Append all of `content`, or nothing.
 
     Args:
-        descriptor: File opened for appending. No other process may write to it at the same time.
+        descriptor: File opened for appending. No other process may write to the file at the same time.
         content: Bytes to append.
         size: Current size of the file in bytes.
         fsync: Whether to wait until the content is on the disk.

@@ -62,7 +62,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     assert other.key == store.key, 'a second store at the same place has a different key'
     assert dict(other.scope) == dict(store.scope)
     assert other.get(first.id) == first
-    assert [each.id for each in other.list_all()] == [first.id, second.id], 'oldest first'
+    assert [each.id for each in other.list_all()] == [first.id, second.id], 'the oldest approval must come first'
     replaced = first.model_copy(update={'label': 'replaced'})
     store.put(replaced)
     assert other.get(first.id) == replaced, 'a change does not reach a second store at the same place'
@@ -171,7 +171,7 @@ def _check_keeping(store: InboxStore, other: InboxStore) -> None:
     store.add(first)
     store.add(second)
     assert list(other.get([first.id, 'missing'])) == [first], 'a stored row differs from the added row'
-    assert list(other.open(10)) == [first, second], 'open requests come oldest first'
+    assert list(other.open(10)) == [first, second], 'open requests must be listed oldest first'
     assert list(other.open(1)) == [first]
     assert set(other.pending_of('owner')) == {first.id, second.id}
     assert set(other.pending_of('missing')) == set()
@@ -227,19 +227,19 @@ def _check_watching(store: InboxStore, other: InboxStore, timeout_s: float) -> N
     rows = [_row(f'watched-{number}', owner='watched') for number in range(3)]
     for row in rows:
         other.add(row)
-    _watched(store, {row.id for row in rows}, timeout_s, 'added by another', is_settled=False)
+    _watched(store, {row.id for row in rows}, timeout_s, 'added by another store', is_settled=False)
     other.settle(rows[0].id, 'approved', at=_AT, answer='{}')
     store.settle(rows[1].id, 'denied', at=_AT, answer='{}')
-    _watched(store, {rows[0].id, rows[1].id}, timeout_s, 'settled by another, and by itself')
+    _watched(store, {rows[0].id, rows[1].id}, timeout_s, 'settled by this store and by another')
     timer = threading.Timer(0.1, lambda: other.settle(rows[2].id, 'expired', at=_AT))
     timer.start()
-    _watched(store, {rows[2].id}, timeout_s, 'settled while it was watching')
+    _watched(store, {rows[2].id}, timeout_s, 'settled while `watch` waited')
     timer.join()
     gone = _row('watched-gone', owner='gone')
     other.add(gone)
-    _watched(store, {gone.id}, timeout_s, 'added by another', is_settled=False)
+    _watched(store, {gone.id}, timeout_s, 'added by another store', is_settled=False)
     other.withdraw_all_of('gone', 0, at=_AT)
-    _watched(store, {gone.id}, timeout_s, 'withdrawn with its owner')
+    _watched(store, {gone.id}, timeout_s, 'withdrawn with their owner')
 
 
 def _check_races(store: InboxStore, other: InboxStore, tries: int) -> None:
@@ -273,13 +273,13 @@ def _watched(store: InboxStore, expected: set[str], timeout_s: float, what: str,
     seen: set[str] = set()
     until = time.monotonic() + timeout_s
     while not expected <= seen:
-        assert time.monotonic() < until, f'{what}, but not noticed'
+        assert time.monotonic() < until, f'`watch` did not report requests {what}'
         changed = store.watch(0.2)
         if changed is None:
             return
         seen.update(changed.added, changed.settled)
         if is_settled:
-            assert not changed.added, f'{what}, but reported as added'
+            assert not changed.added, f'`watch` reported requests {what} as added'
 
 
 def _refused(action: Callable[[], object], otherwise: str) -> None:

@@ -14,7 +14,7 @@ Answer: TypeAlias = (
 )
 """A scripted answer. `True` or `'y'` approves the call, `'s'` approves it for the session, and `'a'` always. `False` or
 `'n'` denies the call, and any other string denies it with the string as the note. If the answer is an exception, it is
-raised. If it is a function, it is called with the request."""
+raised. If the answer is a function, it is called with the request."""
 
 
 class ScriptedUI:
@@ -38,14 +38,14 @@ class ScriptedUI:
         with self._lock:
             self.requests.append(request)
             if len(self.requests) > len(self._answers):
-                raise AssertionError(f'asked about {request.description!r}, but no answer is left')
+                raise AssertionError(f'the question about {request.description!r} has no prepared answer')
             answer = self._answers[len(self.requests) - 1]
         return _read_answer(answer, request)
 
     def assert_done(self) -> None:
         """Fail unless exactly as many questions were asked as answers were prepared."""
         assert len(self.requests) == len(self._answers), (
-            f'{len(self._answers)} answers were prepared, and {len(self.requests)} questions asked'
+            f'{len(self._answers)} answers were prepared, but {len(self.requests)} questions were asked'
         )
 
 

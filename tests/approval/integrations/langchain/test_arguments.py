@@ -147,10 +147,10 @@ circular.append(circular)
 @pytest.mark.parametrize(
     ('used', 'given', 'problem'),
     [
-        pytest.param(Untyped(), {'path': 'a', 'other': 1}, r'\(unknown: other\)', id='unknown'),
-        pytest.param(Untyped(), {}, r'\(path: Field required\)', id='missing'),
-        pytest.param(Untyped(), {'path': ['a']}, r'\(path: Input should be a valid string\)', id='another type'),
-        pytest.param(mcp_tool(), {'other': 1}, r'\(missing: path\)', id='missing, of JSON'),
+        pytest.param(Untyped(), {'path': 'a', 'other': 1}, r': other \(unknown\)', id='unknown'),
+        pytest.param(Untyped(), {}, ': path: Field required', id='missing'),
+        pytest.param(Untyped(), {'path': ['a']}, ': path: Input should be a valid string', id='another type'),
+        pytest.param(mcp_tool(), {'other': 1}, r': path \(missing\)', id='missing, of JSON'),
         pytest.param(mcp_tool(), 'a', 'not a mapping of names to values', id='text, of JSON'),
         pytest.param(
             Tool(name='t', description='t', func=str), {'a': 1, 'b': 2}, 'one argument, not 2', id='two of one'

@@ -51,8 +51,8 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
 
 NEW = change(path='b', content='new')
 STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or add '
-    'a rule that allows such calls.'
+    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
+    'add a rule that allows such calls.'
 )
 
 
@@ -373,7 +373,9 @@ def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
             'the values do not match the schema of the tool: path: Input should be a valid string',
             id='another type',
         ),
-        pytest.param({'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number that', id='not JSON'),
+        pytest.param(
+            {'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number is too long or not finite', id='not JSON'
+        ),
         pytest.param({'path': '\ud800'}, 'no canonical JSON: a text contains a lone surrogate', id='lone surrogate'),
     ],
 )

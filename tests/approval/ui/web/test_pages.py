@@ -38,7 +38,7 @@ def test_a_request_is_shown_as_the_terminal_shows_it(desk):
     page = shown(desk)
 
     assert (
-        'agent bot worker crawler why No rule matches. in /srv grants net, to this tool until the run ends '
+        'agent bot worker crawler why No rule matches. in /srv grants net, for calls of this tool until the run ends '
         'extra access writes to .git run r1 $ ls > cat b arguments: │ path: "a"' in page
     )
 
@@ -287,7 +287,7 @@ def test_user_who_may_not_answer_sees_the_reason_and_no_buttons(desk):
     refused = desk.answer(entry)
     editing = desk.client.get(f'/requests/{entry.id}/edit')
 
-    assert 'ada may not answer this: only listed approvers may answer.' in page
+    assert 'ada may not answer this request: only listed approvers may answer.' in page
     assert 'value="approve"' not in page
     assert (refused.status_code, editing.status_code) == (403, 403)
     assert desk.now(entry).state == 'pending'

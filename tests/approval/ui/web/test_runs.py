@@ -81,7 +81,7 @@ def test_a_run_is_shown_with_what_it_waits_for(desk, store):
     shown = text_of(page(desk, '/run?run=order-17'))
 
     assert 'agent shop' in shown
-    assert 'The run waits for 1 answer since 2026-03-04 12:00:01 UTC.' in shown
+    assert 'The run has been waiting for 1 answer since 2026-03-04 12:00:01 UTC.' in shown
     assert 'pay , asked at 2026-03-04 12:00:00 UTC : Withdrawn' in shown
     assert 'send_mail , asked at 2026-03-04 12:00:00 UTC ; may be answered by everyone who has access' in shown
     assert 'pay, attempt 1: executing , started at 2026-03-04 12:00:01 UTC' in shown
@@ -155,7 +155,7 @@ def test_a_program_lists_reads_and_cancels_runs(desk, store):
         ([asked(approvers=OPS)], 'only listed approvers may answer'),
         ([asked(**NOT_ADA)], 'requesters may not answer their own requests'),
         ([asked(), asked(call='c2', approvers=OPS)], 'only listed approvers may answer'),
-        ([], 'no request of the run says who may do that; use `tool-approval runs`'),
+        ([], 'no request of the run says who may change the run; use `tool-approval runs`'),
     ],
 )
 def test_who_may_not_answer_may_not_cancel(desk, store, requests, why):
@@ -303,7 +303,7 @@ def test_a_program_settles_an_unknown_call(desk, store):
     [
         ({'approvers': OPS}, 'only listed approvers may answer'),
         (NOT_ADA, 'requesters may not answer their own requests'),
-        (None, 'no request of the run says who may do that; use `tool-approval runs`'),
+        (None, 'no request of the run says who may change the run; use `tool-approval runs`'),
     ],
 )
 def test_who_may_not_answer_may_not_settle(desk, store, content, why):

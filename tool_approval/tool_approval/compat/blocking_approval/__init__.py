@@ -24,7 +24,7 @@ from .types import (
 )
 
 __version__ = '0.9.0'
-"""Newest release whose names are here."""
+"""Newest release whose names this package provides."""
 
 __all__ = (
     'AliasError',

@@ -16,9 +16,9 @@ from .types import ApprovalDecision
 class ApprovalMemory:
     """Approvals for the session, kept in this process.
 
-    Two calls are the same if their tool names and their arguments in canonical JSON are equal. A call is never
-    remembered, and is asked about each time, if JSON cannot express its arguments or the tool's own JSON form hides or
-    alters them.
+    Two calls are the same if their tool names and their arguments in canonical JSON are equal. A call is not remembered
+    if JSON cannot represent its arguments, or if the tool's own JSON form hides or alters them. The approver is asked
+    about such a call each time.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Ask before a tool of another toolset runs, and raise if it is refused."""
+"""Ask for approval before a tool of another toolset runs, and raise an exception if the call is refused."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         Raises:
             ApprovalConfigError: `tool_configs` has an unknown key or value.
             TypeError: The third argument is neither a memory nor a mapping, or `config` is given twice.
-            ValueError: `default` has another value.
+            ValueError: `default` is neither `required` nor `none`.
         """
         super().__init__(inner)
         if isinstance(memory, Mapping):
@@ -127,17 +127,17 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return the same approvals around the inner toolset of this run."""
+        """Return this wrapper around the inner toolset of this run."""
         return self._around(await self.wrapped.for_run(ctx))
 
     async def for_run_step(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return the same approvals around the inner toolset of this step."""
+        """Return this wrapper around the inner toolset of this step."""
         return self._around(await self.wrapped.for_run_step(ctx))
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[AgentDepsT]], AbstractToolset[AgentDepsT]]
     ) -> AbstractToolset[AgentDepsT]:
-        """Return the same approvals around the visitor's replacement of the inner toolset."""
+        """Return this wrapper around the visitor's replacement of the inner toolset."""
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     async def call_tool(
@@ -149,8 +149,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
-            Exception: Any exception of `needs_approval`, the callback or the tool. The tool has run only in the last
-                case.
+            Exception: Any exception of `needs_approval`, the callback or the tool. The tool has run only if the
+                exception is the tool's.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):
@@ -253,7 +253,7 @@ def _by_name(tool_args: object) -> dict[str, Any]:
         return dict(cast('Mapping[str, Any]', tool_args))
     if is_dataclass(tool_args):
         return {field.name: getattr(tool_args, field.name) for field in fields(tool_args)}
-    raise TypeError(f'arguments that are {type(tool_args).__name__} cannot be shown to an approver')
+    raise TypeError(f'arguments of type {type(tool_args).__name__} cannot be shown to an approver')
 
 
 def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:

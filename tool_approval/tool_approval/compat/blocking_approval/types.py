@@ -36,7 +36,7 @@ class ApprovalScope(Enum):
     ONCE = 'once'
     """This call: `remember='none'`."""
     SESSION = 'session'
-    """The same call in this session: `remember='session'`."""
+    """Also approve the same call for the rest of this session, as `remember='session'` does."""
 
 
 class ApprovalDecision(BaseModel):
@@ -95,7 +95,7 @@ class ApprovalResult(verdict.ApprovalResult):
         if status not in ('blocked', 'pre_approved', 'needs_approval'):
             raise ValueError(f'unknown status {status!r}; use one of blocked, pre_approved, needs_approval')
         if status != 'blocked' and block_reason is not None:
-            raise ValueError(f'a result that is {status!r} has no `block_reason`')
+            raise ValueError(f"`block_reason` requires the status 'blocked', not {status!r}")
         if status == 'blocked' and block_reason is None and reason is None:
             raise ValueError('a blocked result needs a `block_reason`')
         super().__init__(status=status, reason=reason if block_reason is None else block_reason, **details)
@@ -137,15 +137,15 @@ class SupportsNeedsApproval(Protocol):
         the method raises, the exception leaves the run, and the tool does not run.
 
         Returns:
-            An `ApprovalResult`, or an object with its three predicates. `True` asks for approval, and `False` does not.
-            `{'description': ...}` asks with that line. An awaitable of one of these is allowed as well.
+            An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
+            not. `{'description': ...}` asks with that description. An awaitable of one of these is allowed as well.
         """
         ...  # pragma: no cover - a protocol has no body
 
 
 @runtime_checkable
 class SupportsApprovalDescription(Protocol):
-    """A toolset that words its own questions."""
+    """A toolset that writes the descriptions of its questions."""
 
     def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
         """Return one line for the approver. The method is called only if the callback is called.

@@ -33,8 +33,8 @@ CONNECT: Mapping[str, str] = {
     'keepalives_count': '3',
     'tcp_user_timeout': '8000',
 }
-"""Chosen: default connection parameters, which the DSN can override. Seconds, except `tcp_user_timeout` in
-milliseconds."""
+"""Chosen: default connection parameters, which the DSN can override. Times are in seconds, except `tcp_user_timeout`,
+which is in milliseconds."""
 
 STATEMENT_MS = 8000
 """Chosen: maximum milliseconds of a statement, which is less than the ten seconds that a call may take."""
@@ -128,7 +128,7 @@ class PostgresConnection:
                 raise InboxUntrusted(
                     self._place,
                     f'the schema has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
-                    'upgrade it',
+                    'upgrade tool_approval',
                 )
             for steps in self._migrations[version:]:
                 for step in steps:
@@ -223,7 +223,7 @@ _ALL = '*'
 """Notification that many requests have changed, sent instead of an id."""
 
 _ADDED = '+'
-"""Prefix of a new request's id in a notification. No request id begins with it."""
+"""Prefix of a new request's id in a notification. No request id begins with this prefix."""
 
 _RUN = ''
 """Notification that a durable run was added, sent instead of an id."""

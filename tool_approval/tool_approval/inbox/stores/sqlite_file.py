@@ -159,11 +159,11 @@ class SQLiteFile:
             raise InboxUntrusted(
                 self._place,
                 f'the file has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
-                'upgrade it',
+                'upgrade tool_approval',
             )
         [(mode,)] = connection.execute('PRAGMA journal_mode = WAL')
         if mode != 'wal':
-            raise InboxUntrusted(self._place, 'several processes cannot share a file there; use a local disk')
+            raise InboxUntrusted(self._place, 'processes cannot share a file on this file system; use a local disk')
         connection.execute(f'PRAGMA synchronous = {self._synchronous}')
         if version == len(self._migrations):
             return

@@ -26,7 +26,7 @@ ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
 class StandIn(BaseTool):
     """A tool that looks like another tool to the host and to the model.
 
-    Every way to call it leads to `invoke` or `ainvoke`, which a subclass defines.
+    Every way to call the tool leads to `invoke` or `ainvoke`, which a subclass defines.
     """
 
     _inner: BaseTool = PrivateAttr()
@@ -58,7 +58,7 @@ class StandIn(BaseTool):
 
     @cached_property
     def _injected_args_keys(self) -> frozenset[str]:
-        # The host computes it from the function's signature, which this class does not have.
+        # The host computes these keys from the function's signature, which this class does not have.
         return getattr(self._inner, '_injected_args_keys', frozenset[str]())
 
     @property
@@ -89,12 +89,12 @@ def _schema_of(tool: BaseTool) -> ArgsSchema:
 
 
 def arguments_of(input: ToolInput) -> object:
-    """Return the arguments of a model's call, or `input` itself if it is not one."""
+    """Return the arguments of a model's call, or `input` itself if it is not a model's call."""
     return input.get('args') if _is_call(input) else input
 
 
 def call_id_of(input: ToolInput) -> str | None:
-    """Return the id of a model's call, or `None` if `input` is not one."""
+    """Return the id of a model's call, or `None` if `input` is not a model's call."""
     return input.get('id') if _is_call(input) else None
 
 
@@ -158,7 +158,7 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
 
 
 class BoundTool(StandIn):
-    """Runs only the call that was allowed. Makes the last check between a decision and the tool."""
+    """Runs only the call that was allowed. This tool makes the last check between a decision and the wrapped tool."""
 
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
@@ -181,7 +181,7 @@ class BoundTool(StandIn):
         """Run the tool, if this is the call that was allowed.
 
         Raises:
-            ApprovalDenied: The call is another call, and has no id.
+            ApprovalDenied: The call is not the allowed one, and has no id.
         """
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
@@ -223,7 +223,7 @@ def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
     """Answer a call that did not run: a model gets a message, and code gets an exception.
 
     Raises:
-        ApprovalBlocked: Policy refused the call, and it has no id.
+        ApprovalBlocked: Policy refused the call, and the call has no id.
         ApprovalDenied: The call was denied, and has no id.
     """
     if call_id is not None:

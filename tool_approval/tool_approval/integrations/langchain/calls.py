@@ -70,7 +70,7 @@ class CallReader:
 
     def unfit(self, error: ValueError) -> Refused:
         """Return the refusal of a call that cannot be read. No approver is asked."""
-        return Refused(reason=f'The arguments of {self.name!r} cannot be used: {error}. The call was not run.')
+        return Refused(reason=f'The arguments of {self.name!r} are invalid ({error}), so the call was not run.')
 
 
 async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateResult:
@@ -131,7 +131,7 @@ def definition_digest(tool: BaseTool) -> str | None:
 
 
 _VARIADIC = frozenset({'args', 'kwargs'})
-"""Names that the host gives to the fields of `*args` and `**kwargs`; it passes them on only if they were given."""
+"""Names that the host gives to the fields of `*args` and `**kwargs`; only given values are passed on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ class ToolArguments:
     """Arguments of one call."""
 
     given: dict[str, Any]
-    """Arguments to call the tool with: a copy of the given ones, plus defaults that would differ the next time."""
+    """Arguments to call the tool with: a copy of the given arguments, plus defaults that would differ the next time."""
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
@@ -152,8 +152,8 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     Args:
         tool: The tool.
         given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
-        judges_injected: Whether a model's call may have values for parameters that the host fills in. If so, the values
-            that JSON can hold are judged and shown.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. If so, such
+            values are judged and shown if JSON can represent them.
 
     Raises:
         ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The text names the
@@ -168,7 +168,7 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     try:
         passed = deepcopy({name: value for name, value in items if name not in by_host})
     except Exception as error:  # noqa: BLE001 - a value of any type may refuse to be copied, in any way
-        raise ValueError(f'a value cannot be copied ({type(error).__name__})') from None
+        raise ValueError(f'an argument cannot be copied ({type(error).__name__})') from None
     values = _validated(tool, passed)
     given_json = as_json(passed, in_clear=True)
     # Attack: the host's own call and a model's look alike, so a model may send a value that the host should fill in.
@@ -223,7 +223,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the values for the function, and add defaults that differ each time they are made to `passed`."""
+    """Return the values for the function, and add to `passed` the defaults that differ each time they are made."""
     schema, shown = tool.args_schema, tool.tool_call_schema
     if schema is None:
         _check_signature(tool, passed)
@@ -265,14 +265,14 @@ def _validate(schema: type[BaseModel], passed: Mapping[str, Any]) -> BaseModel:
         return schema.model_validate(passed)
     except ValidationError as error:
         problems = [f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors()]
-        raise ValueError(f'the values do not fit the tool ({"; ".join(problems)})') from None
+        raise ValueError(f'the values do not match the schema of the tool: {"; ".join(problems)}') from None
     except Exception as error:  # noqa: BLE001 - a tool's own validator may fail in any way
         raise ValueError(f'the values could not be validated ({type(error).__name__})') from None
 
 
 def _refuse(names: list[str], problem: str) -> None:
     if names:
-        raise ValueError(f'the values do not fit the tool ({problem}: {", ".join(map(str, names))})')
+        raise ValueError(f'the values do not match the schema of the tool: {", ".join(map(str, names))} ({problem})')
 
 
 def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:

@@ -39,7 +39,7 @@ from .calls import CallReader, decide_alone, find_facts, injected_names
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedTools:
-    """Tools that the model could call in its last response. The list is never checkpointed."""
+    """Tools that the model could call in its last response. The list is never saved by a checkpointer."""
 
     run_id: str | None = None
     """Id of the agent's run: the one given by the caller, else the id of its first step."""
@@ -48,9 +48,9 @@ class OfferedTools:
 
 
 class Consent(TypedDict):
-    """An approval on its way to its call, which runs in a later step: `Binding.as_json` and the keys below.
+    """An approval, kept until its call runs in a later step: `Binding.as_json` and the keys below.
 
-    A checkpointer may save this.
+    A checkpointer may save these values.
     """
 
     call: str
@@ -114,9 +114,9 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     After each response of the model, all its calls are decided together before any of them runs. A refused call is
     answered with a message that has `status='error'` and the reason.
 
-    Put this middleware last in the list. Then no other middleware runs between it and the tools, and it knows the tools
-    that other middleware adds. Wherever it is in the list, a call that another middleware changes after the decision
-    does not run. Only a middleware further inside that replaces the tool itself must be trusted.
+    Put this middleware last in the list. As the last one, it knows the tools that other middleware adds, and no other
+    middleware runs between it and the tools. In any place, a call that another middleware changes after the decision
+    does not run. Only a middleware between this one and the tools that replaces a tool must be trusted.
     """
 
     state_schema = ApprovalState
@@ -136,11 +136,11 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
                 another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The agent's name, in place of the one given to `create_agent`. If an agent runs in another agent's
-                tool, give its name here. Otherwise nothing is remembered for it beyond its run.
+                tool, give its name here. Without this name, nothing is remembered for the agent beyond its run.
             tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
         Raises:
-            ValueError: `default` has another value.
+            ValueError: `default` is neither `required` nor `none`.
         """
         super().__init__()
         self._gate = Gate(controller, default=default, tells_changes=tells_changes)
@@ -222,11 +222,11 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return {'messages': list(answers.values()), 'tool_approval_consents': update}
 
     async def _ready(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
-        """Return the call to run in place of the model's, or the answer in place of its result."""
+        """Return the call to run in place of the model's call, or the answer to a call that may not run."""
         made, tool = request.tool_call, request.tool
         if tool is None:
             # The host would refuse it too, but a middleware further inside may add a tool that was not judged.
-            reason = f'There is no tool {made["name"]!r} here, so the call was not run.'
+            reason = f'The agent has no tool {made["name"]!r}, so the call was not run.'
             return refusal(reason, name=made['name'], call_id=made['id'] or '')
         if not made['id']:
             reason = 'The call has no id and cannot be answered, so it was not run.'

@@ -20,17 +20,17 @@ from .calls import CallReader, decide_alone, find_facts
 
 
 class ApprovalToolWrapper(StandIn):
-    """A tool whose calls are judged, and asked about if policy requires it, before they run.
+    """A tool that judges its calls before they run, and asks for approval if policy requires it.
 
-    It has the inner tool's name, description and parameters, and can be used like any tool: `invoke(args)`,
-    `create_agent(tools=[...])`. It asks about each call separately; `ApprovalMiddleware` asks about all calls of a
-    response together.
+    The wrapper has the inner tool's name, description and parameters, and can be used like any tool: `invoke(args)`,
+    `create_agent(tools=[...])`. The wrapper asks about each call separately; `ApprovalMiddleware` asks about all calls
+    of a response together.
 
     If a model's call (one with an id) does not run, it is answered with a message that has `status='error'`. Code that
     calls the tool with plain arguments gets an exception.
 
     An approval for a session applies to one `thread_id` and one agent. Set both. The agent is known by its name or by
-    `caller`. Without them, each call in an agent's run is a session of its own.
+    `caller`. Without a name or `caller`, each call in an agent's run is a separate session.
     """
 
     _gate: Gate = PrivateAttr()
@@ -56,7 +56,7 @@ class ApprovalToolWrapper(StandIn):
 
         Raises:
             TypeError: `tool` is not a tool.
-            ValueError: `default` is neither of the two.
+            ValueError: `default` is neither `required` nor `none`.
         """
         if not isinstance(tool, BaseTool):  # pyright: ignore[reportUnnecessaryIsInstance] - most pass a function
             raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; decorate it with `@tool`')

@@ -44,7 +44,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
     """Return the arguments that the tool `name` will get for `args`, with defaults; `args` if the tool is unknown.
 
     Raises:
-        ValueError: The arguments do not fit the tool. The message says where, and quotes no value.
+        ValueError: The arguments do not fit the tool. The message names the places, and quotes no value.
     """
     tool, decoded = find_tool(ctx, name), decode_arguments(args)
     if tool is None or ctx is None:
@@ -56,7 +56,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
         return tool.args_validator.validate_python(decoded, context=ctx.validation_context)
     except ValidationError as error:
         places = ', '.join('.'.join(map(str, each['loc'])) or 'the whole' for each in error.errors(include_input=False))
-        raise ValueError(f'the values do not fit the tool ({places})') from None
+        raise ValueError(f'the values do not match the schema of the tool: {places}') from None
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
@@ -84,7 +84,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
         tool: The tool, as that toolset offers it.
 
     Raises:
-        UserError: The toolsets wrap each other without end.
+        UserError: The toolsets wrap each other in a cycle.
     """
     current: object = toolset
     for _ in range(_MAX_DEPTH):
@@ -101,14 +101,14 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
                 break
             tool = cast('ToolsetTool[Any]', source)
     else:
-        raise UserError(f'The toolsets around a tool wrap each other without end: {type(toolset).__name__}.')
+        raise UserError(f'The toolsets around a tool wrap each other in a cycle: {type(toolset).__name__}.')
     function = getattr(getattr(getattr(tool, 'call_func', None), '__self__', None), 'function', None)
     if function is not None:
         yield function
 
 
 _MAX_DEPTH = 100
-"""Chosen: maximum toolsets that wrap each other, far more than anyone nests. A cycle reaches it immediately."""
+"""Chosen: maximum toolsets that wrap each other, far more than anyone nests. A cycle reaches this limit immediately."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
@@ -157,7 +157,7 @@ def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> di
 
 
 def is_unpacked(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> bool:
-    """Whether a function whose only parameter is a model or typed dictionary was called with the fields of it."""
+    """Whether a function whose only parameter is a model or typed dictionary was called with its fields."""
     if given is None or len(values) != 1:
         return False
     [(name, value)] = values.items()

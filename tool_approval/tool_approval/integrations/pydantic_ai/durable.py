@@ -86,12 +86,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
         Args:
             agent: An agent with a name that stays the same, and the capability `DBOSDurability()`.
             controller: Controller that decides. The controller's `ui` is an `InboxUI` over the same store, or `None`
-                for one with default settings.
+                for an `InboxUI` with default settings.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
                 file.
             deps: Factories of dependencies, by the name that `start` is given.
-            external: Functions that carry out external calls, by tool name.
-            reconcile: Functions by tool name that determine whether a call happened that a crash interrupted. See
+            external: Functions that execute external calls, by tool name.
+            reconcile: Functions by tool name that determine whether a call that a crash interrupted was executed. See
                 `Ledger`.
             tells_changes: Whether the model is informed of arguments that an approver changed.
 
@@ -113,8 +113,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self._url = store
         self.controller = controller
         self.key = b''
-        """Key that question ids are derived from. The key is that of the store once this process is a worker, and empty
-        before."""
+        """Key that question ids are derived from. The key is empty until this process is a worker, and then it is the
+        key of the store."""
         self._factories = dict(deps or {})
         self.external = external or {}
         self.tells_changes = tells_changes
@@ -131,7 +131,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         session: str | None = None,
         deps: tuple[str, Mapping[str, Any]] | None = None,
     ) -> DurableRun[OutputT]:
-        """Start a run. A worker executes it, in this process or another one.
+        """Start a run. A worker executes the run, in this process or another one.
 
         Args:
             prompt: The user's prompt, as in `Agent.run`.
@@ -170,14 +170,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Args:
             polling: Seconds between two searches of the engine for segments to run.
-            lease: Seconds without a sign of life after which a worker counts as dead, and the other workers resume its
-                runs. The value must be the same in all workers.
+            lease: Seconds without a sign of life after which a worker is treated as dead, and the other workers resume
+                its runs. The value must be the same in all workers.
 
         Raises:
             ApprovalError: This process is already a worker, or uses DBOS for another purpose.
         """
         if self._engine is not None:
-            raise ApprovalError('this process is a worker of this agent already')
+            raise ApprovalError('this process is already a worker of this agent')
         url = engine_url(self._url)
         self.key = await self.do(self.store.secret)
         self.controller.use_key(self.key)
@@ -288,8 +288,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 canonical_json(value)
             except NotCanonicalError:
                 raise UserError(
-                    f'The dependencies {name!r} cannot be kept: {field!r} is of type {type(value).__name__}, which has '
-                    'no JSON form. Pass a key by which the factory can find it.'
+                    f'The dependencies {name!r} cannot be stored: {field!r} is of type {type(value).__name__}, which '
+                    'has no JSON form. Pass a key from which the factory can get the value.'
                 ) from None
         return name, dict(arguments)
 
@@ -360,7 +360,7 @@ def _checked_name(agent: Agent[Any, Any]) -> str:
     found: list[object] = []
     agent.root_capability.apply(found.append)
     if not any(isinstance(each, DBOSDurability) for each in found):
-        raise UserError('A durable agent records its model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
+        raise UserError('A durable agent must record model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
     return agent.name
 
 

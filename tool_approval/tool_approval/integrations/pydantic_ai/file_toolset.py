@@ -17,8 +17,8 @@ from tool_approval.tools.file_sandbox import FileSandbox, FileToolError, FileToo
 from .results import refuse
 
 _OTHER_PATH = (
-    'an approval is bound to the paths that were shown, so with another path it is refused. Deny it with a note that '
-    'names the path instead.'
+    'an approval is bound to the paths that were shown, so a call with another path is refused. To use another path, '
+    'deny the call with a note that names the path.'
 )
 
 

@@ -31,7 +31,8 @@ class JudgedContext(RunContext[Any]):
     judged_call: tuple[str | None, str | None] = (None, None)
     """Ids of the judged run and call. If code makes another call with this context, it changes the call's id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
-    """Lock held once a tool has used the judgement. Copies of the context that wrappers make share this lock."""
+    """Lock that a tool acquires when it uses the judgement. Copies of the context that wrappers make share this
+    lock."""
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:

@@ -59,13 +59,13 @@ def approval_handler(
 ) -> ApprovalHandler:
     """Return a `deferred_tool_handler` that lets `controller` decide.
 
-    Give it to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
+    Give the handler to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
     `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only tools of an `ApprovalToolset`
     are bound to the approved call, and only their outcomes are logged.
 
     Args:
         controller: Controller that decides. Any number of agents and runs may share the controller.
-        external: Functions that carry out external calls and answer questions, by tool name.
+        external: Functions that execute external calls or answer questions, by tool name.
         session: The conversation that approvals are remembered for.
         tells_changes: Whether the model is informed of arguments that an approver changed.
         ledger: Ledger that executes each approved call and each external call at most once, including calls that were
@@ -89,7 +89,7 @@ class ApprovalHandler:
     controller: ApprovalController
     """Controller that decides."""
     external: External
-    """Functions that carry out external calls, by tool name."""
+    """Functions that execute external calls, by tool name."""
     session: Session = None
     """Conversation that approvals are remembered for."""
     tells_changes: bool = True
@@ -153,11 +153,11 @@ class Batch:
         Args:
             controller: Controller that decides.
             requests: The calls.
-            external: Functions that carry out external calls, by tool name.
+            external: Functions that execute external calls, by tool name.
             facts: Known facts of the run.
             ctx: The run that waits for the answer, or `None` if it has ended.
             ledger: Ledger that executes each external call of a waiting run at most once.
-            place: Place of the calls for the ledger, in place of `ctx`, if the run has ended.
+            place: Place of the calls for the ledger, used instead of `ctx` if the run has ended.
         """
         self.place = place
         self.ledger = ledger
@@ -181,7 +181,7 @@ class Batch:
         return [*approvals, *[await self._external(call) for call in self.requests.calls]]
 
     async def decide(self, calls: Sequence[Prepared]) -> list[Allowed]:
-        """Decide all calls, as `prepare` returned them, and answer all except the allowed external ones.
+        """Decide all calls, as `prepare` returned them, and answer all calls except the allowed external calls.
 
         Returns:
             The external calls to run.
@@ -289,9 +289,9 @@ class Batch:
         )
         judged = _with_verdict(request, context, verdict)
         if function is None and not verdict.is_blocked:
-            verdict = ApprovalResult.blocked(f'No function is configured to carry out {call.tool_name!r}.')
+            verdict = ApprovalResult.blocked(f'No function is configured for external calls of {call.tool_name!r}.')
         elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
-            verdict = ApprovalResult.blocked(f'The arguments of {call.tool_name!r} cannot be used: {problem}.')
+            verdict = ApprovalResult.blocked(cannot_be_judged(call.tool_name, problem))
         judged = judged.changed(bound_to={**judged.bound_to, **verdict.bound_to})
         return self._prepared_external(judged, verdict)
 

@@ -37,7 +37,7 @@ Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
 
 REQUEST_KEY = 'tool_approval_request'
 """Key of the request that `ApprovalToolset` puts into a deferral's metadata. Only an `ApprovalRequest` object is
-accepted. Data from a model or a file is never such an object."""
+accepted. Data from a model or a file is never an `ApprovalRequest` object."""
 
 
 def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | None = None) -> list[ApprovalRequest]:
@@ -69,7 +69,7 @@ def request_of(
             `reason` and `path` becomes the description.
         known: Known facts of the run, which override `metadata`.
         tool: Known facts of the tool, as returned by `tool_facts`, which override `metadata` too.
-        args: Arguments to show in place of the call's own.
+        args: Arguments to show in place of the arguments in `call`.
     """
     given = dict(metadata or {})
     made = given.pop(REQUEST_KEY, None)
@@ -92,7 +92,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
     try:
         args = decode_arguments(call.args) if args is None else args
     except NotCanonicalError as error:
-        description = f'The arguments of {call.tool_name!r} cannot be read ({error.problem}), so the call was denied.'
+        description = f'The arguments of {call.tool_name!r} are invalid ({error.problem}), so the call was denied.'
         metadata |= {'approval_policy': 'blocked', 'approval_reason': description}
         args, reason = {}, None
     return ApprovalRequest.of_call(
@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """Return metadata with the keys that other handlers understand, and the request itself for ours."""
+    """Return metadata with the keys that other handlers understand, and with the request itself for our handler."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
@@ -205,14 +205,14 @@ def session_of_deps(deps: object) -> str | None:
     """Return the conversation that `session_id` of the dependencies names, or `None`.
 
     Raises:
-        UserError: The value is not a text.
+        UserError: The value is not a string.
     """
     return _text(getattr(deps, 'session_id', None), 'deps.session_id')
 
 
 def _text(given: object, name: str) -> str | None:
     if given is not None and not isinstance(given, str):
-        raise UserError(f'`{name}` must be a text, not {type(given).__name__}: approvals are remembered for it.')
+        raise UserError(f'`{name}` must be a string, not {type(given).__name__}: approvals are remembered under it.')
     return given or None
 
 

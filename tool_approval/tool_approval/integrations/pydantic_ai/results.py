@@ -32,7 +32,7 @@ BINDING_KEY = 'tool_approval'
 """
 
 GRANTED_KEY = 'granted_capabilities'
-"""Key of the capabilities that the approval grants, next to the binding."""
+"""Key of the capabilities that the approval grants, in the same metadata as the binding."""
 
 
 def binding_metadata(binding: Binding) -> dict[str, Any]:
@@ -56,11 +56,11 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """A binding of a call whose execution a handler encloses. An `ApprovalToolset` inside leaves it to the handler to
+    """A binding of a call whose execution a handler encloses. An `ApprovalToolset` inside the call lets the handler
     record the outcome.
 
-    Wrappers pass this object on. A run nested in the call does not get it. A file from which a run is resumed cannot
-    create this object.
+    Wrappers pass this object on. A run nested in the call does not get this object. A file from which a run is resumed
+    cannot create this object.
     """
 
 
@@ -212,7 +212,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
         The message, on hosts without `ToolFailed`.
 
     Raises:
-        ToolFailed: Raised on hosts that have `ToolFailed`. The result counts as failed, and uses up no retry.
+        ToolFailed: Raised on hosts that have `ToolFailed`. The result is treated as failed, and uses up no retry.
     """
     refusal: Any = Refusal(message) if TOOL_FAILED is None else TOOL_FAILED(message)
     setattr(refusal, _OUTCOME, outcome)
@@ -274,12 +274,12 @@ def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> st
         # The library's types do not accept a mapping of any values.
         errors: list[Any] = list(cast(Any, Draft202012Validator(schema)).iter_errors(dict(args)))
     except SchemaError:
-        return 'the tool has no valid schema'
+        return 'the schema of the tool is invalid'
     if not errors:
         return None
     places = sorted({'.'.join(str(part) for part in each.absolute_path) or 'the whole' for each in errors})
     rules = sorted({str(each.validator) for each in errors})
-    return f'the values do not fit the schema ({", ".join(places)}: {", ".join(rules)})'
+    return f'the values do not match the schema of the tool: {", ".join(places)} ({", ".join(rules)})'
 
 
 class _Failed(Exception):

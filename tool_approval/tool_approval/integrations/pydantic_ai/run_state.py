@@ -71,7 +71,7 @@ class DecidedExternal(BaseModel):
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Arguments to run the call with."""
     binding: dict[str, Any] | None = None
-    """Binding of its approval."""
+    """Binding of the call's approval."""
 
 
 class StopDecisions(BaseModel):
@@ -106,13 +106,13 @@ class Stop(BaseModel):
     calls: list[StoredCall]
     """All calls, in the order of a batch."""
     decided: StopDecisions | None = None
-    """Decisions, once there is no open question."""
+    """Decisions about the calls, once there is no open question."""
     questions: list[Question] = Field(default_factory=list[Question])
     """Questions to post now. The list is empty while the run waits."""
 
 
 class Versioned(BaseModel):
-    """The part of a state that every version has."""
+    """The part of a stored state that every version contains."""
 
     version: int
     """Version of the stored state."""
@@ -146,7 +146,7 @@ def is_readable(row: RunRow) -> bool:
     except ValidationError:
         return True
     if version != VERSION:
-        _log.error('A durable run was started by another version of tool_approval (%d): the run waits', version)
+        _log.error('A durable run waits: another version of tool_approval (%d) has stored it', version)
     return version == VERSION
 
 
@@ -160,7 +160,7 @@ def read_state(row: RunRow) -> RunState:
         return RunState.model_validate_json(row.state)
     except ValidationError:
         # Not the error's own text, which quotes the state.
-        raise ApprovalError('the state of the run in the store cannot be read: it was changed') from None
+        raise ApprovalError('the stored state of the run cannot be read: another program changed it') from None
 
 
 def write_state(state: RunState, field: str) -> str:
@@ -172,7 +172,7 @@ def write_state(state: RunState, field: str) -> str:
     try:
         return as_json(state.model_dump(mode='json', warnings=False))
     except PydanticSerializationError as error:
-        raise UserError(f'The run cannot be kept: `{field}` has no JSON form ({error}).') from None
+        raise UserError(f'The run cannot be stored: `{field}` has no JSON form ({error}).') from None
 
 
 def stored_call(prepared: Prepared, *, is_external: bool, is_made: bool) -> StoredCall:
@@ -203,7 +203,7 @@ def plain_request(request: ApprovalRequest) -> ApprovalRequest:
 
 
 def as_json(value: object) -> str:
-    """Return a value as JSON in ASCII, which any database accepts, without lone surrogates, which no reader accepts."""
+    """Return a value as ASCII JSON without lone surrogates, which every database and every reader accepts."""
     text = json.dumps(value, separators=(',', ':'))
     if '\\ud' in text:
         value = json.loads(whole_characters(json.dumps(value, ensure_ascii=False)))

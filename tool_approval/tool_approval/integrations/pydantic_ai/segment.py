@@ -102,7 +102,7 @@ class Segment:
         """Continue the run until it waits or has ended.
 
         Returns:
-            The run's output as JSON, or `None` if it waits.
+            The run's output as JSON, or `None` if the run waits.
         """
         state, agent = self.state, self.durable.agent
         deps = await self.durable.make_deps(state)
@@ -147,7 +147,7 @@ class Segment:
     async def _decide(self, stop: Stop) -> bytes:
         """Find the questions to ask, and decide if there are none.
 
-        This is recorded as one step, so that decisions from before a crash are not made again after it.
+        Both are recorded as one step, so that decisions made before a crash are not made again after the crash.
         """
         durable = self.durable
         answers = await self._answers(stop)
@@ -210,7 +210,7 @@ class Segment:
             entry = read_entry(row)
         except ValueError:
             _log.error('A parked request cannot be read: another program changed it, or a later version wrote it')
-            return _denied('The request could not be read again, so the call was denied.')
+            return _denied('The stored request cannot be read, so the call was denied.')
         if entry.answer is not None:
             if not hmac.compare_digest(entry.answer.digest, entry.digest):
                 return _denied('The answer did not match the request, so the call was denied.')
@@ -403,8 +403,8 @@ class Segment:
             except Exception as error:  # noqa: BLE001 - the engine cannot store every error
                 ended.append((None, error))
             except (SystemExit, KeyboardInterrupt) as error:
-                # Attack: it would end the engine's event loop, and with it every run of a process that seems alive
-                # (test_durable_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
+                # Attack: the exception would end the engine's event loop, and with it every run of a process that seems
+                # alive (test_durable_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
                 ended.append((None, ToolExited(f'a tool raised {type(error).__name__}')))
 
         await self.durable.engine.record(name, step)
@@ -418,8 +418,8 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """Handler of one run of the agent. It lets calls leave the run, and encloses their execution when they come
-    back.
+    """Handler of one run of the agent. The handler lets calls leave the run, and encloses their execution when they
+    come back.
     """
 
     segment: Segment

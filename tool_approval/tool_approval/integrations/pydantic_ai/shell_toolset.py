@@ -17,8 +17,8 @@ from tool_approval.tools.shell import ShellResult, ShellTool
 class ShellToolset(FunctionToolset[Any]):
     """One tool, `run_shell(command)`, which itself decides which commands need approval.
 
-    Put it into an `ApprovalToolset`. Without an `ApprovalToolset`, the toolset itself defers commands that need
-    approval and runs approved ones. In that case, only the rules of the shell apply, not those of a policy.
+    Put this toolset into an `ApprovalToolset`. Without an `ApprovalToolset`, the toolset itself defers commands that
+    need approval and runs approved ones. In that case, only the rules of the shell apply, not those of a policy.
     """
 
     def __init__(self, shell: ShellTool, *, id: str | None = None, reasons: Mapping[str, str] | None = None) -> None:
@@ -46,8 +46,8 @@ class ShellToolset(FunctionToolset[Any]):
 
         Args:
             command: The command line.
-            access: Leave this out at first. Where a command failed and its result names access that it did not have,
-                name here what it needs, to have the user asked: `network`, `git`, `environment` or `names`.
+            access: Leave this out at first. If a command failed and its result names missing access, pass that access
+                here, and the user is asked to allow it: `network`, `git`, `environment` or `names`.
         """
         assert isinstance(self.shell, ConfinedShell), 'no other shell has this parameter'
         return self._text_of(await self.shell.run(command, access))
@@ -70,14 +70,14 @@ class ShellToolset(FunctionToolset[Any]):
 
     @property
     def presenters(self) -> dict[str, Presenter]:
-        """Presenter for UIs in which the approver can change a command. It shows the changed command."""
+        """Presenter for UIs in which the approver can change a command. The presenter shows the changed command."""
         return {'run_shell': self._present}
 
     def _present(self, request: ApprovalRequest) -> ApprovalPresentation:
         """Show the command and its working directory.
 
         Raises:
-            PermissionError: The command is blocked, or is not a text.
+            PermissionError: The command is blocked, or is not a string.
         """
         asked = self.shell.check_approval(ApprovalContext(tool_name=request.tool_name, args=request.args))
         if asked is not None and asked.presentation is not None:

@@ -44,9 +44,9 @@ async def collect_approvals(
         ui: The UI that asks.
         mode: `interactive`, `approve_all` or `strict`.
         memory: Remembered approvals. Give the same memory for every stop of a conversation; a new one if `None`.
-        controller: Used in place of `ui`, `mode` and `memory`: has policy, audit and more. Give the same controller to
-            the `ApprovalToolset`s, with a lasting `key` if another process resumes.
-        external: Functions that carry out external calls, by tool name.
+        controller: Controller in place of `ui`, `mode` and `memory`; it also has a policy, an audit log and more. Give
+            the same controller to the `ApprovalToolset`s. It needs a lasting `key` if another process resumes.
+        external: Functions that execute external calls, by tool name.
         session: The conversation that approvals are remembered for. If `None`, the memory itself is one conversation.
         caller: The agent's name.
 
@@ -76,19 +76,19 @@ async def run_with_approval(
 ) -> AgentRunResult[OutputT]:
     """Run an agent until it has its output, answering each stop with `collect_approvals` and resuming.
 
-    For agents and code that cannot be given a `deferred_tool_handler`, which does the same inside one run.
+    Use this function if an agent or code cannot be given a `deferred_tool_handler`, which does the same inside one run.
 
     Args:
-        agent: Any agent. Its output types need not contain `DeferredToolRequests`.
+        agent: Any agent. The output types need not contain `DeferredToolRequests`.
         prompt: The user's prompt, which appears once in the history.
         ui: As in `collect_approvals`.
         mode: As in `collect_approvals`.
         memory: One memory for all stops; a new one if `None`.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
-        session: The conversation that approvals are remembered for. If `None`, it is `deps.session_id` if the deps have
-            one. Otherwise a given `memory` is one conversation, and with a `controller` each call of this function is
-            one.
+        session: The conversation that approvals are remembered for. If `None`, the session is `deps.session_id` if the
+            deps have one. Otherwise a given `memory` is one conversation; with a `controller`, each call of this
+            function is a conversation.
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:
@@ -97,7 +97,7 @@ async def run_with_approval(
     Raises:
         ValueError: As in `collect_approvals`. Nothing has run.
         StoreError: As in `collect_approvals`.
-        UserError: `deps.session_id` is not a text. Nothing has run.
+        UserError: `deps.session_id` is not a string. Nothing has run.
     """
     session, is_shared = session or session_of_deps(run.get('deps')), controller is not None
     controller = _controller(controller, ui, mode, memory)
@@ -121,7 +121,7 @@ def _controller(
     if given is None:
         return ApprovalController(mode, ui=ui, memory=memory)
     if ui is not None or memory is not None or mode != 'interactive':
-        raise ValueError('give either a controller, or `ui`, `mode` and `memory`, not both')
+        raise ValueError('give either `controller`, or `ui`, `mode` and `memory`, not both')
     return given
 
 
@@ -143,7 +143,7 @@ def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 collect_approvals_sync = _blocking(collect_approvals)
 """Like `collect_approvals`, for synchronous code. Blocks until all calls are decided.
 
-If an event loop is running, the questions are asked on another loop in a thread, because this one is blocked.
+If an event loop is running, the questions are asked on another loop in a thread, because the running loop is blocked.
 """
 
 run_with_approval_sync = _blocking(run_with_approval)

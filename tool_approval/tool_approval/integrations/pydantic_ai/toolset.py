@@ -30,7 +30,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     """
 
     controller: ApprovalController = field(kw_only=False)
-    """Controller whose policy judges; the same one as the handler's."""
+    """Controller whose policy judges the calls; the handler must have the same controller."""
     default: Default = 'required'
     """Verdict for tools that neither the policy nor a check decides. Secure unless changed."""
     session: Session = field(default=None, kw_only=True)
@@ -39,13 +39,13 @@ class ApprovalToolset(WrapperToolset[Any]):
     """Whether the model is informed of arguments that an approver changed, if no `approval_handler` informs it."""
 
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
-    """Executes approved calls at most once, if no `approval_handler` encloses them. Give that handler a ledger too."""
+    """Executes approved calls at most once, if no `approval_handler` encloses them. Give the handler a ledger too."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments now, not in the middle of a run.
 
         Raises:
-            UserError: `wrapped` is not a toolset, or `default` is neither of the two.
+            UserError: `wrapped` is not a toolset, or `default` is neither `required` nor `none`.
         """
         if not isinstance(self.wrapped, AbstractToolset):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserError(f'`ApprovalToolset` wraps a toolset, not {type(self.wrapped).__name__}.')
@@ -54,7 +54,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 
     @property
     def id(self) -> str | None:
-        """Id of the inner toolset: durable agents need one, and it is the same toolset."""
+        """Id of the inner toolset, because durable agents need an id."""
         return self.wrapped.id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
