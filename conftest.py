@@ -59,6 +59,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         sys.settrace(trace)
 
 
+@pytest.fixture(scope='session')
+def anyio_backend() -> str:
+    """Run asynchronous tests on asyncio alone, also where trio is installed."""
+    return 'asyncio'
+
+
 @pytest.fixture(autouse=True)
 def close_the_loop_run_sync_leaves() -> Generator[None]:
     """The host's `run_sync` makes an event loop where there is none, and leaves it open for the next call."""
