@@ -601,7 +601,7 @@ def page(
         '## Parked runs',
         '',
         'Each run has called a tool with 500 characters of text, and waits for an approver.',
-        f'If fewer than {PARKED} runs were parked, they were copied in the store to about this number for the answers.',
+        f'Before the answers, a store with fewer than {PARKED} parked runs was filled with copies to about as many.',
         'Sizes are bytes per run, including indexes. The history contains the messages to and from the model.',
         f'The limit is {BYTES_LIMIT} bytes per run beyond the history.',
         '',
@@ -656,12 +656,12 @@ def page(
         'The run is compared with a DBOS workflow of the same steps (model, tool, model) in the same queue.',
         'Each figure is a median in milliseconds.',
         'Time from the start is measured from the start in another process until the run ends.',
-        'Time from the first segment is measured from the begin of the first segment until the run ends.',
-        'An approved run also waits for its answer in this time, and is queued a second time.',
+        'Time from the first segment is measured from the beginning of the first segment until the run ends.',
+        'For an approved run, both times include the wait for its answer and a second wait in the queue.',
         'The column "processor" shows the processor time of the worker.',
         'The three programs took turns.',
         'Each ratio compares measurements of the same turn, and is the median, with quartiles in brackets.',
-        f'The ratio from the start may be at most {COST_LIMIT:g}.',
+        f'For the time from the start, the ratio may be at most {COST_LIMIT:g}.',
         '',
         '| store | program | from the start | from the first segment | processor | ratios to DBOS | verdict |',
         f'|{" --- |" * 7}',
@@ -681,9 +681,9 @@ def page(
     elif other is not None:
         lines += [
             'The same run was measured in LangGraph with its PostgreSQL checkpointer, in one process without a queue.',
-            f'If answered at once, it took {milliseconds(other["asked"])}.',
-            f'Without a question, it took {milliseconds(other["unasked"])}.',
-            'If its process ends, no worker continues such a run, and its call may be executed again.',
+            f'A LangGraph run that is answered at once took {milliseconds(other["asked"])}.',
+            f'A LangGraph run without a question took {milliseconds(other["unasked"])}.',
+            'If the process of a LangGraph run ends, no worker continues the run, and its call may be executed again.',
         ]
     return '\n'.join(lines) + '\n'
 

@@ -106,10 +106,10 @@ def page(results: Sequence[Added], backend: str, loads: tuple[float, float]) -> 
         f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
         '',
         f'A confined `{COMMAND[0]}` is paired with the same command unconfined, which runs right before or after it.',
-        'Each figure is the difference of their elapsed times: the median, with quartiles in brackets.',
-        '`wrap` is the part of this time in which the command line is made.',
+        'Each figure is the difference in elapsed time between the two: the median, with quartiles in brackets.',
+        '`wrap` is the time in which the command line is made.',
         '',
-        '| profile | additional time of a command, ms | part of `wrap`, ms | limit, ms | verdict |',
+        '| profile | additional time of a command, ms | `wrap` alone, ms | limit, ms | verdict |',
         '| --- | --- | --- | --- | --- |',
     ]
     for each in results:

@@ -20,7 +20,7 @@ K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
 So the figures show only the cost of the approval mechanism, which is far less than the time of a real model.
 Each ratio is the median of pairs of runs, followed by the quartiles in brackets and the extremes.
-The two runs of a pair take turns at every model request. Each pair is measured twice, with the other run first.
+The two runs of a pair take turns at every model request. Each pair is measured twice; each run is first once.
 Targets are judged by the computing time of all threads, because other processes disturb it least.
 In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
@@ -41,8 +41,8 @@ Pydantic AI's capability with a sync handler is not measured: its first run woul
 _STANDING = """\
 ## The event loop
 
-50 runs at the same time have handlers that take 20 ms each. Another task needs the event loop every millisecond.
-"Longest gap" is the longest time that this task had to wait, including the work of the runs.
+50 runs at the same time have handlers that take 20 ms each. A separate task needs the event loop every millisecond.
+"Longest gap" is the longest time that the separate task had to wait, including the work of the runs.
 "Not computing" is the longest gap without the time in which the thread of the event loop computed.
 
 """
@@ -108,8 +108,8 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         for kind in ([each.cpu for each in controls], [each.wall for each in controls])
     )
     return (
-        f'Noise of the machine: the same variant against itself ("{CONTROL}") should give 1. Its quartiles were '
-        f'off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+        f'Noise of the machine: the same variant against itself ("{CONTROL}") should give 1. Quartiles of this '
+        f'ratio were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 
 

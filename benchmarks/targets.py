@@ -65,7 +65,7 @@ def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
             yield _at_most(1.50, each)
         elif (each.variant, each.reference) == (STOP_RESUME, OURS) and kind == 'N' and int(size) >= 10:
             yield Verdict(
-                target=f'{each.case}: {STOP_RESUME} takes at least 1.30 times as long as {OURS}',
+                target=f'{each.case}: "{STOP_RESUME}" takes at least 1.30 times as long as "{OURS}"',
                 measured=shown(each.cpu),
                 holds=each.cpu.median >= 1.3,
             )
@@ -73,7 +73,8 @@ def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
 
 def _at_most(limit: float, measured: Comparison) -> Verdict:
     return Verdict(
-        target=f'{measured.case}: {measured.variant} takes at most {limit:.2f} times as long as {measured.reference}',
+        target=f'{measured.case}: "{measured.variant}" takes at most {limit:.2f} times as long as '
+        f'"{measured.reference}"',
         measured=shown(measured.cpu),
         holds=measured.cpu.median <= limit,
     )
@@ -87,8 +88,8 @@ def _growth(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, host.upper)
     yield Verdict(
         target=f'no growth beyond linear in K: K = 1000 takes at most {limit:.2f} times as long as ten runs with '
-        f'K = 100 (the limit is 1, or the upper quartile of {UPSTREAM})',
-        measured=f'{shown(ours)}; {UPSTREAM} {shown(host)}',
+        f'K = 100 (the limit is 1, or the upper quartile of "{UPSTREAM}" if it is larger)',
+        measured=f'{shown(ours)}; "{UPSTREAM}": {shown(host)}',
         holds=ours.median <= limit,
     )
 
@@ -101,7 +102,7 @@ def _stalls(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, control.upper)
     yield Verdict(
         target=f'a blocking sync handler stalls the event loop at most {limit:.2f} times as long as an async handler '
-        '(the limit is 1, or the upper quartile of the async handler against itself)',
-        measured=f'{shown(ratios[OURS_SYNC])}; the async handler against itself {shown(control)}',
+        '(the limit is 1, or the upper quartile of the async handler against itself if it is larger)',
+        measured=f'{shown(ratios[OURS_SYNC])}; the async handler against itself: {shown(control)}',
         holds=ratios[OURS_SYNC].median <= limit,
     )

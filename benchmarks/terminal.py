@@ -57,8 +57,8 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     HELP: (*_COMMAND, '--help'),
     '`tool-approval explain send {}`': (*_COMMAND, 'explain', 'send', '{}'),
     "`tool-approval explain shell 'git status'`": (*_COMMAND, 'explain', 'shell', 'git status'),
-    'the same with a settings file': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
-    'the same with a settings file that extends three presets': (
+    '`explain shell` with a settings file': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
+    '`explain shell` with three presets': (
         *_COMMAND,
         'explain',
         '--config',
@@ -141,7 +141,7 @@ def hostile() -> dict[str, Any]:
         'mathematical letters': ''.join(random.choices([chr(n) for n in range(0x1D400, 0x1D7FF)], k=SIZE)),
         'integers of 4,000 digits': [10**3999] * (SIZE // 4000),
         'one name': {'x' * SIZE: 1},
-        'what begins like an escape': '<U+' * (SIZE // 3),
+        'text that begins like an escape': '<U+' * (SIZE // 3),
     }
 
 

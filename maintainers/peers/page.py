@@ -20,7 +20,7 @@ Model requests, questions and executions are counted. If the counts are not the 
 
 Every system runs in a separate environment and process.
 The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
-Keys and proxies are removed from their environment, tracing is off, and no network is needed.
+Keys and proxies are removed from the environment, tracing is off, and no network is needed.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
 So two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
@@ -40,14 +40,14 @@ runs to choose a framework, and the added cost to judge its approval.
 and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
 at once, but the waiting call can be kept outside of the process.
 - To end and resume a run, LangChain needs a checkpointer, here the one in memory, and writes a checkpoint for each \
-step. Checkpoints are part of the cost that its approval adds; its run without approval has none. A finished run is \
+step. Checkpoints are part of the cost that its approval adds; a run without approval has none. A finished run is \
 deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
-- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that its \
+- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that the \
 documentation gives for custom agents, without an evaluation. An evaluation adds the cost of its sample, log and \
 display.
 - `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
-this project. It has no policy by pattern, no memory and no log.
+this project. The package has no policy by pattern, no memory and no log.
 - The *whole layer* is our controller with a policy, session memory and an approver; *with audit log* also writes each \
 question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, here in memory; \
 the other systems keep no record.
@@ -56,13 +56,13 @@ the other systems keep no record.
 _WAITING = """\
 ## Runs that wait at once
 
-M runs are started, each with one call to approve. All of them wait before the first one is answered.
+M runs are started, each with one call to approve. All M runs wait before the first one is answered.
 Computing time is given per run: until the run waits, and from the answer to its end.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
-Both are measured in a fresh process that has done one run before.
+`traced` and `resident` are measured in a fresh process that has done one run before.
 For a single run, `resident` is left out, because a process grows in larger steps.
-Stop and resume, LangChain and the OpenAI Agents SDK end the waiting run. Their memory is that of the stopped run, \
-kept in memory unchanged; a stopped run that is written to a file takes no memory.
+Stop and resume, LangChain and the OpenAI Agents SDK end the waiting run, so their figures are for a stopped run.
+A stopped run is kept in memory unchanged here; written to a file, it takes no memory.
 """
 
 
