@@ -39,6 +39,7 @@ from tool_approval import (
 )
 
 from .parts import KEY, NOON, ListSink, decide, finish, logged, request_for, run_tool, start_python
+from .spoilt_files import SPOILT
 
 pytestmark = pytest.mark.anyio
 
@@ -535,85 +536,30 @@ def test_who_decides_in_every_mode(own, rule, mode, answer):
 # --- the file that remembers ---
 
 
-def spoil_corrupt(path):
-    path.write_text('{"version": 1, "key": ')
-
-
-def spoil_other_schema(path):
+def add_unknown_field(path):
     contents = json.loads(path.read_text())
     contents['approvals'][0]['approves_everything'] = True
     path.write_text(json.dumps(contents))
 
 
-def spoil_other_version(path):
+def change_version(path):
     path.write_text(path.read_text().replace('"version": 1', '"version": 2'))
 
 
-def spoil_truncated(path):
-    path.write_bytes(path.read_bytes()[:-20])
-
-
-def spoil_emptied(path):
-    path.write_bytes(b'')
-
-
-def spoil_owner(path):
-    os.chown(path, 65534, 65534)
-
-
-def spoil_readable(path):
-    path.chmod(0o644)
-
-
-def spoil_writable(path):
-    path.chmod(0o622)
-
-
-def spoil_symlink(path):
-    path.rename(path.with_name('elsewhere'))
-    path.symlink_to('elsewhere')
-
-
-def spoil_hard_link(path):
-    os.link(path, path.with_name('elsewhere'))
-
-
-def spoil_pipe(path):
-    path.unlink()
-    os.mkfifo(path, 0o600)
-
-
-def spoil_folder(path):
-    path.unlink()
-    path.mkdir(mode=0o700)
-
-
-def spoil_oversized(path):
-    os.truncate(path, file_store.MAX_BYTES + 1)
-
-
-SPOILT = [
-    (spoil_corrupt, 'the file is corrupt'),
-    (spoil_other_schema, 'the file is corrupt'),
-    (spoil_other_version, 'the file is corrupt'),
-    (spoil_truncated, 'the file is corrupt'),
-    (spoil_emptied, 'the file is corrupt'),
-    pytest.param(
-        spoil_owner,
-        'the file belongs to another user',
-        marks=pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away; runs as root'),
-    ),
-    (spoil_readable, r'others can access the file \(mode 0644\)'),
-    (spoil_writable, r'others can access the file \(mode 0622\)'),
-    (spoil_symlink, 'the file is a symbolic link'),
-    (spoil_hard_link, 'the file has another name'),
-    (spoil_pipe, 'the path is not a regular file'),
-    (spoil_folder, 'the path is not a regular file'),
-    (spoil_oversized, 'larger than 16777216 bytes'),
-]
-
-
-@pytest.mark.parametrize(('spoil', 'reason'), SPOILT)
+@pytest.mark.parametrize(
+    ('spoil', 'reason'),
+    [
+        *SPOILT,
+        pytest.param(lambda path: path.write_text('{"version": 1, "key": '), 'the file is corrupt', id='no JSON'),
+        pytest.param(add_unknown_field, 'the file is corrupt', id='unknown field'),
+        pytest.param(change_version, 'the file is corrupt', id='another version'),
+        pytest.param(lambda path: path.write_bytes(path.read_bytes()[:-20]), 'the file is corrupt', id='cut'),
+        pytest.param(lambda path: path.write_bytes(b''), 'the file is corrupt', id='empty'),
+        pytest.param(
+            lambda path: os.truncate(path, file_store.MAX_BYTES + 1), 'larger than 16777216 bytes', id='too large'
+        ),
+    ],
+)
 def test_a_spoilt_memory_file_approves_nothing_and_says_why(tmp_path, spoil, reason):
     delete, ran = deleting()
     path = tmp_path / 'state' / 'approvals.json'

@@ -10,6 +10,7 @@ from tool_approval.inbox.stores.sqlite import MIGRATIONS
 from tool_approval.inbox.stores.sqlite_file import SQLiteFile
 
 from tests.approval.parts import NOON, finish, start_python
+from tests.approval.spoilt_files import each_spoilt_file
 
 ROW = Row(id='a', owner='o', content='{}', posted_at=NOON)
 
@@ -60,39 +61,19 @@ def test_nothing_is_made_before_the_first_use(path):
     assert not path.parent.exists()
 
 
-def test_a_file_that_others_may_read_is_refused(store, path):
+@each_spoilt_file
+def test_spoilt_file_is_refused(store, path, spoil, reason):
+    store.close()
+    spoil(path)
+
+    refused(path, reason)
+
+
+def test_file_that_others_may_read_by_now_is_refused_by_a_store_that_is_open(store, path):
     path.chmod(0o644)
 
-    refused(path, 'others can access the file')
     with pytest.raises(InboxUntrusted, match='others can access the file'):
         store.open(10)
-
-
-def test_a_link_is_refused(store, path):
-    link = path.with_name('link')
-    link.symlink_to(path)
-
-    refused(link, 'the file is a symbolic link')
-
-
-def test_a_file_with_another_name_is_refused(store, path):
-    os.link(path, path.with_name('other'))
-
-    refused(path, 'the file has another name')
-
-
-def test_no_regular_file_is_refused(tmp_path, path):
-    path.mkdir(parents=True)
-    path.parent.chmod(0o700)
-
-    refused(path, 'the path is not a regular file')
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away')
-def test_file_of_another_user_is_refused(store, path):
-    os.chown(path, 65534, -1)
-
-    refused(path, 'the file belongs to another user')
 
 
 def test_a_folder_that_others_may_write_to_is_refused(path):
