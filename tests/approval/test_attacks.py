@@ -16,6 +16,7 @@ from tool_approval.core.asking import PROCESS_LOCK, ask
 from tool_approval.storage import FileApprovalStore, file_store
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
+from tests.tables import table
 from tool_approval import (
     ApprovalBlocked,
     ApprovalController,
@@ -247,24 +248,40 @@ def approved_from(memory, request):
     return decide(ApprovalController(memory=memory), request).approved
 
 
-def test_a_child_agent_does_not_use_what_was_approved_for_its_parent():
+def of_run(number, caller, session_id='chat'):
+    return request_for(session_id=session_id, run_id=f'run {number}', metadata={'caller': caller})
+
+
+UNNAMED = request_for(session_id='chat', run_id='run 1')
+
+
+@table(
+    ('why', 'approved', 'asked'),
+    [
+        ('a child does not use what was approved for its parent', of_run(1, 'root'), child_of('root')),
+        ('a child with the name of its parent is another agent', of_run(1, 'root'), child_of('root', caller='root')),
+        ('a parent does not use what was approved for its child', child_of('root'), of_run(1, 'root')),
+        ('an outermost agent with the name of the child is another', child_of('root'), of_run(2, 'helper')),
+        ('the child of another parent is another agent', child_of('root'), child_of('another root')),
+        ('conversations of two people share nothing', of_run(1, 'bot', 'ada'), of_run(1, 'bot', 'bob')),
+        ('a run without a session is no conversation', of_run(1, 'bot', 'ada'), of_run(1, 'bot', None)),
+        ('unnamed agents share nothing', UNNAMED, request_for(session_id='chat', run_id='run 2')),
+        ('an empty name is no name', UNNAMED, of_run(2, '')),
+        ('the id of a run is no name', UNNAMED, of_run(2, 'run 1')),
+        ('unnamed children share nothing', child_of(None, caller=None), child_of(None, caller=None, run_id='run 3')),
+        (
+            'a tool of another toolset is another tool',
+            request_for(metadata={'toolset_id': 'notes'}),
+            request_for(metadata={'toolset_id': 'disk'}),
+        ),
+    ],
+)
+def test_approval_is_not_used_by_another_agent_conversation_or_toolset(why, approved, asked):
     memory = ApprovalMemory()
-    parent = request_for(session_id='chat', run_id='run 1', metadata={'caller': 'root'})
-    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), parent)
+    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), approved)
 
-    assert approved_from(memory, parent)
-    assert not approved_from(memory, child_of('root'))
-    assert not approved_from(memory, child_of('root', caller='root'))
-
-
-def test_a_parent_does_not_use_what_was_approved_for_its_child():
-    memory = ApprovalMemory()
-    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), child_of('root'))
-
-    assert approved_from(memory, child_of('root'))
-    assert not approved_from(memory, child_of('another root'))
-    assert not approved_from(memory, request_for(session_id='chat', run_id='run 1', metadata={'caller': 'root'}))
-    assert not approved_from(memory, request_for(session_id='chat', run_id='run 2', metadata={'caller': 'helper'}))
+    assert approved_from(memory, approved), why
+    assert not approved_from(memory, asked), why
 
 
 def test_a_child_does_not_use_its_parents_approval_by_way_of_execute_tool():
@@ -281,37 +298,6 @@ def test_a_child_does_not_use_its_parents_approval_by_way_of_execute_tool():
 
     ui.assert_done()
     assert len(ran) == 2
-
-
-def test_one_persons_conversation_does_not_use_what_another_approved():
-    memory = ApprovalMemory()
-    adas = request_for(session_id='ada', metadata={'caller': 'bot'})
-    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), adas)
-
-    assert approved_from(memory, adas)
-    assert not approved_from(memory, request_for(session_id='bob', metadata={'caller': 'bot'}))
-    assert not approved_from(memory, request_for(metadata={'caller': 'bot'}))
-
-
-def test_unnamed_agents_share_nothing():
-    memory = ApprovalMemory()
-    first = request_for(session_id='chat', run_id='run 1')
-    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), first)
-
-    assert approved_from(memory, first)
-    assert not approved_from(memory, request_for(session_id='chat', run_id='run 2'))
-    assert not approved_from(memory, request_for(session_id='chat', run_id='run 2', metadata={'caller': ''}))
-    assert not approved_from(memory, request_for(session_id='chat', run_id='run 2', metadata={'caller': 'run 1'}))
-    unnamed = child_of(None, caller=None)
-    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), unnamed)
-    assert not approved_from(memory, child_of(None, caller=None, run_id='run 3'))
-
-
-def test_a_tool_of_another_toolset_does_not_use_an_approval():
-    memory = ApprovalMemory()
-    decide(ApprovalController(ui=RecordingUI('s'), memory=memory), request_for(metadata={'toolset_id': 'notes'}))
-
-    assert not approved_from(memory, request_for(metadata={'toolset_id': 'disk'}))
 
 
 def test_arguments_cannot_offer_to_be_remembered_more_widely():

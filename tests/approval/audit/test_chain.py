@@ -7,6 +7,7 @@ from tool_approval.audit import Finding, Head, verify, verify_text
 from tool_approval.audit.chain import START, chained, read_head
 
 from tests.approval.parts import KEY
+from tests.tables import table
 from tool_approval import NotCanonicalError
 
 CHANGED = 'the line was changed, or written with another key'
@@ -50,71 +51,57 @@ def test_an_empty_log_is_intact():
     assert verify_text(b'', key=KEY, head=START).is_intact
 
 
-@pytest.mark.parametrize('number', range(6))
-@pytest.mark.parametrize(('old', 'new'), [(b'"log"', b'"lug"'), (b'"event"', b'"event2"'), (b'"line":', b'"line":1')])
-def test_a_changed_line_is_named(number, old, new):
-    lines = list(LINES)
-    lines[number] = lines[number].replace(old, new)
-
-    assert problem_of(lines) == (number + 1, CHANGED)
+def with_line(number, line):
+    """The log, with this line in place of the one of this number, which begins at 1."""
+    return [*LINES[: number - 1], line, *LINES[number:]]
 
 
-@pytest.mark.parametrize(('old', 'new'), [(b':', b': '), (b'"log"', b'"l\\u006fg"'), (b'\xc3\xa4', b'\xff')])
-def test_a_line_that_is_spelt_otherwise_is_named(old, new):
-    lines = list(LINES)
-    lines[2] = lines[2].replace(old, new, 1)
-
-    assert problem_of(lines) == (3, CHANGED)
+def forged(lines):
+    """A line for the end of these lines, by somebody without the key."""
+    mac = json.loads(LINES[lines - 1])['mac']
+    return chained({'event': 'decision', 'approved': True}, previous=Head(lines=lines, mac=mac), key=b'x' * 32)[0]
 
 
-@pytest.mark.parametrize('line', [b'', b'hello', b'{}', b'null', b'\xff', b'{"mac":7}', LINES[2].replace(b'\n', b'\r')])
-def test_a_line_that_does_not_end_in_a_hash_is_named(line):
-    lines = list(LINES)
-    lines[2] = line + b'\n'
-
-    assert problem_of(lines) == (3, 'the line does not end in a hash')
+NO_HASH = 'the line does not end in a hash'
+CUT = 'the line is incomplete'
+OTHER = numbered(6, word='other')
 
 
-@pytest.mark.parametrize('number', range(5))
-def test_a_line_that_was_taken_out_is_named(number):
-    assert problem_of(LINES[:number] + LINES[number + 1 :]) == (number + 1, MOVED)
-
-
-@pytest.mark.parametrize('number', range(1, 6))
-def test_a_line_that_was_put_in_twice_is_named(number):
-    assert problem_of(LINES[:number] + LINES[number - 1 :]) == (number + 1, MOVED)
-
-
-def test_line_inserted_without_the_key_is_located():
-    forged = chained({'event': 'decision', 'approved': True}, previous=Head(lines=2, mac='0' * 64), key=b'x' * 32)[0]
-
-    assert problem_of([*LINES[:2], forged, *LINES[2:]]) == (3, CHANGED)
-
-
-def test_lines_that_changed_places_are_named():
-    assert problem_of([*LINES[:1], LINES[2], LINES[1], *LINES[3:]]) == (2, MOVED)
-
-
-def test_a_line_copied_from_another_log_of_the_same_key_is_named():
-    other = numbered(6, word='other')
-
-    assert problem_of([*LINES[:3], other[3], *LINES[4:]]) == (4, MOVED)
-    assert problem_of([*LINES, other[5]]) == (7, MOVED)
-
-
-def test_a_log_that_was_chained_with_another_key_is_named_at_its_first_line():
-    assert problem_of(numbered(6, key=b'x' * 32)) == (1, CHANGED)
-
-
-def test_a_log_that_goes_on_with_another_key_is_named_there():
-    mine = Head(lines=6, mac=json.loads(LINES[-1])['mac'])
-
-    assert problem_of([*LINES, chained({'event': 'note'}, previous=mine, key=b'x' * 32)[0]]) == (7, CHANGED)
-
-
-def test_a_line_that_was_not_written_to_its_end_is_named():
-    assert problem_of([*LINES[:5], LINES[5][:-10]]) == (6, 'the line is incomplete')
-    assert problem_of([*LINES[:5], LINES[5][:-1]]) == (6, 'the line is incomplete')
+@table(
+    ('why', 'lines', 'broken_line', 'problem'),
+    [
+        *(
+            (
+                'a value, a name or the number of a line was changed',
+                with_line(n, LINES[n - 1].replace(old, new)),
+                n,
+                CHANGED,
+            )
+            for n in range(1, 7)
+            for old, new in [(b'"log"', b'"lug"'), (b'"event"', b'"event2"'), (b'"line":', b'"line":1')]
+        ),
+        *(
+            ('the line is written otherwise', with_line(3, LINES[2].replace(old, new, 1)), 3, CHANGED)
+            for old, new in [(b':', b': '), (b'"log"', b'"l\\u006fg"'), (b'\xc3\xa4', b'\xff')]
+        ),
+        *(
+            ('the line has no hash', with_line(3, line + b'\n'), 3, NO_HASH)
+            for line in [b'', b'hello', b'{}', b'null', b'\xff', b'{"mac":7}', LINES[2].replace(b'\n', b'\r')]
+        ),
+        *(('a line was taken out', LINES[: n - 1] + LINES[n:], n, MOVED) for n in range(1, 6)),
+        *(('a line occurs twice', LINES[:n] + LINES[n - 1 :], n + 1, MOVED) for n in range(1, 6)),
+        ('two lines changed places', [LINES[0], LINES[2], LINES[1], *LINES[3:]], 2, MOVED),
+        ('a line is from another log of the same key', with_line(4, OTHER[3]), 4, MOVED),
+        ('a line of another log follows', [*LINES, OTHER[5]], 7, MOVED),
+        ('a line was put in without the key', [*LINES[:2], forged(2), *LINES[2:]], 3, CHANGED),
+        ('the log goes on with another key', [*LINES, forged(6)], 7, CHANGED),
+        ('the whole log has another key', numbered(6, key=b'x' * 32), 1, CHANGED),
+        ('the last line is half', with_line(6, LINES[5][:-10]), 6, CUT),
+        ('the last line has no newline', with_line(6, LINES[5][:-1]), 6, CUT),
+    ],
+)
+def test_first_line_that_was_tampered_with_is_named(why, lines, broken_line, problem):
+    assert problem_of(lines) == (broken_line, problem), why
 
 
 @pytest.mark.parametrize('left', range(6))
