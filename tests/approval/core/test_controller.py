@@ -12,7 +12,6 @@ from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
 from tests.approval.parts import KEY, NOON, ListSink, decide, decide_all, logged, noon, request_for
 from tool_approval import (
-    ApprovalBlocked,
     ApprovalConfigError,
     ApprovalContext,
     ApprovalController,
@@ -53,27 +52,27 @@ class Broken:
         raise self.error
 
 
-@pytest.mark.parametrize('mode', ['approve_all', 'auto_approve'])
-def test_approve_all_approves_without_asking(mode):
-    ui = deny_all()
+STRICT = (
+    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
+    'add a rule that allows such calls.'
+)
+
+
+@pytest.mark.parametrize(
+    ('mode', 'approved', 'note'),
+    [
+        ('approve_all', True, None),
+        ('auto_approve', True, None),
+        ('strict', False, STRICT),
+        ('auto_deny', False, STRICT),
+    ],
+)
+def test_mode_other_than_interactive_decides_without_asking(mode, approved, note):
+    ui = RecordingUI(not approved)
 
     decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
 
-    assert decision == ApprovalDecision(approved=True, decided_by='mode', decided_at=NOON)
-    assert ui.requests == []
-
-
-@pytest.mark.parametrize('mode', ['strict', 'auto_deny'])
-def test_strict_denies_without_asking(mode):
-    ui = approve_all()
-
-    decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
-
-    note = (
-        'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be '
-        'asked, or add a rule that allows such calls.'
-    )
-    assert decision == ApprovalDecision(approved=False, note=note, decided_by='mode', decided_at=NOON)
+    assert decision == ApprovalDecision(approved=approved, note=note, decided_by='mode', decided_at=NOON)
     assert ui.requests == []
 
 
@@ -276,62 +275,50 @@ def test_what_is_decided_without_asking_is_no_part_of_a_group():
     assert ui.groups == [['a', 'c']]
 
 
-@pytest.mark.parametrize('mode', ['approve_all', 'strict'])
-def test_presentation_is_not_built_for_a_call_that_does_not_ask(mode):
-    made = []
-    controller = ApprovalController(mode, presenters={'delete': made.append})
-
-    decide(controller, request_for())
-
-    assert made == []
-
-
-def test_presentation_is_not_built_for_a_remembered_call():
-    made = []
+@pytest.mark.parametrize(
+    ('mode', 'made'), [('approve_all', []), ('strict', []), ('interactive', ['a', 'b'])], ids=lambda value: str(value)
+)
+def test_presentation_is_not_made_for_a_call_that_is_decided_without_a_question(mode, made):
+    """As the second call of `a` is, which is remembered."""
+    presented = []
 
     def present(request):
-        made.append(request.args['path'])
+        presented.append(request.args['path'])
         return SHOWN
 
-    controller = ApprovalController(ui=RecordingUI('s'), presenters={'delete': present})
+    controller = ApprovalController(mode, ui=RecordingUI('s'), presenters={'delete': present})
 
     for path in 'aab':
         decide(controller, request_for(path))
 
-    assert made == ['a', 'b']
+    assert presented == made
 
 
 async def present_on_the_loop(request):
     return SHOWN
 
 
+OWN = ApprovalPresentation(type='command', content='rm a')
+
+
 @pytest.mark.parametrize(
-    'present', [lambda request: SHOWN, present_on_the_loop, lambda request: present_on_the_loop(1)]
+    ('present', 'own', 'shown'),
+    [
+        (lambda request: SHOWN, None, SHOWN),
+        (present_on_the_loop, None, SHOWN),
+        (lambda request: present_on_the_loop(1), None, SHOWN),
+        (lambda request: None, None, None),
+        (lambda request: SHOWN, OWN, OWN),
+    ],
+    ids=['sync', 'async', 'awaitable', 'nothing to show', 'the tool made its own'],
 )
-def test_a_presenter_may_be_sync_or_async(present):
+def test_presenter_makes_what_a_tool_has_not_made_itself(present, own, shown):
     ui = approve_all()
 
-    decide(ApprovalController(ui=ui, presenters={'delete': present}), request_for())
-
-    assert [request.presentation for request in ui.requests] == [SHOWN]
-
-
-def test_a_presenter_may_have_nothing_to_show():
-    ui = approve_all()
-
-    decision = decide(ApprovalController(ui=ui, presenters={'delete': lambda request: None}), request_for())
+    decision = decide(ApprovalController(ui=ui, presenters={'delete': present}), request_for(presentation=own))
 
     assert decision.approved
-    assert ui.requests[0].presentation is None
-
-
-def test_a_presentation_that_a_tool_made_itself_is_kept():
-    ui = approve_all()
-    own = ApprovalPresentation(type='command', content='rm a')
-
-    decide(ApprovalController(ui=ui, presenters={'delete': lambda request: SHOWN}), request_for(presentation=own))
-
-    assert ui.requests[0].presentation == own
+    assert [request.presentation for request in ui.requests] == [shown]
 
 
 def test_configured_description_is_the_one_shown():
@@ -533,22 +520,14 @@ def test_without_a_sink_nothing_is_written():
     assert decide(controller, request_for()).approved
 
 
-def test_a_block_that_never_became_a_question_is_written_down():
+@pytest.mark.parametrize(('approved', 'note'), [(False, 'never'), (True, None)])
+def test_what_policy_decides_without_a_question_is_written_down(approved, note):
     sink = ListSink()
 
-    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=False, note='never')
+    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=approved, note=note)
 
     [entry] = sink.entries
-    assert (entry['approved'], entry['note'], entry['decided_by']) == (False, 'never', 'policy')
-
-
-def test_call_that_runs_without_asking_is_logged():
-    sink = ListSink()
-
-    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=True)
-
-    [entry] = sink.entries
-    assert (entry['approved'], entry['note'], entry['decided_by']) == (True, None, 'policy')
+    assert (entry['approved'], entry['note'], entry['decided_by']) == (approved, note, 'policy')
 
 
 def test_what_policy_decides_and_cannot_be_written_is_an_error():
@@ -631,13 +610,6 @@ def test_the_core_needs_no_framework():
     done = subprocess.run([sys.executable, '-c', script], capture_output=True, text=True, timeout=60)
 
     assert (done.stdout, done.stderr) == ('[]\n', '')
-
-
-def test_refusals_are_permission_errors_with_a_reason():
-    error = ApprovalBlocked('delete', 'never')
-
-    assert isinstance(error, PermissionError)
-    assert str(error) == "Blocked 'delete': never"
 
 
 def test_triage_shows_what_would_be_asked_and_neither_asks_nor_records():

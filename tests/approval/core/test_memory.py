@@ -1,10 +1,8 @@
 import asyncio
-from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 from tool_approval.display import facts
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI
@@ -327,11 +325,6 @@ def test_an_approval_is_dated_when_its_decision_is_not():
     memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
 
     assert [each.approved_at for each in memory.list_approvals()] == [NOON]
-
-
-def test_a_decision_has_no_time_without_a_zone():
-    with pytest.raises(ValidationError, match='timezone'):
-        ApprovalDecision(approved=True, decided_at=datetime(2026, 3, 4))
 
 
 def test_a_label_shows_no_excluded_argument_and_no_half_character():

@@ -1,6 +1,5 @@
 """The seams: whatever has the methods fits."""
 
-import asyncio
 from datetime import UTC, datetime
 
 import pytest
@@ -8,59 +7,9 @@ from pydantic import ValidationError
 
 from tool_approval import (
     ApprovalAware,
-    ApprovalController,
-    ApprovalDecision,
-    ApprovalMemory,
-    ApprovalRequest,
     RememberedApproval,
     requires_approval,
 )
-
-REQUEST = ApprovalRequest(tool_name='write', args={'path': 'a', 'mode': 'w'}, run_id='run')
-
-
-class Anything:
-    """No base class, no registration."""
-
-    def __init__(self):
-        self.asked = []
-
-    def choose(self, request, *, mode):
-        self.asked.append((request.tool_name, mode))
-        return ApprovalDecision(approved=True, decided_by='ada')
-
-
-class AnythingAsync(Anything):
-    async def choose(self, request, *, mode):
-        return super().choose(request, mode=mode)
-
-
-@pytest.mark.parametrize('ui', [Anything(), AnythingAsync()], ids=['sync', 'async'])
-def test_any_object_with_choose_is_a_ui(ui):
-    decision = asyncio.run(ApprovalController(ui=ui).request_approval(REQUEST))
-
-    assert (decision.approved, decision.decided_by) == (True, 'ada')
-    assert ui.asked == [('write', 'interactive')]
-
-
-def test_memory_finds_the_same_call_in_any_order_of_its_arguments():
-    memory = ApprovalMemory()
-    memory.store(REQUEST, ApprovalDecision(approved=True, remember='session'))
-
-    again = ApprovalRequest(tool_name='write', args={'mode': 'w', 'path': 'a'}, run_id='run')
-    other = ApprovalRequest(tool_name='write', args={'mode': 'w', 'path': 'b'}, run_id='run')
-
-    assert memory.lookup(again) is not None
-    assert memory.lookup(other) is None
-
-
-def test_approval_for_one_call_is_not_remembered():
-    memory = ApprovalMemory()
-
-    memory.store(REQUEST, ApprovalDecision(approved=True, remember='none'))
-
-    assert memory.lookup(REQUEST) is None
-    assert len(memory) == 0
 
 
 def test_tool_with_check_approval_is_approval_aware():
