@@ -26,14 +26,14 @@ def test_y_and_s_approve(answer, remember):
 
 
 @pytest.mark.parametrize('answer', ['n', 'a', 'yes', '', '\x1b[A', 'Y'])
-def test_everything_else_denies(answer):
+def test_every_other_answer_denies(answer):
     decision, shown = answered([answer])
 
     assert not decision.approved
     assert shown.endswith('? more n\n')
 
 
-def test_s_denies_where_the_question_does_not_offer_it():
+def test_s_denies_if_the_question_does_not_offer_the_session():
     screen = shown_screen()
     request = ApprovalRequest(tool_name='send', args={'text': 'x' * 20_000})
 

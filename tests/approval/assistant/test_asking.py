@@ -84,7 +84,7 @@ def test_groups_are_asked_about_together():
 
 
 @pytest.mark.parametrize('groups', [True, False])
-def test_what_runs_between_is_named_before_a_person_is_asked(groups):
+def test_calls_between_the_questions_are_named_before_a_person_is_asked(groups):
     ui, view = made()
     ui.groups_responses = groups
     for name, call_id in (('act', '1'), ('look', '2')):
@@ -127,7 +127,7 @@ def test_stopping_ends_the_turn_when_the_denial_is_written_down(count):
     ] * count
 
 
-def test_where_nothing_can_be_stopped_the_run_that_asks_ends_all_the_same():
+def test_stopping_outside_a_turn_ends_the_run_that_asks():
     sink = ListSink()
     controller = ApprovalController(ui=made(stops=True)[0], audit=sink)
 

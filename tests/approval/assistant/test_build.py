@@ -155,7 +155,7 @@ def test_looking_elsewhere_or_writing_is_asked_about(folder, state, command):
     assert len(asked) == 1
 
 
-def test_settings_hold_and_the_mode_can_be_chosen(folder, state):
+def test_settings_apply_and_the_mode_can_be_chosen(folder, state):
     config = folder.parent / 'approvals.yaml'
     config.write_text(WRITING_IS_FREE)
     calls = [WRITE, *run_shell('touch c')]
@@ -217,7 +217,7 @@ def test_an_agent_of_the_users_own_is_under_the_policy(folder, state):
     assert notes[2].startswith('the agent has its own tools')
 
 
-def test_what_was_said_before_is_in_the_history(folder, state):
+def test_earlier_messages_are_in_the_history(folder, state):
     first = outcome(folder, state, [])[2]
 
     second = outcome(folder, state, [], messages=first.messages)[2]
@@ -225,7 +225,7 @@ def test_what_was_said_before_is_in_the_history(folder, state):
     assert len(second.messages) == 4
 
 
-def test_the_notes_say_what_holds(folder, state, monkeypatch):
+def test_notes_name_mode_directory_os_sandbox_and_settings(folder, state, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(state))
 
     defaults = outcome(folder, state, [], confined=False)[3]

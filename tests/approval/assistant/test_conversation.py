@@ -40,7 +40,7 @@ def test_a_turn_is_shown_as_it_comes_and_remembered():
     assert [text.strip() for text in texts(conversation.messages)] == ['Do it.', 'It is done.']
 
 
-def test_a_call_that_the_model_is_to_try_again_is_shown():
+def test_call_that_the_model_must_retry_is_shown():
     steps = iter([[ToolCallPart('nothing', {})], 'Then not.'])
     conversation, screen = started(Agent(), lambda results: next(steps))
 
@@ -113,7 +113,7 @@ def test_a_turn_that_fails_raises_and_can_be_followed():
     assert [text.strip() for text in texts(conversation.messages)] == ['One.', FAILED, 'Two.', 'Better.']
 
 
-def test_cancelling_from_outside_passes():
+def test_cancellation_from_outside_is_raised():
     agent = Agent()
     is_slow = asyncio.Event()
 
@@ -150,7 +150,7 @@ def test_a_turn_that_is_stopped_before_it_began_keeps_what_was_said():
     assert texts(conversation.messages) == ['Earlier.', 'Yes.', 'Now.', STOPPED]
 
 
-def test_an_answer_that_was_there_stays_the_last_word():
+def test_history_that_ends_with_an_answer_is_unchanged():
     said = [ModelRequest.user_text_prompt('One.'), ModelResponse([TextPart('Half an ans')])]
 
     assert closed([], said, 'One.') == said
@@ -171,5 +171,5 @@ MESSAGES = [ModelRequest.user_text_prompt('Hello.'), ModelResponse([TextPart('Hi
         ([MESSAGES[0], ModelResponse([ToolCallPart('pay', {})]), ModelResponse([TextPart(FAILED)])], True),
     ],
 )
-def test_a_conversation_without_a_word_of_the_model_is_not_worth_keeping(messages, expected):
+def test_only_a_conversation_with_an_answer_of_the_model_counts_as_answered(messages, expected):
     assert has_answer(messages) is expected

@@ -70,16 +70,16 @@ def test_other_errors_are_shown_unchanged(error):
     assert error_text(error) == 'No such key.'
 
 
-def test_a_page_of_error_is_cut():
+def test_long_error_is_cut():
     assert len(error_text(ValueError('a b ' * LONGEST))) == LONGEST + 1
 
 
-def test_a_sentence_takes_the_place_of_any_error():
+def test_unexpected_error_becomes_one_sentence():
     with pytest.raises(AssistantError, match='the line is dead'), one_line_errors(debug=False):
         raise ConnectionError('the line is dead')
 
 
-def test_sentences_pass_as_they_are():
+def test_errors_of_this_project_are_raised_unchanged():
     with pytest.raises(StoreError), one_line_errors(debug=False):
         raise StoreError('file', 'it is odd')
 

@@ -217,7 +217,7 @@ def test_a_line_of_a_megabyte_is_cut_or_broken():
         ('{"error": and no JSON', '  │ {"error": and no JSON\n'),
     ],
 )
-def test_what_only_says_what_went_wrong_is_shown_as_text(result, shown):
+def test_result_with_only_an_error_is_shown_as_text(result, shown):
     assert printed(calls(), returns(result)).partition('\n')[2] == shown
 
 
@@ -290,7 +290,7 @@ def at(seconds, act=lambda view: None):
     return seconds, act
 
 
-def test_progress_is_shown_of_what_takes_longer_than_a_second_and_not_of_the_wait_for_a_person():
+def test_progress_is_shown_after_a_second_but_not_while_a_person_is_asked():
     shown = progress(
         at(0.5),
         at(3),
@@ -315,7 +315,7 @@ def test_progress_is_shown_of_what_takes_longer_than_a_second_and_not_of_the_wai
     ]
 
 
-def test_a_name_in_the_progress_cannot_draw():
+def test_tool_name_in_the_progress_has_no_control_characters():
     shown = progress(at(0, lambda view: view.show(calls('build\x1b[2J'))), at(1))
 
     assert shown == ['  ... build<U+001B>[2J 1 s']

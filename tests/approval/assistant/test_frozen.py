@@ -39,7 +39,7 @@ def frozen(tmp_path):
         (['approvals.toml'], '.git (git init)'),
     ],
 )
-def test_one_line_says_what_lifts_it(frozen, made, needed):
+def test_note_on_a_frozen_directory_names_what_would_lift_it(frozen, made, needed):
     for name in made:
         (frozen.directory / name).mkdir()
 
@@ -47,11 +47,11 @@ def test_one_line_says_what_lifts_it(frozen, made, needed):
     assert limits_of(frozen)[0] == (OTHER, note)
 
 
-def test_where_a_command_can_ask_for_it_there_is_nothing_to_say(frozen):
+def test_directory_whose_names_can_be_asked_for_has_no_note(frozen):
     assert limits_of(replace(frozen, problem=None)) == ((OTHER,), {})
 
 
-def test_where_nothing_is_missing_the_note_stays(frozen):
+def test_note_stays_if_no_name_is_missing(frozen):
     for name in ('.git', 'approvals.yaml'):
         (frozen.directory / name).symlink_to('elsewhere')
 
@@ -65,5 +65,5 @@ def test_a_note_on_another_folder_stays(frozen):
     assert limits_of(other)[1] == {}
 
 
-def test_a_result_that_failed_for_it_says_so(frozen):
+def test_failed_result_in_a_frozen_directory_names_the_directory(frozen):
     assert str(frozen.directory) in limits_of(frozen)[1][READ_ONLY]

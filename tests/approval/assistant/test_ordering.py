@@ -70,14 +70,14 @@ def test_a_call_after_one_that_waits_runs_after_it_and_is_not_asked_about(approv
     assert {entry['tool_name'] for entry in entries} == {'write'}
 
 
-def test_the_next_response_is_free_again():
+def test_calls_of_the_next_response_do_not_wait():
     results, asked, _ = results_of([write('new'), READ], [READ])
 
     assert results == ['written', 'new', 'new']
     assert asked == ['write']
 
 
-def test_a_call_that_needs_approval_by_then_does_not_run_without():
+def test_call_that_needs_approval_by_its_turn_does_not_run_without():
     results, asked, _ = results_of([write('secret'), READ])
 
     assert results == ['written', NEEDS_APPROVAL_NOW]

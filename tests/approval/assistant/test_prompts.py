@@ -102,7 +102,7 @@ def test_rows_above_and_below_the_screen_are_counted():
     assert (rows[1], rows[-1]) == ('  [more above]', '  [more below]')
 
 
-def test_what_does_not_fit_into_a_message_is_said_to_be_left_out(monkeypatch):
+def test_text_beyond_the_longest_message_is_reported_as_left_out(monkeypatch):
     monkeypatch.setattr(draft, 'LONGEST_DRAFT', 10)
 
     said, shown = messages((EMPTY, 'x' * 11), (f'> {"x" * 10} ', '\r'), (EMPTY, '\x04'))
@@ -216,7 +216,7 @@ def test_note_is_printed_above_the_typed_text():
     assert person.text.startswith('\nA note.\n> one two')
 
 
-def test_what_goes_wrong_above_is_raised_and_the_terminal_put_back():
+def test_error_while_typing_is_raised_and_the_terminal_restored():
     def above():
         raise AssistantError('the settings are broken')
 

@@ -35,7 +35,7 @@ def played(ui):
 
 
 @pytest.mark.parametrize(('said', 'told', 'paid'), [('y', 'paid', 1), ('n', 'not paid: I was not allowed to', 0)])
-def test_the_answer_counts_although_its_asker_was_killed(said, told, paid):
+def test_answer_counts_after_the_asking_process_was_killed(said, told, paid):
     ui = ScriptedUI([said])
 
     end, shown = played(ui)

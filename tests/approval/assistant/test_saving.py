@@ -20,7 +20,7 @@ from tool_approval.assistant.saving import MOST_UNNAMED, SavedConversation, _pla
 MESSAGES = [ModelRequest.user_text_prompt('Hello.'), ModelResponse([TextPart('Hi.')])]
 
 
-def test_what_was_saved_is_loaded_and_is_the_users_alone(tmp_path):
+def test_saved_conversation_is_loaded_and_private(tmp_path):
     saved = SavedConversation(tmp_path / 'conversations', 'work')
 
     saved.save(MESSAGES)
@@ -54,7 +54,7 @@ def test_a_name_is_held_by_one_at_a_time_and_free_afterwards(tmp_path):
         assert not other.exists()
 
 
-def test_a_name_that_cannot_be_held_is_an_error(tmp_path):
+def test_name_that_cannot_be_locked_is_an_error(tmp_path):
     (tmp_path / 'file').write_text('')
 
     with pytest.raises(AssistantError, match="the name 'work' cannot be locked"):
@@ -113,14 +113,14 @@ def test_file_that_is_too_large_is_refused(tmp_path, monkeypatch):
         saved.load()
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+def test_folder_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / 'file').write_text('')
 
     with pytest.raises(AssistantError, match='cannot be saved'):
         SavedConversation(tmp_path / 'file', 'work').save(MESSAGES)
 
 
-def test_what_cannot_be_thrown_away_is_an_error(tmp_path):
+def test_conversation_that_cannot_be_deleted_is_an_error(tmp_path):
     (tmp_path / 'work.json').mkdir()
 
     with pytest.raises(AssistantError, match="the conversation 'work' cannot be deleted"):
@@ -162,7 +162,7 @@ def test_the_last_fifty_without_a_name_are_kept_and_those_that_are_held(tmp_path
     assert all(each.exists() for each in (new, *others))
 
 
-def test_a_conversation_that_is_thrown_away_meanwhile_is_not_the_last(tmp_path, monkeypatch):
+def test_conversation_discarded_meanwhile_is_not_the_last(tmp_path, monkeypatch):
     older, newer = (SavedConversation.unnamed(tmp_path, tmp_path) for _ in range(2))
     older.save(MESSAGES)
     newer.save([])
@@ -195,7 +195,7 @@ def test_transcript_leaves_out_thinking(tmp_path):
     assert (tmp_path / 'talk.md').read_text() == '## You\n\n> Hello.\n\n## Agent\n\n> Hi.\n'
 
 
-def test_what_a_person_has_said_is_found():
+def test_prompts_of_the_user_are_found():
     assert prompts_of([*MESSAGES, ModelRequest([UserPromptPart(['a picture'])])]) == ['Hello.']
 
 

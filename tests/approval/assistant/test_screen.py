@@ -22,7 +22,7 @@ def test_text_written_during_an_open_question_follows_it():
     assert screen.shown == 'Question? y\nlater\n'
 
 
-def test_a_passing_line_is_replaced_by_what_comes_next():
+def test_progress_line_is_replaced_by_the_next_text():
     screen = shown_screen(is_terminal=True)
 
     screen.pass_by('act 1 s')
@@ -45,7 +45,7 @@ def test_progress_line_is_erased_before_a_question():
 @pytest.mark.parametrize(
     ('options', 'before'), [({}, ''), ({'is_terminal': True, 'term': 'dumb'}, ''), ({}, 'half a li')]
 )
-def test_a_passing_line_is_shown_only_where_it_can_be_erased(options, before):
+def test_progress_line_is_shown_only_in_a_terminal_at_the_start_of_a_line(options, before):
     screen = shown_screen(**{'is_terminal': True, **options} if before else options)
     screen.write(before)
 
@@ -54,14 +54,14 @@ def test_a_passing_line_is_shown_only_where_it_can_be_erased(options, before):
     assert screen.shown == before
 
 
-def test_a_line_is_cut_to_the_terminal():
+def test_line_is_cut_to_the_width_of_the_terminal():
     screen = shown_screen(columns=20, is_terminal=True)
 
     assert screen.cut('short') == 'short'
     assert screen.cut('a much longer line than that') == 'a much longer...'
 
 
-def test_our_own_lines_are_broken_between_words():
+def test_lines_of_the_program_are_broken_between_words():
     screen = shown_screen(columns=20)
 
     screen.say('A folder has three old logs.')
@@ -70,7 +70,7 @@ def test_our_own_lines_are_broken_between_words():
 
 
 @pytest.mark.parametrize(('size', 'columns'), [((80, 24), 79), ((0, 0), 79), ((7, 3), NARROWEST), (None, 79)])
-def test_the_width_is_that_of_the_terminal_now(monkeypatch, size, columns):
+def test_width_follows_the_terminal(monkeypatch, size, columns):
     def told(fd):
         if size is None:
             raise OSError
@@ -121,14 +121,14 @@ def test_markdown_is_shown_with_its_signs(text, shown):
     assert wrapped(text) == shown
 
 
-def test_the_rows_of_an_item_begin_below_each_other():
+def test_rows_of_a_list_item_are_aligned():
     assert wrapped('- one two three four five\n  10. six seven eight nine\nten eleven twelve thirteen', columns=24) == (
         '● - one two three four\n    five\n    10. six seven eight\n        nine\n  ten eleven twelve\n  thirteen\n'
     )
 
 
 @pytest.mark.parametrize('options', [{'is_terminal': False}, {'term': 'dumb'}, {'NO_COLOR': '1'}])
-def test_elsewhere_there_is_nothing_bold(options):
+def test_output_without_a_capable_terminal_has_no_styles(options):
     assert '\x1b' not in wrapped('# A heading\n**strong**\n```\n```', **options)
 
 

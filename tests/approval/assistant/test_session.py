@@ -87,7 +87,7 @@ def with_tool():
     return agent
 
 
-def test_a_turn_for_each_prompt():
+def test_each_prompt_is_a_turn():
     status, shown, turns = session(['one', 'two'], lambda results: 'yes')
 
     assert status == 0
@@ -213,7 +213,7 @@ def test_running_turn_is_saved_as_a_history_that_can_be_continued():
     assert kept == [[['one'], [], [NO_RESULT], [FAILED]], [['one'], [], ['acted'], ['done ']]]
 
 
-def test_what_cannot_be_kept_in_mid_turn_does_not_end_the_turn():
+def test_failed_save_during_a_turn_does_not_end_the_turn():
     turns, steps = [], iter([[ToolCallPart('act')], 'done'])
 
     status, shown, _ = session(['one'], lambda results: next(steps), agent=with_tool(), saved=Breaks(turns))
@@ -240,7 +240,7 @@ def test_the_conversation_is_written_into_a_new_file(tmp_path):
     assert shown.endswith('  /save takes the name of a new file.\n')
 
 
-def test_a_conversation_that_is_thrown_away_begins_anew():
+def test_discarded_conversation_starts_anew():
     seen = []
 
     def plan(results):
@@ -253,11 +253,11 @@ def test_a_conversation_that_is_thrown_away_begins_anew():
     assert turns == [2, 'discarded', 2]
 
 
-def test_one_that_is_not_kept_can_be_thrown_away_too():
+def test_unsaved_conversation_can_be_discarded():
     assert 'is deleted' in session(['/discard'], lambda results: '', saved=None)[1]
 
 
-def test_a_command_that_is_not_known_is_said_to_be_none():
+def test_unknown_command_is_reported_with_the_list():
     _, shown, turns = session(['/what is this'], lambda results: 'never')
 
     assert shown.startswith('  There is no command /what. The commands are:\n  /approvals ')

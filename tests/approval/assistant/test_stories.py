@@ -21,6 +21,8 @@ from tool_approval.testing import ScriptedUI
 
 from .shown import shown_screen
 
+needs_proc = pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='Linux lists its sockets in /proc')
+
 
 def played(name, answers):
     screen = shown_screen()
@@ -44,16 +46,35 @@ def test_port_stops_the_very_process_that_the_command_names():
     assert 'One run: 3 model requests, 0 refused.' in shown
 
 
-@pytest.mark.parametrize('answers', ['n', 'yn'])
-def test_port_respects_a_refusal(answers):
-    shown, ui = played('port', answers)
+PORT_GOES_ON = ['is still running, the other server is still running.', '1 refused']
+
+
+@pytest.mark.parametrize(
+    ('story', 'answers', 'outcomes'),
+    [
+        ('port', 'n', PORT_GOES_ON),
+        ('port', 'yn', PORT_GOES_ON),
+        (
+            'edit',
+            'nnn',
+            [
+                'greeting.py is unchanged, test_greeting.py was not written, notes.txt is still there.',
+                'Nothing was changed, as you wished.',
+            ],
+        ),
+        ('nested', 'n', ['report.md was not written.']),
+        ('nested', 'yn', ['report.md was not written.']),
+        ('batch', 'nnnn', ['left in the folder: july.log, june.log, may.log, orders.csv.', 'I deleted nothing.']),
+    ],
+)
+def test_refused_steps_of_a_story_are_not_taken(story, answers, outcomes):
+    shown, ui = played(story, answers)
 
     ui.assert_done()
-    assert 'is still running, the other server is still running.' in shown
-    assert '1 refused' in shown
+    assert [outcome for outcome in outcomes if outcome not in shown] == []
 
 
-@pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='other systems have lsof')
+@needs_proc
 def test_port_finds_the_process_without_ss_and_lsof(monkeypatch):
     monkeypatch.setattr(shutil, 'which', lambda name: None)
 
@@ -78,7 +99,7 @@ def test_port_ends_where_nothing_is_found(monkeypatch):
     assert 'Nothing that I can see listens' in shown
 
 
-def test_edit_changes_what_was_consented_to_and_nothing_else():
+def test_edit_makes_only_the_approved_changes():
     shown, ui = played('edit', ['y', 'n', 'y'])
 
     ui.assert_done()
@@ -96,13 +117,6 @@ def test_edit_shows_a_diff_the_new_file_and_what_goes():
     assert shown[2] is not None
 
 
-def test_edit_with_everything_refused_changes_nothing():
-    shown, _ = played('edit', 'nnn')
-
-    assert 'greeting.py is unchanged, test_greeting.py was not written, notes.txt is still there.' in shown
-    assert 'Nothing was changed, as you wished.' in shown
-
-
 def test_nested_shows_who_asks():
     shown, ui = played('nested', 'yy')
 
@@ -114,14 +128,6 @@ def test_nested_shows_who_asks():
     assert 'report.md is there.' in shown
 
 
-@pytest.mark.parametrize('answers', ['n', 'yn'])
-def test_nested_respects_a_refusal(answers):
-    shown, ui = played('nested', answers)
-
-    ui.assert_done()
-    assert 'report.md was not written.' in shown
-
-
 def test_batch_asks_about_all_before_the_first_runs():
     shown, ui = played('batch', 'yyyn')
 
@@ -130,14 +136,7 @@ def test_batch_asks_about_all_before_the_first_runs():
     assert 'Deleted: may.log, june.log, july.log.' in shown
 
 
-def test_batch_with_everything_refused_deletes_nothing():
-    shown, _ = played('batch', 'nnnn')
-
-    assert 'left in the folder: july.log, june.log, may.log, orders.csv.' in shown
-    assert 'I deleted nothing.' in shown
-
-
-@pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
+@needs_proc
 def test_port_owner_finds_only_the_listening_process(capsys):
     with server() as (running, number), server():
         status = port_owner.main(number)
@@ -148,7 +147,7 @@ def test_port_owner_finds_only_the_listening_process(capsys):
     assert port_owner.main(free_port()) == 1
 
 
-def test_nothing_is_left_behind_when_a_story_breaks_off(monkeypatch, tmp_path):
+def test_stopped_story_leaves_nothing_behind(monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
 
     class Leaves:
@@ -210,7 +209,7 @@ def test_a_script_starts_anew_with_each_prompt():
     assert seen == [0]
 
 
-def test_the_server_ends_with_whoever_started_it():
+def test_server_ends_with_the_process_that_started_it():
     with server() as (running, _):
         running.stdin.close()
         status = running.wait(timeout=60)
@@ -230,7 +229,7 @@ def test_the_server_serves_until_its_input_ends(monkeypatch, capsys):
     socket.create_server(('127.0.0.1', served)).close()
 
 
-@pytest.mark.skipif(not Path('/proc/net/tcp').exists(), reason='it reads what Linux lists')
+@needs_proc
 def test_port_owner_names_the_process_and_exits_accordingly():
     look_up = Path(port.__file__).with_name('port_owner.py')
     with server() as (running, number):
