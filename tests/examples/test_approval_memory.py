@@ -1,7 +1,7 @@
 import os
 
 
-def test_nothing_is_left_in_the_users_own_state_directory(play, monkeypatch, tmp_path):
+def test_example_writes_nothing_into_the_state_directory(play, monkeypatch, tmp_path):
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path))
 
     play('approval_memory')

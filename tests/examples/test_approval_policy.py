@@ -19,7 +19,7 @@ def test_policy_decorator_and_own_logic_each_decide_which_calls_ask(load, capsys
     ]
 
 
-def test_a_policy_of_ones_own_goes_before_what_the_tools_say_but_not_before_their_blocks(run, tmp_path):
+def test_policy_file_overrides_the_checks_of_the_tools_except_their_blocks(run, tmp_path):
     policy = tmp_path / 'policy.yaml'
     policy.write_text('tools:\n  "*": {approval: none}\n')
 

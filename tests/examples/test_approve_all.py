@@ -5,7 +5,7 @@ import sys
 import pytest
 
 
-def test_its_tests_pass_under_pytest(command, tmp_path):
+def test_tests_of_the_example_pass(command, tmp_path):
     tests = subprocess.run(
         [sys.executable, '-m', 'pytest', '-p', 'no:cacheprovider', command('approve_all')[-1]],
         cwd=tmp_path,

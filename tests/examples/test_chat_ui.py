@@ -144,7 +144,7 @@ def test_rejected_answer_gives_the_reason_and_the_request_stays_open(in_room, to
     in_room(scene)
 
 
-def test_an_answer_that_comes_too_late_says_whose_was_first(in_room):
+def test_late_answer_is_told_who_answered_first(in_room):
     async def scene(controller, inbox, join):
         ada = await join('token-ada')
         waiting = ask(controller, 'carol')

@@ -37,7 +37,7 @@ def test_one_backup_is_approved_and_the_other_denied(load, finish, tmp_path):
     assert 'tuesday' not in second
 
 
-def test_a_mistake_in_the_settings_ends_it_with_its_error(load, finish, tmp_path):
+def test_mistake_in_the_settings_is_an_error(load, finish, tmp_path):
     example = load('slack_bot')
     wrong = {**ENVIRONMENT, 'SLACK_APP_TOKEN': 'xoxb-of-the-bot'}
 

@@ -59,7 +59,7 @@ def test_answer_in_the_browser_lets_the_run_go_on(start, page, link, tmp_path):
     assert (agent.returncode, errors) == (0, '')
 
 
-def test_an_agent_that_ends_takes_its_requests_back_while_one_looks(start, page, link, tmp_path):
+def test_requests_of_an_ended_agent_are_withdrawn_on_an_open_page(start, page, link, tmp_path):
     page.goto(link)
 
     with start('web_inbox_agent', '--store', str(tmp_path / 'inbox.sqlite'), '--timeout', '1') as agent:

@@ -32,7 +32,7 @@ def verify(tool_approval, *arguments):
     return tool_approval('audit', 'verify', 'audit.jsonl', '--key', '../keys/audit.key', *arguments)
 
 
-def test_entries_are_shown_one_a_line(tool_approval, log):
+def test_audit_entries_are_shown_one_per_line(tool_approval, log):
     lines = tool_approval('audit', 'show', 'audit.jsonl').out.splitlines()
 
     assert len(lines) == 5
@@ -54,14 +54,14 @@ def test_line_that_is_not_an_entry_is_marked(tool_approval, work):
     assert 'line 3 of audit.jsonl is too long' in finished.err
 
 
-def test_an_intact_log_is_intact(tool_approval, log):
+def test_unchanged_log_is_reported_as_intact(tool_approval, log):
     finished = verify(tool_approval)
 
     assert finished.status == 0
     assert finished.out.startswith(f'intact: 5 lines\nhead of the intact part: {log.head.mac}\n')
 
 
-def test_the_first_line_that_was_changed_is_named(tool_approval, log, work):
+def test_first_changed_line_of_the_log_is_named(tool_approval, log, work):
     text = (work / 'audit.jsonl').read_text()
     (work / 'audit.jsonl').write_text(text.replace('"bob"', '"eve"'))
 
@@ -72,7 +72,7 @@ def test_the_first_line_that_was_changed_is_named(tool_approval, log, work):
     assert verify(tool_approval).out.startswith('broken at line 3: the line was changed')
 
 
-def test_a_tail_that_was_cut_off_is_noticed_by_the_head(tool_approval, log, work):
+def test_log_without_its_last_lines_is_found_by_the_noted_head(tool_approval, log, work):
     head = log.head.mac
     lines = (work / 'audit.jsonl').read_text().splitlines(keepends=True)
     (work / 'audit.jsonl').write_text(lines[0])
@@ -83,7 +83,7 @@ def test_a_tail_that_was_cut_off_is_noticed_by_the_head(tool_approval, log, work
     assert 'line 1: the call was approved, but the log has no outcome for it' in plain.out
 
 
-def test_a_key_that_is_not_there_is_not_made(tool_approval, log, work):
+def test_missing_audit_key_is_not_created(tool_approval, log, work):
     finished = tool_approval('audit', 'verify', 'audit.jsonl', '--key', 'no.key')
 
     assert finished.status == 2

@@ -55,13 +55,13 @@ def test_a_line_that_cannot_be_judged_is_an_error_and_the_next_is_judged(tool_ap
     assert (right['id'], right['decision']) == ('next', 'allow')
 
 
-def test_bytes_that_are_no_text_are_an_error(tool_approval):
+def test_line_of_a_batch_that_is_not_utf8_is_an_error(tool_approval):
     finished = tool_approval('explain', '--batch', '-', typed=b'\xff\xfe\n')
 
     assert finished.lines[0]['error'] == 'the line is not UTF-8'
 
 
-def test_an_unexpected_failure_ends_one_line_alone(tool_approval, monkeypatch):
+def test_unexpected_failure_affects_only_its_line(tool_approval, monkeypatch):
     monkeypatch.setattr('tool_approval.cli.explain.read_call', lambda tool, args: 1 / 0)
 
     [answer] = batch(tool_approval, line(id=3, tool='x', args={}))
@@ -70,19 +70,19 @@ def test_an_unexpected_failure_ends_one_line_alone(tool_approval, monkeypatch):
     assert 'ZeroDivisionError' in answer['error']
 
 
-def test_keys_of_others_are_left_alone(tool_approval):
+def test_unrelated_keys_of_a_line_are_ignored(tool_approval):
     [answer] = batch(tool_approval, line(id=1, tool='send_notification', args={}, expect='allow', why='x'))
 
     assert answer['decision'] == 'allow'
 
 
-def test_a_last_line_needs_no_end_and_a_long_one_may_be_the_last(tool_approval):
+def test_last_line_needs_no_line_end_and_may_be_too_long(tool_approval):
     finished = tool_approval('explain', '--batch', '-', typed='{}\n' + 'x' * (3 * LONGEST_LINE))
 
     assert [answer['decision'] for answer in finished.lines] == ['error', 'error']
 
 
-def test_a_line_brings_its_own_configuration_and_directory(tool_approval, work):
+def test_line_may_have_its_own_settings_and_directory(tool_approval, work):
     os.makedirs(work / 'sub/inner')
     config = {'sandbox': {'paths': {'inner': {'root': 'inner', 'mode': 'rw', 'write_approval': False}}}}
     call = {'tool': 'write_file', 'args': {'path': 'inner/x'}}
@@ -100,7 +100,7 @@ def test_a_line_brings_its_own_configuration_and_directory(tool_approval, work):
     assert [answer['decision'] for answer in answers] == ['allow', 'allow', 'allow', 'ask', 'block']
 
 
-def test_a_file_is_read_as_well_and_judged_by_the_configuration_that_is_named(tool_approval, work):
+def test_batch_file_is_judged_by_the_named_settings(tool_approval, work):
     (work / 'calls.jsonl').write_text(line(id=1, tool='read_file', args={'path': 'notes/a.txt'}) + '\n')
     (work / 'other.yaml').write_text('{}')
 
@@ -115,7 +115,7 @@ def test_untrusted_file_is_reported_once_per_batch(tool_approval):
     assert finished.err.count('is not trusted') == 1
 
 
-def test_a_root_that_is_replaced_between_two_lines_is_looked_at_again(work):
+def test_root_replaced_between_two_lines_is_read_again(work):
     config = {'sandbox': {'paths': {'late': {'root': 'late'}}}}
     text = line(id=1, tool='read_file', args={'path': 'late/x'}, config=config).encode() + b'\n'
     answers = explain_lines(io.BytesIO(text * 3), Configurations(None, print), None)

@@ -14,7 +14,7 @@ from .process import Typed
 
 
 @pytest.mark.parametrize('story', ['edit', 'nested', 'batch'])
-def test_answers_play_a_story_to_its_end(story, capsys):
+def test_prepared_answers_play_a_story_to_its_end(story, capsys):
     status = main(['demo', story, '--answers', 'yyyy'])
 
     shown = capsys.readouterr()
@@ -24,7 +24,7 @@ def test_answers_play_a_story_to_its_end(story, capsys):
     assert shown.err == ''
 
 
-def test_the_first_story_is_that_of_the_port(capsys):
+def test_default_story_is_the_port(capsys):
     main(['demo', '--answers', 'yn'])
 
     assert 'is still running, the other server is still running.' in capsys.readouterr().out
@@ -55,7 +55,7 @@ def test_in_a_terminal_a_person_is_asked(monkeypatch):
         (['restart', '--model', 'test'], 'leave out --model'),
     ],
 )
-def test_what_means_nothing_is_one_line(arguments, problem, capsys):
+def test_invalid_demo_options_are_one_line(arguments, problem, capsys):
     status = main(['demo', *arguments])
 
     shown = capsys.readouterr()
@@ -74,7 +74,7 @@ def test_the_story_of_a_killed_process_is_played_to_its_end(capsys):
     assert 'In fact: payments of invoice 17: 1.' in shown.out
 
 
-def test_a_story_that_was_stopped_has_that_status(monkeypatch):
+def test_stopped_story_has_its_exit_status(monkeypatch):
     pytest.importorskip('dbos')
     from tool_approval.assistant.stories import restart
 
@@ -86,7 +86,7 @@ def test_a_story_that_was_stopped_has_that_status(monkeypatch):
     assert main(['demo', 'restart', '--answers', 'y']) == 130
 
 
-def test_without_its_library_that_story_names_the_extra():
+def test_missing_library_of_the_restart_story_names_the_extra():
     code = "import sys; sys.modules['dbos'] = None; from tool_approval.cli import main; sys.exit(main(sys.argv[1:]))"
 
     finished = subprocess.run([sys.executable, '-c', code, 'demo', 'restart'], capture_output=True, text=True)
@@ -96,7 +96,7 @@ def test_without_its_library_that_story_names_the_extra():
     assert "pip install ./pydantic_ai_slim './tool_approval[durable]'" in line
 
 
-def test_debug_shows_where(capsys):
+def test_debug_shows_the_traceback_of_a_failed_story(capsys):
     status = main(['demo', '--debug', '--model', 'no-such-model'])
 
     assert status == 2
@@ -104,7 +104,7 @@ def test_debug_shows_where(capsys):
 
 
 @pytest.mark.parametrize('words', [['demo'], ['run', '--model', 'test', 'Hello.']])
-def test_a_missing_library_is_one_line_that_names_the_extra(words):
+def test_missing_library_of_the_demo_names_the_extra(words):
     code = f"import sys; sys.modules['pydantic_ai'] = None; from tool_approval.cli import main; sys.exit(main({words}))"
 
     finished = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)

@@ -24,7 +24,7 @@ def backends(monkeypatch):
     return found
 
 
-def test_a_machine_where_everything_works(tool_approval, backends, work):
+def test_doctor_reports_a_machine_where_everything_works(tool_approval, backends, work):
     finished = tool_approval('doctor')
 
     assert finished.status == 0
@@ -32,7 +32,7 @@ def test_a_machine_where_everything_works(tool_approval, backends, work):
     assert f'state             {work.parent}/state/tool-approval\n' in finished.out
 
 
-def test_a_machine_without_an_os_sandbox(tool_approval, backends):
+def test_doctor_reports_a_machine_without_a_working_os_sandbox(tool_approval, backends):
     backends[:] = [Backend(works=False)]
 
     finished = tool_approval('doctor')
@@ -41,7 +41,7 @@ def test_a_machine_without_an_os_sandbox(tool_approval, backends):
     assert 'fake: it is not there; install it' in finished.out
 
 
-def test_a_platform_without_one(tool_approval, backends):
+def test_doctor_reports_a_platform_without_an_os_sandbox(tool_approval, backends):
     backends.clear()
 
     finished = tool_approval('doctor')
@@ -50,7 +50,7 @@ def test_a_platform_without_one(tool_approval, backends):
     assert 'there is no OS sandbox for' in finished.out
 
 
-def test_a_machine_without_bash_and_home(tool_approval, backends, monkeypatch):
+def test_doctor_reports_a_machine_without_bash_and_home(tool_approval, backends, monkeypatch):
     monkeypatch.setattr('shutil.which', lambda name: None)
     monkeypatch.setattr('tool_approval.settings.protection.state_folder', lambda: None)
 
@@ -69,7 +69,7 @@ def test_a_machine_without_bash_and_home(tool_approval, backends, monkeypatch):
         (False, False, 'no terminal to ask at: what needs approval is denied'),
     ],
 )
-def test_who_can_be_asked(tool_approval, backends, monkeypatch, is_terminal, has_tty, said):
+def test_doctor_reports_where_questions_can_be_asked(tool_approval, backends, monkeypatch, is_terminal, has_tty, said):
     opened = os.open
 
     def open_tty(path, *arguments, **others):
@@ -110,7 +110,7 @@ def test_missing_library_is_named_with_the_install_command(tool_approval, backen
     ]
 
 
-def test_without_an_installed_distribution_there_is_nothing_to_say_of_extras(tool_approval, backends, monkeypatch):
+def test_doctor_reports_no_extras_without_an_installed_distribution(tool_approval, backends, monkeypatch):
     def lacking(name):
         raise importlib.metadata.PackageNotFoundError
 
@@ -119,7 +119,7 @@ def test_without_an_installed_distribution_there_is_nothing_to_say_of_extras(too
     assert 'extra' not in tool_approval('doctor').out
 
 
-def test_the_toolchains_that_commands_can_use_and_those_that_they_cannot(tool_approval, backends, work, monkeypatch):
+def test_doctor_lists_usable_and_ignored_toolchains(tool_approval, backends, work, monkeypatch):
     home = work.parent / 'home'
     for name in ('.cargo/bin/cargo', '.nvm/nvm.sh'):
         (home / name).parent.mkdir(parents=True)

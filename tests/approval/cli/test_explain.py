@@ -45,14 +45,14 @@ def test_text_names_each_part_and_why(tool_approval):
     )
 
 
-def test_a_configuration_that_is_not_trusted_is_judged_as_if_it_were_and_that_is_said(tool_approval):
+def test_untrusted_settings_are_judged_as_if_trusted_with_a_notice(tool_approval):
     finished = tool_approval('explain', 'shell', 'git status')
 
     assert finished.status == 0
     assert 'approvals.yaml is not trusted (the user has not trusted the file)' in finished.err
 
 
-def test_one_that_is_named_is_trusted(tool_approval):
+def test_named_settings_are_trusted(tool_approval):
     finished = tool_approval('explain', 'shell', 'git status', '--config', 'approvals.yaml')
 
     assert (finished.status, finished.err) == (0, '')
@@ -69,7 +69,7 @@ def test_roots_are_relative_to_the_working_directory_that_is_given(tool_approval
 @pytest.mark.parametrize(
     ('candidates', 'statuses'), [([Working()], [0, 10, 0, 10, 10, 20]), ([], [10, 10, 0, 10, 10, 20])]
 )
-def test_without_a_configuration_it_judges_as_a_run_does(tool_approval, work, choosing, candidates, statuses):
+def test_call_without_a_settings_file_is_judged_as_in_a_run(tool_approval, work, choosing, candidates, statuses):
     (work / 'approvals.yaml').unlink()
     choosing(*candidates)
     calls = ['shell ls', 'shell rm', 'read_file notes/a.txt', 'send_mail', 'write_file x', 'write_file HEAD']
@@ -99,7 +99,7 @@ def test_extra_access_is_what_the_question_of_a_run_lists(tool_approval, work, c
     assert bool(lines) == (command != 'ls' and (command != 'rm a.txt' or not has_file))
 
 
-def test_what_runs_unasked_or_not_at_all_has_no_extra_access(tool_approval, work, choosing):
+def test_only_a_call_that_asks_lists_extra_access(tool_approval, work, choosing):
     choosing(Working())
     (work / 'approvals.yaml').write_text(
         'shell: {rules: [{pattern: git push, allowed: false}, {pattern: git fetch, approval: false}]}'
@@ -128,7 +128,7 @@ def test_a_model_that_asks_for_access_is_judged_as_in_a_run(tool_approval, work,
     assert '`access` must be a list of these names' in answers[3]['parts'][-1]['reason']
 
 
-def test_access_that_a_command_has_anyway_is_not_asked_about(tool_approval, work, choosing):
+def test_access_in_the_profile_does_not_ask(tool_approval, work, choosing):
     choosing(Working())
     call = {'tool': 'run_shell', 'args': {'command': 'ls', 'access': ['network']}}
     config = {'shell': {'rules': [{'pattern': 'ls', 'approval': False}], 'network': True}}
@@ -145,9 +145,7 @@ REQUIRING = 'require_os_sandbox: true, os_sandbox_fallback: {}'
 @pytest.mark.parametrize(
     ('fallback', 'status', 'said'), [('fail_fast', 10, 'does not start here'), ('refuse_tools', 20, '')]
 )
-def test_where_a_required_os_sandbox_is_missing_it_says_what_a_run_does(
-    tool_approval, work, choosing, fallback, status, said
-):
+def test_missing_required_os_sandbox_is_explained_as_in_a_run(tool_approval, work, choosing, fallback, status, said):
     choosing()
     (work / 'approvals.yaml').write_text(
         f'sandbox: {{paths: {{all: {{root: ., mode: rw}}}}, {REQUIRING.format(fallback)}}}'
@@ -159,7 +157,7 @@ def test_where_a_required_os_sandbox_is_missing_it_says_what_a_run_does(
     assert all(said in each.err and ('are refused' in each.out) == (fallback == 'refuse_tools') for each in finished)
 
 
-def test_a_directory_that_cannot_be_confined_to_is_said(tool_approval, work, choosing):
+def test_directory_that_cannot_be_confined_is_reported(tool_approval, work, choosing):
     class Unfit(Working):
         def notes(self, profile, cwd):
             raise OSSandboxError('too much to mount')
@@ -175,7 +173,7 @@ def test_a_directory_that_cannot_be_confined_to_is_said(tool_approval, work, cho
     )
 
 
-def test_a_configured_tool_rule_counts_more_than_the_tools_own_logic_but_for_its_blocks(tool_approval, work):
+def test_tool_rule_overrides_the_check_of_the_tool_except_its_blocks(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'tools: {shell: {approval: none}}\nshell: {rules: [{pattern: rm, allowed: false}]}'
     )
@@ -197,7 +195,7 @@ def test_stricter_rule_for_a_name_of_the_shell_tool_decides(tool_approval, work,
 
 
 @pytest.mark.parametrize(('default', 'status'), [('none', 0), ('required', 10)])
-def test_the_default_holds_for_a_tool_of_which_nothing_is_said(tool_approval, work, default, status):
+def test_default_applies_to_a_tool_without_a_rule(tool_approval, work, default, status):
     (work / 'approvals.yaml').write_text(f'default: {default}')
 
     assert tool_approval('explain', 'send_mail').status == status
@@ -212,7 +210,7 @@ def test_strict_mode_is_named_for_a_call_that_would_ask(tool_approval, work):
     assert 'the mode is strict: calls that require approval are denied' in finished.err
 
 
-def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(tool_approval):
+def test_arguments_that_cannot_be_compared_are_blocked(tool_approval):
     finished = tool_approval('explain', '--json', 'send_notification', '{"to": "\\ud800"}')
 
     assert finished.status == 20
@@ -224,7 +222,7 @@ def test_arguments_that_cannot_be_compared_are_denied_as_the_controller_does(too
     'why, words, problem',
     [*rows(CASES, 'errors'), ('the name of the tool is too long', ['x' * 201], 'at most 200 characters')],
 )
-def test_a_call_that_means_nothing_is_one_line_on_standard_error(tool_approval, why, words, problem):
+def test_invalid_call_is_one_line_on_standard_error(tool_approval, why, words, problem):
     finished = tool_approval('explain', *words)
 
     assert finished.status == 2
@@ -242,7 +240,7 @@ def test_a_mistake_in_the_configuration_names_file_line_and_key(tool_approval, w
     assert 'approvals.yaml:2: tools.x.aproval: unknown key; did you mean `approval`?' in finished.err
 
 
-def test_a_command_may_begin_with_a_dash_behind_two(tool_approval):
+def test_command_after_two_dashes_may_begin_with_a_dash(tool_approval):
     assert tool_approval('explain', 'shell', '--', '-x').status == 10
 
 
@@ -261,7 +259,7 @@ def test_explaining_changes_nothing(tool_approval, work):
     assert not (work.parent / 'state').exists()
 
 
-def test_without_a_file_it_says_which_rules_it_judges_by(tool_approval, work):
+def test_missing_settings_file_is_reported_with_the_default_preset(tool_approval, work):
     (work / 'approvals.yaml').unlink()
 
     finished = tool_approval('explain', '--json', 'read_file', 'notes/a.txt')
@@ -293,7 +291,7 @@ def test_the_labels_of_a_shell_command_are_shown(tool_approval):
     assert finished.status == 10
 
 
-def test_a_command_that_needs_nothing_has_labels_alone(tool_approval):
+def test_command_without_needs_has_only_its_program_as_a_label(tool_approval):
     finished = tool_approval('explain', '--labels', 'shell', 'ls')
 
     assert finished.out.split() == ['program', 'ls']

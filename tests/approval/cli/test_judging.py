@@ -63,7 +63,7 @@ def test_judge_agrees_with_the_tools_of_an_agent(loaded, work):
     assert set(judged) == {'allow', 'ask', 'block'}
 
 
-def test_what_cannot_be_read_is_refused_as_the_tool_refuses_it(loaded, work, monkeypatch):
+def test_unreadable_file_is_refused_as_by_the_tool(loaded, work, monkeypatch):
     judge = CallJudge(loaded.settings, work)
 
     def fail(target):

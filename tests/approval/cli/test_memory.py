@@ -26,7 +26,7 @@ def remembered(work):
     return store
 
 
-def test_nothing_is_remembered_and_looking_makes_no_store(tool_approval, work):
+def test_memory_commands_create_no_store(tool_approval, work):
     for words in (['list'], ['clear']):
         assert tool_approval('memory', *words).out == 'nothing is remembered\n'
 
@@ -47,7 +47,7 @@ def test_approvals_are_listed_in_json(tool_approval, remembered):
     assert [json.loads(line)['tool_name'] for line in lines] == ['send_a', 'send_b']
 
 
-def test_one_is_forgotten_by_the_beginning_of_its_id(tool_approval, remembered):
+def test_approval_is_forgotten_by_the_start_of_its_id(tool_approval, remembered):
     finished = tool_approval('memory', 'forget', 'aaaaaaaa')
 
     assert finished.status == 0
@@ -55,7 +55,7 @@ def test_one_is_forgotten_by_the_beginning_of_its_id(tool_approval, remembered):
 
 
 @pytest.mark.parametrize('beginning', ['', 'a', 'cccccccc'])
-def test_what_names_none_forgets_none(tool_approval, remembered, beginning):
+def test_ambiguous_or_unknown_id_forgets_nothing(tool_approval, remembered, beginning):
     finished = tool_approval('memory', 'forget', beginning)
 
     assert finished.status == 2
@@ -76,14 +76,16 @@ def test_forget_without_a_store_fails(tool_approval):
         ([], 'y\n', False, 2, 2),
     ],
 )
-def test_all_are_forgotten_only_after_a_yes(tool_approval, remembered, words, typed, is_terminal, status, left):
+def test_all_approvals_are_forgotten_only_after_a_yes(
+    tool_approval, remembered, words, typed, is_terminal, status, left
+):
     finished = tool_approval('memory', 'clear', *words, typed=typed, is_terminal=is_terminal)
 
     assert finished.status == status
     assert len(remembered.list_all()) == left
 
 
-def test_another_store_is_named(tool_approval, work):
+def test_other_store_can_be_named(tool_approval, work):
     path = work.parent / 'elsewhere/store.json'
     FileApprovalStore(work, path)
 
@@ -100,7 +102,7 @@ def test_untrusted_store_is_reported_and_kept(tool_approval, remembered, work):
     assert 'chmod 600' in finished.err
 
 
-def test_without_a_home_folder_the_store_has_to_be_named(tool_approval, monkeypatch):
+def test_missing_home_folder_is_an_error_that_asks_for_a_store(tool_approval, monkeypatch):
     def homeless():
         raise RuntimeError
 

@@ -75,13 +75,13 @@ def test_json_is_printable_ascii_and_means_the_same(text):
     ],
     ids=' '.join,
 )
-def test_no_argument_draws(tool_approval, words, text):
+def test_arguments_print_no_control_characters(tool_approval, words, text):
     finished = tool_approval(*(word.replace('TEXT', text) for word in words))
 
     assert is_harmless(finished.out + finished.err)
 
 
-def test_no_configuration_draws(tool_approval, work):
+def test_settings_print_no_control_characters(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'tools:\n  "a\\e[31m\\u202E": {approval: none, description: "\\e[2J"}\n'
         'shell: {rules: [{pattern: "café", approval: false}, {pattern: "café x", allowed: false}]}\n'
@@ -98,7 +98,7 @@ def test_no_configuration_draws(tool_approval, work):
     assert 'café' in printed
 
 
-def test_letters_are_shown_where_the_encoding_has_them_and_as_escapes_elsewhere():
+def test_letters_that_the_encoding_lacks_are_escaped():
     utf8, ascii_only = (io.TextIOWrapper(io.BytesIO(), encoding) for encoding in ('utf-8', 'ascii'))
 
     assert shown('café', utf8) == 'café'

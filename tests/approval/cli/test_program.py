@@ -32,7 +32,7 @@ def test_python_m_runs_the_program_and_help_lists_every_command(place):
     assert all(f'    {each.name} '.encode() in finished.stdout for each in COMMANDS)
 
 
-def test_version(tool_approval):
+def test_version_is_printed(tool_approval):
     assert tool_approval('--version').out == 'tool-approval 0.1.0\n'
 
 
@@ -45,13 +45,13 @@ def test_each_command_has_help_with_examples(tool_approval, name):
 
 
 @pytest.mark.parametrize('words', [[], ['unknown'], ['--unknown'], ['--explain']])
-def test_a_wrong_call_is_one_line(tool_approval, words):
+def test_unknown_command_or_option_is_one_line(tool_approval, words):
     finished = tool_approval(*words)
 
     assert (finished.status, finished.out, finished.err.count('\n')) == (2, '', 1)
 
 
-def test_without_what_posix_has_a_command_says_what_it_needs(tool_approval, monkeypatch):
+def test_system_other_than_posix_is_named_in_the_error(tool_approval, monkeypatch):
     monkeypatch.setitem(sys.modules, 'pwd', None)
     for name in ('tool_approval.cli.doctor', 'tool_approval.os_sandbox.toolchains'):
         monkeypatch.delitem(sys.modules, name, raising=False)
@@ -79,7 +79,7 @@ EXPLAIN = [
         *((words, (*FRAMEWORKS, 'difflib', 'tool_approval.os_sandbox.bubblewrap')) for words in EXPLAIN),
     ],
 )
-def test_what_takes_long_to_import_and_is_not_needed_is_not_imported(place, words, unwanted):
+def test_slow_imports_are_avoided_if_not_needed(place, words, unwanted):
     code = textwrap.dedent(
         f"""
         import sys
@@ -135,7 +135,7 @@ def test_answers_come_while_the_input_is_still_open(place):
 
 
 @pytest.mark.parametrize('closed', ['<&-', '>&-', '2>&-', '<&- >&- 2>&-'])
-def test_closed_streams_are_no_traceback(place, closed):
+def test_closed_streams_cause_no_traceback(place, closed):
     for words in ("explain shell 'git status'", 'check', 'explain --batch -', 'trust', 'unknown'):
         line = f'exec "$0" -P -m tool_approval.cli {words} {closed}'
         finished = subprocess.run(['bash', '-c', line, sys.executable], cwd=place, capture_output=True, text=True)
@@ -161,14 +161,14 @@ def test_a_full_disk_is_a_failure(place):
         {'PYTHONUTF8': '0', 'LC_ALL': 'C', 'PYTHONCOERCECLOCALE': '0'},
     ],
 )
-def test_letters_that_a_locale_lacks_are_no_failure(place, env):
+def test_letters_that_a_locale_lacks_cause_no_failure(place, env):
     finished = command('explain', 'read_file', 'café-日本', cwd=place, env=env)
 
     assert finished.returncode == 20
     assert b'Traceback' not in finished.stderr
 
 
-def test_names_that_are_no_text_are_no_failure(place):
+def test_undecodable_names_cause_no_failure(place):
     finished = command('explain', 'read_file', os.fsdecode(b'notes/\xff\xfe'), cwd=place)
 
     assert finished.returncode == 20
@@ -187,7 +187,7 @@ def test_interruption_is_reported(tool_approval, monkeypatch):
     assert (finished.status, finished.err) == (130, 'tool-approval: interrupted\n')
 
 
-def test_a_mistake_of_ours_is_one_line_and_debug_shows_where(tool_approval, monkeypatch):
+def test_unexpected_error_is_one_line_and_debug_shows_the_traceback(tool_approval, monkeypatch):
     monkeypatch.setattr('tool_approval.cli.explain.run', lambda options, output: 1 / 0)
 
     plain, before, behind = (
@@ -200,7 +200,7 @@ def test_a_mistake_of_ours_is_one_line_and_debug_shows_where(tool_approval, monk
     assert 'Traceback' in behind.err
 
 
-def test_debug_behind_two_dashes_is_an_argument(tool_approval):
+def test_debug_after_two_dashes_is_an_argument(tool_approval):
     finished = tool_approval('explain', 'shell', '--', '--debug', 'x')
 
     assert finished.err.count('\n') == 1
@@ -233,7 +233,7 @@ def test_completion_without_its_library_names_the_package_to_install(tool_approv
     assert "pip install ./pydantic_ai_slim './tool_approval[cli]'" in finished.err
 
 
-def test_the_process_has_its_arguments_from_where_all_programs_do(monkeypatch, capsys):
+def test_module_takes_its_arguments_from_the_command_line(monkeypatch, capsys):
     monkeypatch.setattr(sys, 'argv', ['tool-approval', '--version'])
 
     with pytest.raises(SystemExit) as ended:
@@ -269,7 +269,7 @@ def test_remaining_output_is_dropped_after_the_reader_closed_the_pipe(work, monk
     os.close(writer)
 
 
-def test_a_batch_without_standard_input_is_a_failure(work, monkeypatch, capsys):
+def test_batch_without_standard_input_is_a_failure(work, monkeypatch, capsys):
     monkeypatch.setattr(sys, 'stdin', None)
 
     status = main(['explain', '--batch', '-'])

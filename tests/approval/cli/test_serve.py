@@ -108,7 +108,7 @@ class Visit:
         return self._ask(f'requests/{entry.id}/decision', 'POST', body)[0]
 
 
-def test_killed_in_mid_answer_it_has_answered_or_not_and_another_goes_on(serve, tmp_path):
+def test_server_killed_during_an_answer_has_recorded_it_or_not_and_another_server_continues(serve, tmp_path):
     killed = serve()
     visit = Visit(killed.link()[1])
     with Inbox(SQLiteStore(tmp_path / 'tool-approval' / 'inbox.sqlite')) as inbox:
@@ -154,7 +154,7 @@ def test_the_cookie_is_not_sent_to_other_servers_of_this_machine(serve):
     assert ask(url, '/')[0] == 404
 
 
-def test_nothing_of_a_link_is_logged(serve):
+def test_token_of_a_link_is_not_logged(serve):
     served = serve()
     _, url = served.link()
     ask(url, f'{url.path}?{url.query}')
@@ -193,7 +193,7 @@ def test_enter_at_the_terminal_prints_new_links_that_work(serve):
     assert 'Enter prints new links' in err
 
 
-def test_without_a_terminal_nothing_is_read(serve):
+def test_server_without_a_terminal_reads_no_input(serve):
     served = serve(stdin=subprocess.DEVNULL)
     served.link()
 
@@ -202,7 +202,7 @@ def test_without_a_terminal_nothing_is_read(serve):
     assert (out, 'Enter' in err) == ('', False)
 
 
-def test_at_a_terminal_a_read_in_the_background_does_not_stop_the_process(tool_approval, stopped, monkeypatch):
+def test_server_in_the_background_is_not_stopped_by_reading_the_terminal(tool_approval, stopped, monkeypatch):
     ignored = []
     monkeypatch.setattr(command_module.signal, 'signal', lambda *given: ignored.append(given))
     monkeypatch.setattr(command_module, '_at_enter', lambda terminal, act: None)
@@ -214,7 +214,7 @@ def test_at_a_terminal_a_read_in_the_background_does_not_stop_the_process(tool_a
 
 
 @pytest.mark.parametrize('nothing', [OSError(), b''], ids=['in the background', 'Ctrl-D'])
-def test_where_nothing_can_be_read_it_waits_until_there_is_a_line(monkeypatch, nothing):
+def test_server_waits_for_a_line_if_nothing_can_be_read(monkeypatch, nothing):
     answers = [nothing, b'\n', KeyboardInterrupt()]
     waited = []
 
@@ -335,7 +335,7 @@ def test_ctrl_c_ends_the_server_without_an_error(tool_approval, monkeypatch):
         (['--store', '/dev/null/x'], '/dev/null'),
     ],
 )
-def test_what_means_nothing_is_refused_in_a_line(tool_approval, arguments, told):
+def test_invalid_serve_options_are_refused_in_one_line(tool_approval, arguments, told):
     finished = tool_approval('serve', '--port', '0', *arguments)
 
     assert (finished.status, finished.out) == (2, '')
@@ -364,7 +364,7 @@ def test_invalid_database_is_refused_without_quoting_it(tool_approval, dsn):
     assert dsn not in finished.err
 
 
-def test_a_database_is_used_where_one_is_named():
+def test_postgresql_address_selects_the_postgresql_store():
     postgres = pytest.importorskip('tool_approval.inbox.stores.postgres')
 
     assert isinstance(named_store('postgresql://ada@localhost/inbox').inbox_store, postgres.PostgresStore)

@@ -99,7 +99,7 @@ def test_an_agent_inside_a_tool_does_not_stream_and_asks_the_same_person(talk: T
 
 
 @pytest.mark.parametrize(('status', 'said'), [(401, 'Wrong key \x1b]0;owned\x07 here.'), (400, 'x' * 5000)])
-def test_what_a_server_says_is_one_line_that_draws_nothing(status: int, said: str, talk: Talk) -> None:
+def test_error_of_a_server_is_one_line_without_control_characters(status: int, said: str, talk: Talk) -> None:
     screen = talk.start('Go.', steps=[{'text': said, 'status': status}])
 
     ended = screen.end()

@@ -111,7 +111,7 @@ def test_strict_names_the_tool_and_the_mode(talk: Talk) -> None:
     assert list(talk.cwd.iterdir()) == []
 
 
-def test_the_settings_approve_before_anybody_is_asked(talk: Talk) -> None:
+def test_settings_approve_before_a_person_is_asked(talk: Talk) -> None:
     config = talk.home / 'mine.yaml'
     config.write_text('sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n')
 
@@ -281,7 +281,7 @@ def test_a_program_that_is_killed_in_mid_turn_loses_no_word_before_it(talk: Talk
 
 
 @pytest.mark.parametrize(('answer', 'is_asked'), [('n', True), ('\r', True), ('y', False)])
-def test_untrusted_settings_loosen_nothing(answer: str, is_asked: bool, talk: Talk) -> None:
+def test_untrusted_settings_do_not_loosen_the_policy(answer: str, is_asked: bool, talk: Talk) -> None:
     (talk.cwd / 'approvals.yaml').write_text(
         'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
     )
@@ -342,7 +342,7 @@ def test_without_a_terminal_calls_that_need_approval_are_denied_with_a_message(t
     assert os.path.exists(talk.state / 'tool-approval' / 'audit' / 'decisions.jsonl')
 
 
-def test_without_a_terminal_and_a_prompt_there_is_nothing_to_do(talk: Talk) -> None:
+def test_run_without_a_terminal_and_a_prompt_is_an_error(talk: Talk) -> None:
     finished = talk.run(steps=[], wrap=('setsid', '--wait'))
 
     assert finished.returncode == 2

@@ -152,7 +152,7 @@ def test_the_process_ends_if_the_terminal_is_closed(story: Story) -> None:
     assert not told.exists()
 
 
-def test_it_is_denied_if_the_terminal_is_closed_and_the_process_goes_on(story: Story) -> None:
+def test_call_is_denied_if_the_terminal_is_closed_and_the_process_goes_on(story: Story) -> None:
     told = story.cwd.with_name('decided.json')
     screen = story.ask(DELETE, tell=str(told), ignores_hangup=True)
     screen.wait_for_question(QUESTION)
@@ -173,7 +173,7 @@ def without_terminal(command: list[str]) -> list[str]:
     return [sys.executable, '-c', child, *command]
 
 
-def test_without_a_terminal_it_is_denied_and_a_line_says_so(story: Story) -> None:
+def test_call_without_a_terminal_is_denied_with_a_message(story: Story) -> None:
     screen = story.ask(DELETE, screen={'wrap': without_terminal})
 
     [decision] = decided(screen)
@@ -194,7 +194,7 @@ def in_background(command: list[str]) -> list[str]:
     return [sys.executable, '-c', child, *command]
 
 
-def test_in_the_background_it_is_denied_and_the_process_is_not_stopped(story: Story) -> None:
+def test_call_in_the_background_is_denied_and_the_process_is_not_stopped(story: Story) -> None:
     screen = story.ask(DELETE, screen={'wrap': in_background})
 
     [decision] = decided(screen)

@@ -31,7 +31,7 @@ def test_a_run_is_found_read_and_cancelled(site: Site, visit: Callable[..., Page
     assert [row.state for row in store.requests_of('order-17/a?b')] == ['withdrawn']
 
 
-def test_who_may_not_cancel_a_run_sees_why_and_no_button(site: Site, visit: Callable[..., Page]) -> None:
+def test_user_who_may_not_cancel_a_run_sees_the_reason_and_no_button(site: Site, visit: Callable[..., Page]) -> None:
     store = DurableStore(site.inbox.store)
     waiting(store, asked(approvers=(ApproverRule(users=frozenset({'bob'})),)))
     page = visit()

@@ -168,7 +168,7 @@ def test_the_requests_of_a_response_are_in_its_order_however_they_arrive(site, v
     expect(headings).to_have_text(['b1_1', 'b1_2', 'b1_3', 'b2_1'])
 
 
-def test_all_times_are_the_readers(site, visit):
+def test_times_are_shown_in_the_time_zone_of_the_reader(site, visit):
     tokyo = visit(timezone_id='Asia/Tokyo')
     asked = site.ask(requests.request())
     buttons_are_ready(tokyo, 'delete_file')
@@ -262,7 +262,7 @@ def test_a_used_link_says_how_to_get_a_new_one(site, browser, visit):
     expect(second.get_by_role('alert')).to_contain_text('For a new link, press Enter in the terminal')
 
 
-def test_the_list_is_filtered_and_stays_so(site, visit):
+def test_filter_of_the_list_is_kept(site, visit):
     page = visit()
     site.ask(requests.edit())
     site.ask(requests.command())
@@ -310,7 +310,7 @@ def test_first_of_two_browsers_answers_and_the_second_sees_that(site, visit):
     assert [decision.approved for decision in site.decisions(asked)] == [False]
 
 
-def test_an_answer_elsewhere_is_shown_while_one_looks(site, visit):
+def test_answer_given_elsewhere_appears_on_an_open_page(site, visit):
     ada, bob = visit('ada'), visit('bob')
     site.ask(requests.request())
     buttons_are_ready(bob, 'delete_file')
@@ -342,7 +342,7 @@ def test_answered_requests_can_be_cleared(site, visit):
     expect(page.get_by_text('No open requests.')).to_be_visible()
 
 
-def test_everything_is_done_with_the_keyboard_alone(site, visit):
+def test_page_can_be_used_with_the_keyboard_alone(site, visit):
     page = visit()
     asked = site.ask(requests.request())
     buttons_are_ready(page, 'delete_file')
@@ -390,9 +390,7 @@ def test_enter_in_a_field_answers_nothing(site, visit, has_script, field):
     buttons_are_ready(page, 'run_shell')
 
 
-def test_on_postgresql_it_is_the_same_and_the_database_may_go_away_and_come_back(
-    site_on_postgres, visit_on_postgres, postgres
-):
+def test_page_on_postgresql_survives_a_restart_of_the_database(site_on_postgres, visit_on_postgres, postgres):
     page = visit_on_postgres()
     first = site_on_postgres.ask(requests.request())
     card(page, 'delete_file').get_by_role('button', name='Approve delete_file').click()
