@@ -72,6 +72,15 @@ async def working(durable):
         yield
 
 
+@pytest.fixture
+def memory(tmp_path):
+    """A memory that outlives its process."""
+    return ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
+
+
+ALWAYS = ApprovalDecision(approved=True, remember='always')
+
+
 async def park(durable, inbox, count=1, **start):
     """Start a run and leave it when it waits, so that no process is left. The open entries."""
     async with working(durable):
@@ -227,24 +236,19 @@ def test_the_approvers_arguments_are_those_that_run(url, inbox):
     assert bot.paid == [5]
 
 
-def test_what_is_remembered_is_not_asked_again(url, inbox, tmp_path):
+def test_what_is_remembered_is_not_asked_again(url, inbox, memory):
     bot = Bot([PAY], [call('pay', '2', amount=10)])
-    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
-    always = ApprovalDecision(approved=True, remember='always')
 
-    told = asyncio.run(answered(bot.durable(url, ApprovalController(memory=memory)), inbox, always))
+    told = asyncio.run(answered(bot.durable(url, ApprovalController(memory=memory)), inbox, ALWAYS))
 
     assert told == {'1': ['paid 10', 'success'], '2': ['paid 10', 'success']}
 
 
-def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, inbox, tmp_path):
-    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
-    first = Bot([PAY])
-    second = Bot([PAY, call('pay', '2', amount=20)])
-    always = ApprovalDecision(approved=True, remember='always')
+def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, inbox, memory):
+    first, second = Bot([PAY]), Bot([PAY, call('pay', '2', amount=20)])
 
     async def main():
-        await answered(first.durable(url, ApprovalController(memory=memory)), inbox, always)
+        await answered(first.durable(url, ApprovalController(memory=memory)), inbox, ALWAYS)
         durable = second.durable(url, ApprovalController(memory=memory))
         async with working(durable):
             run = await durable.start('go', run_id='second')
@@ -261,18 +265,11 @@ def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, in
     assert asyncio.run(main()) == {'1': ['Not now.', 'denied'], '2': ['paid 20', 'success']}
 
 
-def change_requests(url, change):
-    store = open_store(url)
-    with store.inbox_store.transaction() as execute:
-        execute(f'UPDATE requests SET {change}')
-    store.close()
-
-
 GONE = "The approver of this call may no longer approve 'pay', so the call was not run."
 
 
 @pytest.mark.parametrize(
-    ('decision', 'options', 'change', 'told'),
+    ('decision', 'options', 'changed', 'told'),
     [
         pytest.param(YES, {}, None, PAID, id='as it was'),
         pytest.param(YES, {'policy': BLOCKED}, None, ["The tool 'pay' is blocked by policy.", 'denied'], id='blocked'),
@@ -295,27 +292,28 @@ GONE = "The approver of this call may no longer approve 'pay', so the call was n
         ),
     ],
 )
-def test_an_answer_is_checked_again_by_the_worker_that_resumes(decision, options, change, told, url, inbox):
+def test_an_answer_is_checked_again_by_the_worker_that_resumes(decision, options, changed, told, url, inbox):
     before, bot = Bot([PAY]), Bot([PAY])
 
     async def main():
         [entry] = await park(before.durable(url), inbox)
         await answer(inbox, entry, decision, by=ADA)
-        if change:
-            change_requests(url, change)
+        if changed:
+            store = open_store(url)
+            change(store, f'UPDATE requests SET {changed}')
+            store.close()
         return await finish(bot.durable(url, over(url, **options)))
 
     assert asyncio.run(main()) == {'1': told}
     assert (before.paid, bot.paid) == ([], [10] if told == PAID else [])
 
 
-def test_what_who_is_no_longer_listed_wanted_remembered_is_not(url, inbox, tmp_path):
+def test_what_who_is_no_longer_listed_wanted_remembered_is_not(url, inbox, memory):
     bot = Bot([PAY])
-    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
 
     async def main():
         [entry] = await park(bot.durable(url, ApprovalController(memory=memory)), inbox)
-        await answer(inbox, entry, ApprovalDecision(approved=True, remember='always'), by=ADA)
+        await answer(inbox, entry, ALWAYS, by=ADA)
         return await finish(bot.durable(url, over(url, approvers=BOB_ALONE, memory=memory)))
 
     assert asyncio.run(main())['1'][1] != 'success'
@@ -563,11 +561,24 @@ def test_half_characters_end_no_run(url, inbox):
     assert bot.paid == [10]
 
 
-def change_state(url, state, run_id='run'):
-    store = open_store(url)
+def change(store, statement, *values):
+    """Change the store as another program would."""
     with store.inbox_store.transaction() as execute:
-        execute('UPDATE runs SET state = ? WHERE id = ?', (state, run_id))
+        execute(statement, values)
+
+
+def change_state(url, state):
+    store = open_store(url)
+    change(store, "UPDATE runs SET state = ? WHERE id = 'run'", state)
     store.close()
+
+
+async def run_another(durable, inbox):
+    """Take another run of this worker to its end."""
+    run = await durable.start('go', run_id='other')
+    [entry] = await soon(inbox)
+    await answer(inbox, entry)
+    await run.result()
 
 
 @pytest.mark.parametrize('state', ['{"version": 1, "history": "x"}', '{', '[]'])
@@ -582,10 +593,7 @@ def test_a_corrupt_run_fails_alone(state, url, inbox):
         async with working(durable):
             with pytest.raises(DurableRunFailed, match='cannot be read'):
                 await durable.get('run').result()
-            run = await durable.start('go', run_id='other')
-            [entry] = await soon(inbox)
-            await answer(inbox, entry)
-            await run.result()
+            await run_another(durable, inbox)
 
     asyncio.run(main())
     assert bot.paid == [10]
@@ -597,13 +605,9 @@ def test_a_corrupt_row_of_a_run_holds_up_no_other(url, inbox):
     async def main():
         durable = bot.durable(url)
         await durable.start('go', run_id='run')
-        with durable.store.inbox_store.transaction() as execute:
-            execute("UPDATE runs SET created_at = 'yesterday' WHERE id = 'run'")
+        change(durable.store, "UPDATE runs SET created_at = 'yesterday' WHERE id = 'run'")
         async with working(durable):
-            run = await durable.start('go', run_id='other')
-            [entry] = await soon(inbox)
-            await answer(inbox, entry)
-            await run.result()
+            await run_another(durable, inbox)
         with durable.store.inbox_store.transaction() as execute:
             [found] = execute("SELECT status, outcome FROM runs WHERE id = 'run'").fetchall()
         return found

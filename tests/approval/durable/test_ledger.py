@@ -213,9 +213,7 @@ async def test_what_was_done_is_not_checked_again(process):
 async def test_a_second_one_waits_for_the_first_and_gets_its_result(process, same_process):
     tool, one = Tool(), process()
     other = one if same_process else process()
-    tool.may_end.clear()
-    first = asyncio.create_task(one.ledger.execute(CALL, tool))
-    await tool.began.wait()
+    first = await begun(one, tool)
 
     second = asyncio.create_task(other.ledger.execute(CALL, tool))
     await asyncio.sleep(0.05)
@@ -304,11 +302,17 @@ async def test_a_worker_that_counts_is_not_taken_for_dead(process):
         assert one.tick() == set()
 
 
+async def begun(one, tool, **keywords):
+    """An execution whose tool has begun, and does not end before it may."""
+    tool.may_end.clear()
+    running = asyncio.create_task(one.ledger.execute(CALL, tool, **keywords))
+    await tool.began.wait()
+    return running
+
+
 async def taken_for_dead(one, heir, tool):
     """A worker in the middle of an execution, which another one takes for dead."""
-    tool.may_end.clear()
-    running = asyncio.create_task(one.ledger.execute(CALL, tool))
-    await tool.began.wait()
+    running = await begun(one, tool)
     one.tick()
     assert one.ledger.worker_id in heir.sees_dead()
     return running
@@ -639,9 +643,7 @@ async def test_a_call_begins_again_after_what_was_written_late_is_kept(store, pr
 
 async def test_a_result_is_kept_as_soon_as_the_store_is_back(store, process, monkeypatch):
     one, tool = process(), Tool()
-    tool.may_end.clear()
-    running = asyncio.create_task(one.ledger.execute(CALL, tool))
-    await tool.began.wait()
+    running = await begun(one, tool)
     with monkeypatch.context() as broken:
         away(store, broken, 'move', is_done=False, times=10**6)
         tool.may_end.set()
@@ -658,9 +660,7 @@ async def test_a_result_is_kept_as_soon_as_the_store_is_back(store, process, mon
 
 async def test_a_result_that_was_kept_without_an_answer_is_written_once(store, process, monkeypatch, caplog):
     one, tool = process(), Tool()
-    tool.may_end.clear()
-    running = asyncio.create_task(one.ledger.execute(CALL, tool))
-    await tool.began.wait()
+    running = await begun(one, tool)
     with monkeypatch.context() as broken:
         away(store, broken, 'move', is_done=True, times=1)
         tool.may_end.set()
@@ -697,9 +697,7 @@ async def test_a_closed_ledger_runs_nothing(store):
 
 async def test_a_ledger_that_is_closed_while_a_tool_executes_leaves_it_to_others(store, process):
     one, tool = process(), Tool()
-    tool.may_end.clear()
-    running = asyncio.create_task(one.ledger.execute(CALL, tool))
-    await tool.began.wait()
+    running = await begun(one, tool)
     one.ledger.close()
     tool.may_end.set()
 
