@@ -51,9 +51,12 @@ def desk_in(folder, text=SETTINGS, **options):
     return Desk(work, text, **options)
 
 
-def test_confined_pre_approved_command_does_not_read_a_root_that_asks(confined):
-    desk = desk_in(confined)
+@pytest.fixture
+def desk(confined):
+    return desk_in(confined)
 
+
+def test_confined_pre_approved_command_does_not_read_a_root_that_asks(desk):
     said, asked = desk.run('cat priv/secret.txt')
 
     assert not asked
@@ -62,16 +65,12 @@ def test_confined_pre_approved_command_does_not_read_a_root_that_asks(confined):
     assert desk.use('read_file', path='priv/secret.txt')[1] is True
 
 
-def test_confined_approved_command_reads_a_root_that_asks(confined):
-    desk = desk_in(confined)
-
+def test_confined_approved_command_reads_a_root_that_asks(desk):
     assert desk.run('head priv/secret.txt') == ('the secret', True)
     assert desk.run('head priv/secret.txt > priv/below/copy && cat priv/below/copy') == ('the secret', True)
 
 
-def test_confined_pre_approved_command_writes_where_writing_is_free(confined):
-    desk = desk_in(confined)
-
+def test_confined_pre_approved_command_writes_where_writing_is_free(desk):
     assert desk.run('cp evil good') == ('[no output]', False)
     assert (desk.folder / 'good').read_text() == 'evil\n'
 
@@ -102,8 +101,7 @@ def was_stopped(said, *, is_approved):
         'cp evil {folder}/approvals.yaml',
     ],
 )
-def test_confined_control_files_are_not_written(confined, command, is_approved):
-    desk = desk_in(confined)
+def test_confined_control_files_are_not_written(desk, command, is_approved):
     (desk.folder / 'alias').symlink_to('approvals.yaml')
     before = (desk.folder / 'approvals.yaml').read_text()
 
@@ -142,10 +140,9 @@ def test_confined_the_folder_of_the_settings_is_not_replaced(confined, is_approv
     ],
 )
 def test_confined_no_link_on_the_way_to_the_settings_that_were_named_is_replaced(
-    confined, monkeypatch, named, command, is_approved
+    desk, monkeypatch, named, command, is_approved
 ):
     """Attack: the next start with the same `--config` reads what the agent wrote, and trusts it."""
-    desk = desk_in(confined)
     work = desk.folder
     for folder in ('real', 'sub', 'evil_folder'):
         (work / folder).mkdir()
@@ -165,8 +162,7 @@ def test_confined_no_link_on_the_way_to_the_settings_that_were_named_is_replaced
     assert desk.use('delete', path='sub/conf' if 'conf/' in named else 'sub/policy.yaml')[0].endswith('may change it.')
 
 
-def test_confined_note_names_a_link_to_the_settings_that_freezes_its_folder(confined):
-    desk = desk_in(confined)
+def test_confined_note_names_a_link_to_the_settings_that_freezes_its_folder(desk):
     (desk.folder / 'sub').mkdir()
     (desk.folder / 'sub/conf').symlink_to('..')
 
@@ -182,8 +178,7 @@ def test_confined_note_names_a_link_to_the_settings_that_freezes_its_folder(conf
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
 @pytest.mark.parametrize('command', ['cp evil parts/wt/config', 'cp evil common/config', 'mv -T evil l', 'mv l k'])
 @pytest.mark.parametrize('git', ['gitdir: l/../wt\n', None])
-def test_confined_git_folders_reached_through_links_are_not_written(confined, command, git, is_approved):
-    desk = desk_in(confined)
+def test_confined_git_folders_reached_through_links_are_not_written(desk, command, git, is_approved):
     work = desk.folder
     shutil.rmtree(work / '.git')
     for folder in ('parts/deep', 'parts/wt', 'common'):
@@ -206,8 +201,7 @@ def test_confined_git_folders_reached_through_links_are_not_written(confined, co
 
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
 @pytest.mark.parametrize('name', ['.git', 'log/audit.jsonl'])
-def test_confined_a_control_file_that_is_missing_is_not_made(confined, name, is_approved):
-    desk = desk_in(confined)
+def test_confined_a_control_file_that_is_missing_is_not_made(desk, name, is_approved):
     shutil.rmtree(desk.folder / '.git')
     (desk.folder / 'log').mkdir()
     desk.open(desk.loaded, protected=['log/audit.jsonl'])
@@ -221,8 +215,7 @@ def test_confined_a_control_file_that_is_missing_is_not_made(confined, name, is_
 
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
-def test_confined_settings_that_are_missing_are_not_made(confined, name, is_approved):
-    desk = desk_in(confined)
+def test_confined_settings_that_are_missing_are_not_made(desk, name, is_approved):
     (desk.folder / 'approvals.yaml').unlink()
     desk.open(desk.loaded.settings)
 
@@ -264,8 +257,7 @@ def test_confined_a_root_that_is_a_link_in_the_working_directory_opens_nothing(c
     )
 
 
-def test_confined_there_is_no_network_unless_it_is_configured(confined):
-    desk = desk_in(confined)
+def test_confined_there_is_no_network_unless_it_is_configured(desk):
     assert desk.run('head -n 3 /proc/net/dev')[0].count('\n') == 2
     closed = desk.run('grep -c . /proc/net/route')[0]
 
