@@ -186,7 +186,7 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
         f'A run has {CALLS} calls to approve, one in each response.',
         f'The policy has {PATTERNS} rules, {ENTRIES} approvals are remembered, and each call writes two log lines.',
         'Each run of the layer is paired with a run of a bare handler that approves at once. The two runs take turns.',
-        'Each figure is the difference of two runs per call, as the median with quartiles in brackets.',
+        'Each figure is the additional time of one call: the median, with quartiles in brackets.',
         'The bare handler compared with itself should give 0; its figure shows the noise.',
         'The floor is the handler of `benchmarks/floor.py`, which does only the work that the promises need.',
         'The floor looks a call up by keyed hash, compares a digest before the tool runs, and writes two log lines.',

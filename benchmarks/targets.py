@@ -87,7 +87,7 @@ def _growth(results: Results) -> Iterator[Verdict]:
     # Growth of the host beyond linear is not this project's, and must not hide this project's own.
     limit = max(1.0, host.upper)
     yield Verdict(
-        target=f'no growth beyond linear in K: K = 1000 takes at most {limit:.2f} times as long as ten runs with '
+        target=f'linear growth: one run with K = 1000 takes at most {limit:.2f} times as long as ten runs with '
         f'K = 100 (the limit is 1, or the upper quartile of "{UPSTREAM}" if it is larger)',
         measured=f'{shown(ours)}; "{UPSTREAM}": {shown(host)}',
         holds=ours.median <= limit,

@@ -22,7 +22,7 @@ Every system runs in a separate environment and process.
 The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
 Keys and proxies are removed from the environment, tracing is off, and no network is needed.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
-So two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
+Two costs are therefore measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
 A figure is a median, with the quartiles in brackets.
 Ratios and differences compare measurements of the same round.
@@ -40,7 +40,7 @@ runs to choose a framework, and the added cost to judge its approval.
 and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
 at once, but the waiting call can be kept outside of the process.
 - To end and resume a run, LangChain needs a checkpointer, here the one in memory, and writes a checkpoint for each \
-step. Checkpoints are part of the cost that its approval adds; a run without approval has none. A finished run is \
+step. Checkpoints are part of the cost of LangChain's approval; a run without approval has none. A finished run is \
 deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
 - Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that the \
