@@ -118,6 +118,16 @@ class Person:
                 os.write(self.master, self._typed)
 
 
+def looking(seen: list[str], keys: str) -> Callable[[Person], object]:
+    """A step that keeps what the screen shows, and then types."""
+
+    def look(person: Person) -> None:
+        seen.append(person.text)
+        os.write(person.master, keys.encode())
+
+    return look
+
+
 def ask(
     *requests: ApprovalRequest, steps: Sequence[Step], memory: ApprovalMemory | None = None, columns: int = 80,
     lines: int = 40, presenters: Mapping[str, Presenter] | None = None, **environment: str,

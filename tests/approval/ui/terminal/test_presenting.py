@@ -1,7 +1,6 @@
 """What is shown of a call that a person has changed."""
 
 import asyncio
-import os
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from tool_approval.ui.terminal import changing
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
-from .person import Person, Step, ask, make_ui
+from .person import Person, Step, ask, looking, make_ui
 
 COMMAND = ApprovalRequest(
     tool_name='run_shell',
@@ -26,15 +25,10 @@ EDIT: list[Step] = [(Q, 'e'), ('command: "kill 1"', '\x15"ls"'), ('command: "ls"
 
 def shown(request: ApprovalRequest, presenter: Any = None) -> str:
     """The box that is asked about after the command was changed to `ls`."""
-    boxes: list[str] = []
-
-    def look(person: Person) -> None:
-        boxes.append(person.text.rpartition('╭')[2].partition('╰')[0])
-        os.write(person.master, b'n')
-
+    seen: list[str] = []
     presenters = {} if presenter is None else {'run_shell': presenter}
-    ask(request, steps=[*EDIT, (Q, look)], presenters=presenters, columns=60)
-    return boxes[0]
+    ask(request, steps=[*EDIT, (Q, looking(seen, 'n'))], presenters=presenters, columns=60)
+    return seen[0].rpartition('╭')[2].partition('╰')[0]
 
 
 def as_command(request: ApprovalRequest) -> ApprovalPresentation:
@@ -91,8 +85,8 @@ def test_other_bindings_of_the_approval_are_shown() -> None:
 
     box = shown(COMMAND.model_copy(update={'bound_to': bound}))
 
-    assert '│ ┊ The approval stays bound to its files: project:a,' in box
-    assert "│ ┊ The approval stays bound to its host: 'db1'\n" in box
+    assert '│ ┊ The approval stays bound to the same files: project:a,' in box
+    assert "│ ┊ The approval stays bound to the same host: 'db1'\n" in box
 
 
 def raises(error: BaseException) -> Any:

@@ -14,7 +14,7 @@ from tool_approval import (
     StoreError,
 )
 
-from .person import Person, Step, ask
+from .person import Person, Step, ask, looking
 
 REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'notes.txt', 'force': False})
 WIDER = REQUEST.model_copy(
@@ -127,19 +127,12 @@ def test_that_line_is_escaped_and_fits() -> None:
 
 def test_all_of_a_long_text_is_viewed_page_by_page() -> None:
     pages: list[str] = []
-
-    def look(keys: str) -> object:
-        def act(person: Person) -> None:
-            pages.append(person.text.splitlines()[-1])
-            os.write(person.master, keys.encode())
-
-        return act
-
-    status = 'lines '
     moves = [' ', 'j', 'k', 'b', 'G', 'g', '\x1b[6~', 'x', 'q']
-    decision, person = ask(LONG, steps=[(Q, 'v'), *((status, look(key)) for key in moves), (Q, 'n')], lines=24)
 
-    assert [page.split(' of')[0] for page in pages] == snapshot(
+    steps = [(Q, 'v'), *(('lines ', looking(pages, key)) for key in moves), (Q, 'n')]
+    decision, person = ask(LONG, steps=steps, lines=24)
+
+    assert [page.splitlines()[-1].split(' of')[0] for page in pages] == snapshot(
         [
             'lines 1-23',
             'lines 24-46',
@@ -199,11 +192,7 @@ def test_a_lasting_approval_is_marked(tmp_path) -> None:
     memory.store(REQUEST, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
     listed: list[str] = []
 
-    def look(person: Person) -> None:
-        listed.append(person.text)
-        os.write(person.master, b'\x1b')
-
-    decide((Q, 'l'), ('Press a number', look), (Q, 'n'), memory=memory)
+    decide((Q, 'l'), ('Press a number', looking(listed, '\x1b')), (Q, 'n'), memory=memory)
 
     assert [line.strip() for line in listed[0].splitlines() if 'by ada' in line] == snapshot(
         [
@@ -220,10 +209,11 @@ def editor(action: str) -> str:
     return f'{sys.executable} -c "{EDITOR}{action}"'
 
 
-def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembered() -> None:
-    replace = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
+RENAMES = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
 
-    decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 's'), (Q, 'y')], VISUAL=replace)
+
+def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembered() -> None:
+    decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 's'), (Q, 'y')], VISUAL=RENAMES)
 
     assert decisions == [
         ApprovalDecision(approved=True, override_args={'path': 'old.txt', 'force': False}, decided_by='ada')
@@ -233,9 +223,7 @@ def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembere
 
 
 def test_changed_arguments_can_be_denied() -> None:
-    replace = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
-
-    assert decide((Q, 'e'), (Q, 'n'), EDITOR=replace).override_args is None
+    assert decide((Q, 'e'), (Q, 'n'), EDITOR=RENAMES).override_args is None
 
 
 @pytest.mark.parametrize(
@@ -359,9 +347,7 @@ def test_an_editor_that_stops_is_continued() -> None:
 
 
 def test_what_was_changed_is_shown_with_the_changed_request() -> None:
-    replace = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
-
-    _, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'n')], EDITOR=replace)
+    _, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'n')], EDITOR=RENAMES)
 
     assert '│ you have changed:\n│ - path: "notes.txt"\n│ + path: "old.txt"\n' in person.text
 
@@ -461,18 +447,15 @@ def test_options_with_the_same_label_are_distinguished_in_the_choice() -> None:
 
 @pytest.mark.parametrize('columns', [80, 50, 24])
 def test_what_an_option_covers_is_read_whole_before_it_is_chosen(columns: int) -> None:
-    seen: list[list[str]] = []
-
-    def look(person: Person) -> None:
-        seen.append(person.text.splitlines())
-        os.write(person.master, b'\x1b')
-
+    seen: list[str] = []
     option = RememberOption(kind='wide', label=f'{COVERS}   2  exactly this call', payload={'any': 1})
     request = REQUEST.model_copy(update={'remember_options': (option,)})
 
-    _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 2', look), (Q, 'n')], columns=columns)
+    steps = [(Q, 'r'), ('Press 1 to 2', looking(seen, '\x1b')), (Q, 'n')]
+    _, person = ask(request, steps=steps, columns=columns)
 
-    options = seen[0][seen[0].index('  1  exactly this call') :]
+    lines = seen[0].splitlines()
+    options = lines[lines.index('  1  exactly this call') :]
     # What is continued is marked, so that it looks like no other choice.
     assert [line.startswith('    ↪') for line in options[2:-1]] == [True] * len(options[2:-1])
     told = ''.join(line.removeprefix('    ↪') for line in options[1:-1])
@@ -482,15 +465,10 @@ def test_what_an_option_covers_is_read_whole_before_it_is_chosen(columns: int) -
 
 def test_choices_that_fill_the_screen_say_so_and_the_request_is_drawn_again_after_them() -> None:
     seen: list[str] = []
-
-    def look(person: Person) -> None:
-        seen.append(person.text)
-        os.write(person.master, b'\x1b')
-
     options = [RememberOption(kind=str(n), label=f'{n} {"x" * 200}', payload={'any': n}) for n in range(8)]
     request = REQUEST.model_copy(update={'remember_options': tuple(options)})
 
-    _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 9', look), (Q, 'n')], lines=24)
+    _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 9', looking(seen, '\x1b')), (Q, 'n')], lines=24)
 
     assert '26 rows: read from the top.' in seen[0]
     assert '╭─ delete' not in seen[0]
@@ -499,14 +477,11 @@ def test_choices_that_fill_the_screen_say_so_and_the_request_is_drawn_again_afte
 
 def test_all_of_an_extra_access_is_behind_a_key() -> None:
     seen: list[str] = []
-
-    def look(person: Person) -> None:
-        seen.append(person.text)
-        os.write(person.master, b'n')
-
     metadata = {'extra_access': ['network (every host, and more)'], 'brief_access': ['network (every host)']}
     presentation = ApprovalPresentation(type='command', content='curl x', metadata=metadata)
-    ask(REQUEST.model_copy(update={'presentation': presentation}), steps=[(Q, '?'), (Q, look)])
+    request = REQUEST.model_copy(update={'presentation': presentation})
+
+    ask(request, steps=[(Q, '?'), (Q, looking(seen, 'n'))])
 
     assert [line for line in seen[0].splitlines() if 'network' in line] == [
         '│ extra access: network (every host)',
@@ -516,13 +491,9 @@ def test_all_of_an_extra_access_is_behind_a_key() -> None:
 
 def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
     seen: list[str] = []
-
-    def look(person: Person) -> None:
-        seen.append(person.text)
-        os.write(person.master, b'n')
-
     request = BRIEF.model_copy(update={'metadata': {'can_remember_always': True, 'toolset_id': 'files'}})
-    ask(request, steps=[(Q, '?'), (Q, look)], memory=ApprovalMemory())
+
+    ask(request, steps=[(Q, '?'), (Q, looking(seen, 'n'))], memory=ApprovalMemory())
 
     assert seen[0].strip() == snapshot("""\
 ╭─ delete

@@ -72,24 +72,19 @@ def test_standard_streams_may_be_closed(stream: io.StringIO | None, monkeypatch:
     assert decision.approved is False
 
 
-def test_the_person_is_the_user_of_the_machine() -> None:
-    with Person([(Q, 'y')]) as person:
-        ui = TerminalUI(device=person.device, environment={'TERM': 'xterm'}, quiet_s=0)
-        decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
-
-    assert decision.decided_by == pwd.getpwuid(os.getuid()).pw_name
-
-
-def test_a_user_without_a_name_has_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize('has_name', [True, False])
+def test_the_person_is_the_user_of_the_machine(monkeypatch: pytest.MonkeyPatch, has_name: bool) -> None:
     def unknown(uid: int) -> None:
         raise KeyError(uid)
 
-    monkeypatch.setattr(pwd, 'getpwuid', unknown)
+    expected = pwd.getpwuid(os.getuid()).pw_name if has_name else f'user {os.getuid()}'
+    if not has_name:
+        monkeypatch.setattr(pwd, 'getpwuid', unknown)
     with Person([(Q, 'y')]) as person:
         ui = TerminalUI(device=person.device, environment={'TERM': 'xterm'}, quiet_s=0)
         decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
 
-    assert decision.decided_by == f'user {os.getuid()}'
+    assert decision.decided_by == expected
 
 
 def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:
@@ -172,42 +167,20 @@ def test_cancelled_question_is_withdrawn(steps: list) -> None:
     asyncio.run(main())
 
 
-def test_an_editor_is_ended_with_its_question(tmp_path) -> None:
+@pytest.mark.parametrize(
+    'before', ['', 'signal.signal(signal.SIGTERM, signal.SIG_IGN); '], ids=['ends', 'has to be killed']
+)
+def test_an_editor_is_ended_with_its_question(tmp_path, monkeypatch: pytest.MonkeyPatch, before: str) -> None:
+    if before:
+        monkeypatch.setattr('tool_approval.ui.terminal.editing.PATIENCE_S', 0.01)
     started = tmp_path / 'started'
     os.mkfifo(started)
-    program = f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    program = f"import os, signal, time; {before}open('{started}', 'w').write(str(os.getpid())); time.sleep(600)"
     editor = f'{sys.executable} -c "{program}"'
 
     async def main() -> int:
         with Person([(Q, 'e')]) as person:
             asking = asyncio.create_task(make_ui(person, EDITOR=editor).choose(REQUEST, mode='interactive'))
-            pid = int(await asyncio.to_thread(started.read_text))
-            asking.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await asking
-            person.assert_done()
-        return pid
-
-    pid = asyncio.run(main())
-
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
-
-
-def test_an_editor_that_does_not_want_to_end_is_killed(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr('tool_approval.ui.terminal.editing.PATIENCE_S', 0.01)
-    started = tmp_path / 'started'
-    os.mkfifo(started)
-    code = (
-        'import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); '
-        f"open('{started}', 'w').write(str(os.getpid())); time.sleep(600)"
-    )
-
-    async def main() -> int:
-        with Person([(Q, 'e')]) as person:
-            asking = asyncio.create_task(
-                make_ui(person, EDITOR=f'{sys.executable} -c "{code}"').choose(REQUEST, mode='interactive')
-            )
             pid = int(await asyncio.to_thread(started.read_text))
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
