@@ -1,10 +1,8 @@
 import pytest
-from starlette.testclient import TestClient
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.ui.web import inbox_app
 
-from .parts import HOST, PEOPLE, Desk
+from .parts import PEOPLE, Desk, client_of
 
 
 @pytest.fixture
@@ -21,5 +19,6 @@ def named_by_header(request):
 @pytest.fixture
 def desk(inbox):
     """Ada at the page."""
-    app = inbox_app(inbox, authenticate=named_by_header, hosts=[HOST])
-    return Desk(inbox, TestClient(app, base_url=f'http://{HOST}', headers={'x-user': 'ada'}))
+    client = client_of(inbox, named_by_header)
+    client.headers['x-user'] = 'ada'
+    return Desk(inbox, client)

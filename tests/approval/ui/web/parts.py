@@ -6,7 +6,9 @@ from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urlencode
 
+from starlette.testclient import TestClient
 from tool_approval.inbox import Approver, Inbox, InboxEntry
+from tool_approval.ui.web import inbox_app
 
 from tests.approval.parts import request_for
 from tool_approval import ApprovalDecision, ApprovalRequest
@@ -40,15 +42,22 @@ class Desk:
     def token(self) -> str:
         return self.client.get('/api/v1/session').json()['csrf_token']
 
-    def form(self, path: str, fields=(), **more):
-        """Send a form, as the page does."""
-        pairs = [*(fields.items() if isinstance(fields, dict) else fields), ('csrf', self.token())]
-        return self.client.post(
-            path, content=encoded(pairs), headers={'content-type': FORM, **more}, follow_redirects=False
-        )
+    def send(self, path: str, fields=(), **headers):
+        """Send these fields and no others."""
+        sent = {'content-type': FORM, **headers}
+        return self.client.post(path, content=urlencode(fields), headers=sent, follow_redirects=False)
+
+    def form(self, path: str, fields=(), **headers):
+        """Send a form with the token of the visitor, as the page does."""
+        pairs = fields.items() if isinstance(fields, dict) else fields
+        return self.send(path, [*pairs, ('csrf', self.token())], **headers)
 
     def answer(self, entry: InboxEntry, said: str = 'approve', **fields):
         return self.form(f'/requests/{entry.id}/answer', {'answer': said, 'digest': entry.digest, **fields})
+
+    def answer_all(self, entries: list[InboxEntry], said: str = 'approve', accept: str = '*/*', **fields):
+        items = [('item', f'{entry.id}.{entry.digest}') for entry in entries]
+        return self.form('/answers', [*items, ('answer', said), *fields.items()], accept=accept)
 
     def decide(self, entry: InboxEntry, **body):
         given = {'digest': entry.digest, 'approved': True, **body}
@@ -60,8 +69,9 @@ class Desk:
 FORM = 'application/x-www-form-urlencoded'
 
 
-def encoded(pairs) -> str:
-    return urlencode(list(pairs))
+def client_of(inbox: Inbox, authenticate=lambda request: ADA, **settings) -> TestClient:
+    """Ada, or whoever `authenticate` finds, at a page of this inbox with these settings."""
+    return TestClient(inbox_app(inbox, authenticate=authenticate, hosts=[HOST], **settings), base_url=f'http://{HOST}')
 
 
 def text_of(page: str) -> str:
@@ -84,3 +94,16 @@ class Tags(HTMLParser):
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
         self.attributes += attributes
+
+
+def foreign_markup(page: str) -> list[str]:
+    """What a page has beyond its one script: images, handlers, styles, and addresses elsewhere."""
+    found = Tags()
+    found.feed(page)
+    scripts = found.tags.count('script')
+    return [
+        *([] if scripts == 1 else [f'{scripts} scripts']),
+        *(tag for tag in found.tags if tag == 'img'),
+        *(name for name, _ in found.attributes if name.startswith('on') or name == 'style'),
+        *(v for name, v in found.attributes if name in ('href', 'src', 'action') and not v.startswith(('/', '#'))),
+    ]

@@ -10,7 +10,7 @@ from tool_approval.ui.web.guard import HEADERS
 
 from tests.approval.parts import logged
 
-from .parts import ADA, FORM, HOST, Desk, encoded, error_of
+from .parts import ADA, FORM, HOST, Desk, client_of, error_of
 
 pytestmark = pytest.mark.anyio
 
@@ -18,8 +18,9 @@ pytestmark = pytest.mark.anyio
 def local(inbox, **settings):
     """A page with sessions, a client without one, and a ticket."""
     login = LocalLogin()
-    app = inbox_app(inbox, authenticate=login, hosts=[HOST], **settings)
-    return Desk(inbox, TestClient(app, base_url=f'http://{HOST}', follow_redirects=False)), login
+    client = client_of(inbox, login, **settings)
+    client.follow_redirects = False
+    return Desk(inbox, client), login
 
 
 PLACES = ('/', '/history', '/requests/x', '/requests/x/edit', '/events', '/runs', '/run?run=x')
@@ -51,10 +52,10 @@ def test_nothing_is_shown_without_a_login(desk, path):
 )
 def test_nothing_can_be_changed_without_a_login(desk, path):
     entry = desk.post()
-    fields = encoded({'csrf': desk.token(), 'answer': 'approve', 'digest': entry.digest}.items())
-    headers = {'x-user': 'eve', 'content-type': FORM, 'x-csrf-token': desk.token()}
+    fields = {'csrf': desk.token(), 'answer': 'approve', 'digest': entry.digest}
+    headers = {'x-user': 'eve', 'x-csrf-token': desk.token()}
 
-    response = desk.client.post(path.replace('/x', f'/{entry.id}'), content=fields, headers=headers)
+    response = desk.send(path.replace('/x', f'/{entry.id}'), fields, **headers)
 
     assert response.status_code == 401
     assert desk.now(entry).state == 'pending'
@@ -62,9 +63,7 @@ def test_nothing_can_be_changed_without_a_login(desk, path):
 
 @pytest.mark.parametrize('answer', [True, 'ada', {'id': 'ada'}, object()])
 def test_login_without_an_approver_is_refused(inbox, answer):
-    app = inbox_app(inbox, authenticate=lambda request: answer, hosts=[HOST])
-
-    assert TestClient(app, base_url=f'http://{HOST}').get('/').status_code == 401
+    assert client_of(inbox, lambda request: answer).get('/').status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -163,9 +162,7 @@ def test_a_form_without_the_token_of_its_visitor_is_refused(inbox, path, token):
     fields = {'answer': 'approve', 'digest': entry.digest, 'item': f'{entry.id}.{entry.digest}', 'args': '{"a": 1}'}
     fields |= {} if token is None else {'csrf': token}
 
-    response = desk.client.post(
-        path.replace('/x', f'/{entry.id}'), content=encoded(fields.items()), headers={'content-type': FORM}
-    )
+    response = desk.send(path.replace('/x', f'/{entry.id}'), fields)
 
     assert response.status_code == 403
     assert desk.now(entry).state == 'pending'
@@ -243,8 +240,8 @@ def test_a_stolen_session_is_worth_nothing_after_logging_out(inbox):
 
     left = desk.form('/logout')
     shown = thief.get('/')
-    fields = encoded({'csrf': token, 'answer': 'approve', 'digest': entry.digest}.items())
-    answered = thief.post(f'/requests/{entry.id}/answer', content=fields, headers={'content-type': FORM})
+    fields = {'csrf': token, 'answer': 'approve', 'digest': entry.digest}
+    answered = Desk(inbox, thief).send(f'/requests/{entry.id}/answer', fields)
 
     assert 'You are logged out.' in left.text
     assert 'Max-Age=0' in left.headers['set-cookie']
@@ -281,8 +278,7 @@ def test_every_answer_has_the_headers(desk, path, user):
 
 @pytest.mark.parametrize('length', ['1025', '9' * 5000, '-1', 'x', '²'])
 def test_body_declared_too_long_is_refused(inbox, length):
-    app = inbox_app(inbox, authenticate=lambda request: ADA, hosts=[HOST], limits=Limits(max_body_bytes=1024))
-    client = TestClient(app, base_url=f'http://{HOST}')
+    client = client_of(inbox, limits=Limits(max_body_bytes=1024))
 
     response = client.post('/answers', headers={'content-length': length.encode(), 'content-type': FORM})
 
@@ -291,18 +287,12 @@ def test_body_declared_too_long_is_refused(inbox, length):
 
 @pytest.mark.parametrize('path', ['/answers', '/requests/x/edit', '/api/v1/requests/x/decision'])
 def test_body_without_a_length_is_cut_off(inbox, path):
-    app = inbox_app(inbox, authenticate=lambda request: ADA, hosts=[HOST], limits=Limits(max_body_bytes=1024))
-    client = TestClient(app, base_url=f'http://{HOST}')
+    client = client_of(inbox, limits=Limits(max_body_bytes=1024))
     kind = 'application/json' if 'api' in path else FORM
     token = client.get('/api/v1/session').json()['csrf_token']
-    sent = []
+    body = (b'x' * 100 for _ in range(100))
 
-    def body():
-        for _ in range(100):
-            sent.append(1)
-            yield b'x' * 100
-
-    response = client.post(path, content=body(), headers={'content-type': kind, 'x-csrf-token': token})
+    response = client.post(path, content=body, headers={'content-type': kind, 'x-csrf-token': token})
 
     assert response.status_code == 413
 
@@ -364,14 +354,7 @@ def test_invalid_decision_is_refused_without_quoting_it(desk, body, status):
 
 def test_a_client_that_asks_too_often_has_to_wait(inbox):
     now = 0.0
-    app = inbox_app(
-        inbox,
-        authenticate=lambda request: ADA,
-        hosts=[HOST],
-        limits=Limits(requests_per_s=1, burst=3),
-        clock=lambda: now,
-    )
-    client = TestClient(app, base_url=f'http://{HOST}')
+    client = client_of(inbox, limits=Limits(requests_per_s=1, burst=3), clock=lambda: now)
 
     statuses = [client.get('/static/inbox.css').status_code for _ in range(4)]
     refused = client.get('/api/v1/session')
@@ -388,7 +371,7 @@ def test_fault_is_reported_without_its_message(inbox, caplog, accept):
     def broken(request):
         raise RuntimeError('the password is hunter2')
 
-    client = TestClient(inbox_app(inbox, authenticate=broken, hosts=[HOST]), base_url=f'http://{HOST}')
+    client = client_of(inbox, broken)
 
     with caplog.at_level(logging.ERROR, 'tool_approval'):
         response = client.get('/', headers={'accept': accept})
@@ -424,18 +407,9 @@ def test_a_short_secret_is_refused(inbox):
 
 
 def test_processes_with_one_secret_take_each_others_forms(inbox):
-    desks = [
-        Desk(
-            inbox,
-            TestClient(
-                inbox_app(inbox, authenticate=lambda request: ADA, hosts=[HOST], secret=b'x' * 32),
-                base_url=f'http://{HOST}',
-            ),
-        )
-        for _ in range(2)
-    ]
+    one, other = (Desk(inbox, client_of(inbox, secret=b'x' * 32)) for _ in range(2))
 
-    assert desks[0].token() == desks[1].token()
+    assert one.token() == other.token()
 
 
 def scope_of(path, headers=()):

@@ -5,15 +5,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from starlette.testclient import TestClient
 from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule, Inbox
-from tool_approval.ui.web import inbox_app
 from tool_approval.ui.web.runs import RUNS_AT_ONCE
 
 from tests.approval.durable.parts import CALL, SOON, asked, executing, unknown, waiting
 
-from .parts import ADA, FORM, HOST, HOSTILE, Tags, encoded, error_of, text_of
+from .parts import HOSTILE, client_of, error_of, foreign_markup, text_of
 
 OPS = (ApproverRule(groups=frozenset({'ops'})),)
 NOT_ADA = {'forbid_self_approval': True, 'requester': 'ada'}
@@ -172,13 +170,9 @@ def test_who_may_not_answer_may_not_cancel(desk, store, requests, why):
 
 def test_without_the_token_of_this_visitor_or_from_elsewhere_nothing_is_cancelled(desk, store):
     waiting(store, asked())
-    headers = {'content-type': FORM}
-    forms = [
-        desk.client.post('/run/cancel', content=encoded(fields), headers=headers)
-        for fields in ([('run', 'order-17')], [('run', 'order-17'), ('csrf', 'x')])
-    ]
     refused = [
-        *forms,
+        desk.send('/run/cancel', {'run': 'order-17'}),
+        desk.send('/run/cancel', {'run': 'order-17', 'csrf': 'x'}),
         desk.form('/run/cancel', {'run': 'order-17'}, origin='https://evil.test'),
         desk.form('/run/cancel', {'run': 'order-17'}, **{'sec-fetch-site': 'cross-site'}),
         cancel(desk, **{'x-csrf-token': 'x'}),
@@ -212,15 +206,8 @@ def test_no_field_of_a_run_becomes_markup(desk, store):
     ]
 
     for each in pages:
-        found = Tags()
-        found.feed(each)
         assert 'alert(1)' in each
-        assert 'img' not in found.tags
-        assert found.tags.count('script') == 1
-        assert not [name for name, _ in found.attributes if name.startswith('on') or name == 'style']
-        assert all(
-            value.startswith(('/', '#')) for name, value in found.attributes if name in ('href', 'src', 'action')
-        )
+        assert foreign_markup(each) == []
 
 
 class Elsewhere:
@@ -235,7 +222,7 @@ class Elsewhere:
 
 def test_a_store_without_runs_has_none(inbox):
     with Inbox(Elsewhere(inbox.store)) as other:
-        client = TestClient(inbox_app(other, authenticate=lambda request: ADA, hosts=[HOST]), base_url=f'http://{HOST}')
+        client = client_of(other)
 
         assert '/runs' not in client.get('/').text
         assert client.get('/api/v1/runs').json() == {'runs': []}
@@ -350,14 +337,12 @@ def test_without_the_token_of_this_visitor_nothing_is_settled(desk, store):
     waiting(store, asked())
     unknown(store)
     fields = {'run': 'order-17', 'key': 'key', 'attempt': '1', 'verdict': 'again'}
-    headers = {'content-type': FORM}
-    body = {**fields, 'attempt': 1}
 
     refused = [
-        desk.client.post('/run/settle', content=encoded(fields.items()), headers=headers),
-        desk.client.post('/api/v1/run/settle', json=body),
+        desk.send('/run/settle', fields),
+        desk.client.post('/api/v1/run/settle', json={**fields, 'attempt': 1}),
         desk.form('/run/settle', fields, origin='https://evil.test'),
-        desk.client.post('/run/settle', content=encoded(fields.items()), headers={**headers, 'x-user': 'eve'}),
+        desk.send('/run/settle', fields, **{'x-user': 'eve'}),
     ]
 
     assert [each.status_code for each in refused] == [403, 403, 403, 401]
