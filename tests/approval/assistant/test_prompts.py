@@ -20,6 +20,11 @@ def _terminal(monkeypatch):
     monkeypatch.setenv('TERM', 'xterm')
 
 
+def say(text):
+    """The steps that type a message and send it."""
+    return (EMPTY, text), (f'> {text}', '\r')
+
+
 def messages(*steps, above=lambda: None, columns=60, lines=20):
     """What one who takes these steps has said until they leave, and the screen then."""
     with Person(steps, columns=columns, lines=lines) as person:
@@ -31,9 +36,7 @@ def messages(*steps, above=lambda: None, columns=60, lines=20):
 
 
 def test_enter_sends_and_empty_messages_are_left_out():
-    said, _ = messages(
-        (EMPTY, 'one'), ('> one', '\r'), (EMPTY, '\r'), (EMPTY, '  \r'), (EMPTY, ' two \r'), (EMPTY, '\x04')
-    )
+    said, _ = messages(*say('one'), (EMPTY, '\r'), (EMPTY, '  \r'), (EMPTY, ' two \r'), (EMPTY, '\x04'))
 
     assert said == ['one', 'two']
 
@@ -116,8 +119,7 @@ def test_the_first_ctrl_c_clears_and_a_second_one_leaves():
         (EMPTY, '\x03'),  # a hint, and nothing to clear
         (EMPTY, 'one'),
         ('> one', '\x03'),  # clears
-        (EMPTY, 'two'),
-        ('> two', '\r'),
+        *say('two'),
         (EMPTY, 'three'),
         ('> three', '\x03'),
         (EMPTY, '\x03'),
@@ -129,8 +131,7 @@ def test_the_first_ctrl_c_clears_and_a_second_one_leaves():
 
 def test_up_and_down_recall_what_was_said_or_cleared():
     said, _ = messages(
-        (EMPTY, 'one'),
-        ('> one', '\r'),
+        *say('one'),
         (EMPTY, 'two'),
         ('> two', '\x03'),
         (EMPTY, 'unsent'),
@@ -151,12 +152,9 @@ def test_up_and_down_recall_what_was_said_or_cleared():
 
 def test_repeated_message_is_recalled_once():
     said, _ = messages(
-        (EMPTY, 'one'),
-        ('> one', '\r'),
-        (EMPTY, 'two'),
-        ('> two', '\r'),
-        (EMPTY, 'two'),
-        ('> two', '\r'),
+        *say('one'),
+        *say('two'),
+        *say('two'),
         (EMPTY, UP + UP),
         ('> one', '\r'),
         (EMPTY, '\x04'),
