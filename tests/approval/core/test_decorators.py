@@ -36,28 +36,34 @@ def test_decorator_returns_the_same_callable_function():
     assert list(inspect.signature(decorated).parameters) == ['to', 'subject', 'body']
 
 
-def test_all_arguments_are_in_payload_and_description_by_default():
-    request = requested(requires_approval()(lambda **args: None))
+CALL = "mail(to='ada', subject='hello', body='hunter2')"
 
-    assert request.payload == ARGS
+
+@pytest.mark.parametrize(
+    ('options', 'description', 'payload'),
+    [
+        ({}, CALL, ARGS),
+        ({'description': 'Send a mail'}, 'Send a mail', ARGS),
+        (
+            {'description': lambda args: f'Mail to {args["to"]}', 'exclude_keys': {'body'}},
+            'Mail to ada',
+            {'to': 'ada', 'subject': 'hello'},
+        ),
+        (
+            {'payload': lambda args: {'domain': args['to'], 'body': 'kept'}, 'exclude_keys': {'body'}},
+            "mail(domain='ada')",
+            {'domain': 'ada', 'body': 'kept'},
+        ),
+        ({'payload': lambda args: {}, 'description': lambda args: 'Send'}, 'Send', {}),
+    ],
+    ids=['by default', 'a text', 'made from the arguments', 'own payload overrides excluded keys', 'both'],
+)
+def test_description_and_payload_of_a_request(options, description, payload):
+    request = requested(requires_approval(**options)(lambda **args: None))
+
     assert request.args == ARGS
-    assert request.description == "mail(to='ada', subject='hello', body='hunter2')"
-
-
-def test_description_may_be_a_text():
-    request = requested(requires_approval(description='Send a mail')(lambda **args: None))
-
-    assert request.description == 'Send a mail'
-    assert request.payload == ARGS
-
-
-def test_description_may_be_made_from_the_arguments():
-    decorate = requires_approval(description=lambda args: f'Mail to {args["to"]}', exclude_keys={'body'})
-
-    request = requested(decorate(lambda **args: None))
-
-    assert request.description == 'Mail to ada'
-    assert request.payload == {'to': 'ada', 'subject': 'hello'}
+    assert request.description == description
+    assert request.payload == payload
 
 
 @pytest.mark.parametrize('exclude_keys', [{'body'}, ['body'], ('body',), 'body', iter(['body'])])
@@ -81,14 +87,6 @@ def test_later_change_of_the_collection_does_not_change_the_excluded_keys():
     assert 'hunter2' not in requested(function).description
 
 
-def test_own_payload_overrides_excluded_keys():
-    decorate = requires_approval(payload=lambda args: {'domain': args['to'], 'body': 'kept'}, exclude_keys={'body'})
-
-    request = requested(decorate(lambda **args: None))
-
-    assert request.payload == {'domain': 'ada', 'body': 'kept'}
-
-
 @pytest.mark.parametrize(
     ('exclude_keys', 'shown'),
     [
@@ -103,14 +101,6 @@ def test_description_of_an_own_payload_leaves_out_excluded_keys(exclude_keys, sh
     )
 
     assert requested(decorate(lambda **args: None)).description == shown
-
-
-def test_own_payload_may_be_combined_with_a_description():
-    decorate = requires_approval(payload=lambda args: {}, description=lambda args: 'Send')
-
-    request = requested(decorate(lambda **args: None))
-
-    assert (request.payload, request.description) == ({}, 'Send')
 
 
 def test_a_description_or_payload_function_cannot_change_the_arguments():

@@ -15,7 +15,6 @@ from tool_approval import (
     ApprovalRequest,
     ApprovalResult,
     AuditError,
-    execute_tool,
     requires_approval,
 )
 
@@ -88,14 +87,17 @@ def test_a_denied_function_does_not_run_and_its_error_holds_the_note():
     assert (raised.value.tool_name, raised.value.reason) == ('checked', 'not today')
 
 
-def test_a_denial_without_a_note_says_so():
-    with pytest.raises(ApprovalDenied, match='no reason was given'):
-        run_tool(delete, {'path': 'a'}, ApprovalController(ui=RecordingUI(False)))
-
-
-def test_strict_refuses_with_its_sentence():
-    with pytest.raises(PermissionError, match='Strict mode: approval required'):
-        run_tool(delete, {'path': 'a'}, ApprovalController('strict'))
+@pytest.mark.parametrize(
+    ('controller', 'reason'),
+    [
+        (ApprovalController(ui=RecordingUI(False)), 'no reason was given'),
+        (ApprovalController('strict'), 'Strict mode: approval required'),
+    ],
+    ids=['denied without a note', 'strict mode'],
+)
+def test_refusal_states_its_reason(controller, reason):
+    with pytest.raises(ApprovalDenied, match=reason):
+        run_tool(delete, {'path': 'a'}, controller)
 
 
 def test_approve_all_runs_without_asking():
@@ -297,24 +299,18 @@ def test_what_the_tool_declares_must_hold_also_where_the_approver_changed_the_ar
         return ApprovalDecision(approved=True, override_args={'path': 'b'})
 
     with pytest.raises(ApprovalDenied, match='changed after it was approved'):
-        asyncio.run(execute_tool(write, 'write', {'path': 'a'}, ApprovalController(ui=RecordingUI(change))))
+        run_tool(write, {'path': 'a'}, ApprovalController(ui=RecordingUI(change)))
 
     assert ran == []
 
 
 def test_an_iterator_reaches_the_function_after_it_was_judged():
-    ran: list[list[str]] = []
-    ui = RecordingUI(True)
+    ran, ui = [], RecordingUI(True)
 
-    asyncio.run(
-        execute_tool(
-            lambda names: ran.append(list(names)),
-            'act',
-            {'names': iter(['a', 'b'])},
-            ApprovalController(ui=ui),
-            default='required',
-        )
-    )
+    def act(names):
+        ran.append(list(names))
+
+    run_tool(act, {'names': iter(['a', 'b'])}, ApprovalController(ui=ui), default='required')
 
     assert ui.requests[0].args == {'names': ['a', 'b']}
     assert ran == [['a', 'b']]
@@ -328,9 +324,7 @@ def test_secrets_are_hidden_bound_and_kept_when_the_approver_edits():
 
     def run(*answers: Any) -> None:
         controller = ApprovalController(ui=ScriptedUI(list(answers)))
-        asyncio.run(
-            execute_tool(sign_in, 'sign_in', {'user': 'u', 'password': SecretStr('x')}, controller, default='required')
-        )
+        run_tool(sign_in, {'user': 'u', 'password': SecretStr('x')}, controller, default='required')
 
     run('s')
     run(ApprovalDecision(approved=True, override_args={'user': 'other', 'password': '[hidden]'}))
@@ -350,7 +344,7 @@ def test_arguments_of_an_approver_that_cannot_be_used_leave_no_approval_open_in_
     controller = ApprovalController(ui=ScriptedUI([answer]), audit=sink)
 
     with pytest.raises(ApprovalDenied, match='hidden value'):
-        asyncio.run(execute_tool(sign_in, 'sign_in', {'password': SecretStr('x')}, controller, default='required'))
+        run_tool(sign_in, {'password': SecretStr('x')}, controller, default='required')
 
     decision, outcome = sink.entries
     assert (decision['approved'], outcome['outcome']) == (True, 'refused')

@@ -30,6 +30,20 @@ def remembering(*requests, **options):
     return memory
 
 
+@pytest.fixture
+def store(tmp_path):
+    return FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
+
+
+@pytest.fixture
+def memory(store):
+    """What is approved for the session is `a`, and what is always approved is `b`."""
+    memory = ApprovalMemory(store)
+    memory.store(request_for('a'), SESSION)
+    memory.store(request_for('b'), ALWAYS)
+    return memory
+
+
 def test_an_identical_request_is_approved_from_memory():
     memory = remembering(request_for({'b': 1, 'a': [2]}))
 
@@ -213,11 +227,10 @@ def test_approval_for_always_needs_a_store():
         ApprovalMemory().store(request_for(), ALWAYS)
 
 
-def test_approval_for_always_is_found_by_the_next_process(tmp_path):
-    path = tmp_path / 'state' / 'approvals.json'
-    ApprovalMemory(FileApprovalStore(tmp_path / 'project', path)).store(request_for(session_id='monday'), ALWAYS)
+def test_approval_for_always_is_found_by_the_next_process(store, tmp_path):
+    ApprovalMemory(store).store(request_for(session_id='monday'), ALWAYS)
 
-    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', path))
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
 
     found = memory.lookup(request_for(session_id='tuesday'))
     assert found is not None
@@ -225,22 +238,20 @@ def test_approval_for_always_is_found_by_the_next_process(tmp_path):
     assert len(memory) == 0
 
 
-def test_approval_for_always_covers_one_project_and_one_tool_definition(tmp_path):
-    path = tmp_path / 'state' / 'approvals.json'
+def test_approval_for_always_covers_one_project_and_one_tool_definition(store, tmp_path):
     asked = {'metadata': {'caller': 'root', 'tool_digest': 'version 1'}}
-    ApprovalMemory(FileApprovalStore(tmp_path / 'project', path)).store(request_for(**asked), ALWAYS)
+    same = ApprovalMemory(store)
+    same.store(request_for(**asked), ALWAYS)
 
-    same = ApprovalMemory(FileApprovalStore(tmp_path / 'project', path))
-    elsewhere = ApprovalMemory(FileApprovalStore(tmp_path / 'other', path))
+    elsewhere = ApprovalMemory(FileApprovalStore(tmp_path / 'other', tmp_path / 'state' / 'approvals.json'))
 
     assert same.lookup(request_for(**asked)) is not None
     assert elsewhere.lookup(request_for(**asked)) is None
     assert same.lookup(request_for(metadata={'caller': 'root', 'tool_digest': 'version 2'})) is None
 
 
-def test_a_revoked_approver_approves_nothing_any_more(tmp_path):
+def test_a_revoked_approver_approves_nothing_any_more(store):
     allowed = {'ada'}
-    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
     memory = ApprovalMemory(store, is_allowed=lambda approver: approver in allowed)
     memory.store(request_for('a'), SESSION)
     memory.store(request_for('b'), ALWAYS)
@@ -252,12 +263,7 @@ def test_a_revoked_approver_approves_nothing_any_more(tmp_path):
     assert memory.lookup(request_for('b')) is None
 
 
-def test_list_approvals_names_what_is_remembered_and_len_counts_the_session(tmp_path):
-    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
-    memory = ApprovalMemory(store)
-    memory.store(request_for('b'), ALWAYS)
-    memory.store(request_for('a'), SESSION)
-
+def test_list_approvals_names_what_is_remembered_and_len_counts_the_session(memory):
     listed = memory.list_approvals()
 
     assert [(each.tool_name, each.kind, each.label, each.approved_by, each.approved_at) for each in listed] == [
@@ -293,12 +299,7 @@ def test_a_grant_is_listed_revoked_and_void_without_its_approver():
     assert memory.granted(lacks) == frozenset()
 
 
-def test_a_revoked_approval_is_asked_about_again(tmp_path):
-    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
-    memory = ApprovalMemory(store)
-    memory.store(request_for('a'), SESSION)
-    memory.store(request_for('b'), ALWAYS)
-
+def test_a_revoked_approval_is_asked_about_again(memory):
     revoked = [memory.revoke(each.id) for each in memory.list_approvals()]
 
     assert revoked == [True, True]
@@ -307,12 +308,7 @@ def test_a_revoked_approval_is_asked_about_again(tmp_path):
     assert ApprovalMemory().revoke('0' * 64) is False
 
 
-def test_clearing_forgets_the_session_and_keeps_approvals_for_always(tmp_path):
-    store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
-    memory = ApprovalMemory(store)
-    memory.store(request_for('a'), SESSION)
-    memory.store(request_for('b'), ALWAYS)
-
+def test_clearing_forgets_the_session_and_keeps_approvals_for_always(memory):
     memory.clear()
 
     assert memory.lookup(request_for('a')) is None

@@ -84,24 +84,20 @@ def test_tool_without_an_entry_follows_its_decorator_then_the_default(rule):
     assert judged(ApprovalPolicy({'write': rule}, default='none'), marked).description == 'Marked'
 
 
-def test_marked_function_asks():
-    function = SimpleNamespace(_requires_approval=True)
-
-    assert judged(ApprovalPolicy(default='none'), function) == ASKS
-
-
-def test_unconfigured_tool_asks():
-    assert judged(ApprovalPolicy()) == ASKS
-    assert judged(ApprovalPolicy({'other': {'approval': 'none'}}), bare) == ASKS
-
-
-def test_default_may_be_set_to_not_ask():
-    assert judged(ApprovalPolicy(default='none')) == PRE_APPROVED
-    assert judged(ApprovalPolicy(default='none'), default='required') == ASKS
-
-
-def test_a_default_that_nobody_knows_asks():
-    assert judged(ApprovalPolicy(), default='nobody knows') == ASKS
+@pytest.mark.parametrize(
+    ('policy', 'logic', 'default', 'verdict'),
+    [
+        (ApprovalPolicy(), [], None, ASKS),
+        (ApprovalPolicy({'other': {'approval': 'none'}}), [bare], None, ASKS),
+        (ApprovalPolicy(default='none'), [SimpleNamespace(_requires_approval=True)], None, ASKS),
+        (ApprovalPolicy(default='none'), [], None, PRE_APPROVED),
+        (ApprovalPolicy(default='none'), [], 'required', ASKS),
+        (ApprovalPolicy(), [], 'unknown', ASKS),
+    ],
+    ids=['nothing known', 'another is configured', 'marked', 'default none', 'stricter in code', 'unknown default'],
+)
+def test_unconfigured_tool_asks_unless_the_default_is_none(policy, logic, default, verdict):
+    assert judged(policy, *logic, default=default) == verdict
 
 
 def test_tool_configured_as_none_is_pre_approved_without_asking():
