@@ -1,4 +1,4 @@
-"""What `check` finds."""
+"""`check` finds mistakes and probable mistakes."""
 
 import json
 import sys
@@ -21,7 +21,7 @@ def warnings(finished):
     return [(each['key'], each['line']) for each in finished.json['findings'] if each['level'] == 'warning']
 
 
-def test_a_configuration_without_mistakes_is_fine(tool_approval):
+def test_valid_settings_have_no_findings(tool_approval):
     finished = tool_approval('check')
 
     assert finished.status == 0
@@ -67,7 +67,7 @@ def test_settings_that_may_be_meant_have_no_warning(tool_approval, work, why, te
     assert warnings(check(tool_approval, work, text)) == []
 
 
-def test_a_root_in_another_one_is_noted(tool_approval, work):
+def test_note_names_a_root_inside_another(tool_approval, work):
     finished = check(tool_approval, work, 'sandbox: {paths: {all: {root: .}, notes: {root: notes}}}')
 
     [note] = [each for each in finished.json['findings'] if each['level'] == 'note' and each['key']]
@@ -75,7 +75,7 @@ def test_a_root_in_another_one_is_noted(tool_approval, work):
     assert 'this root is inside the root `all`' in note['message']
 
 
-def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
+def test_file_outside_the_directory_is_printed_with_its_whole_path(tool_approval, work):
     (work / 'notes/approvals.yaml').write_text('tools: {x: {}}')
 
     finished = tool_approval('check', 'notes/approvals.yaml')
@@ -83,12 +83,12 @@ def test_a_file_elsewhere_is_printed_with_its_whole_path(tool_approval, work):
     assert finished.out.startswith(f'warning: {work}/notes/approvals.yaml:1: tools.x: the rule has no effect')
 
 
-def test_strict_fails_where_there_are_warnings(tool_approval, work):
+def test_strict_check_fails_on_warnings(tool_approval, work):
     assert check(tool_approval, work, 'tools: {x: {}}', '--strict').status == 1
     assert check(tool_approval, work, '{}', '--strict').status == 0
 
 
-def test_a_file_elsewhere_is_checked_for_the_directory_that_is_given(tool_approval, work):
+def test_file_is_checked_for_the_given_directory(tool_approval, work):
     (work / 'other.yaml').write_text('sandbox:\n  paths: {notes: {root: sub}}\n')
 
     finished = tool_approval('check', 'other.yaml', '--cwd', 'notes', '--json')
@@ -97,7 +97,7 @@ def test_a_file_elsewhere_is_checked_for_the_directory_that_is_given(tool_approv
     assert warnings(finished) == [('sandbox.paths.notes.root', 2)]
 
 
-def test_without_a_file_there_is_nothing_to_check(tool_approval, work):
+def test_check_without_a_file_is_an_error(tool_approval, work):
     (work / 'approvals.yaml').unlink()
 
     finished = tool_approval('check')
@@ -106,7 +106,7 @@ def test_without_a_file_there_is_nothing_to_check(tool_approval, work):
     assert 'there is no approvals.yaml in' in finished.err
 
 
-def test_what_cannot_be_checked_for_want_of_a_library_is_an_error(tool_approval, work, monkeypatch):
+def test_missing_library_for_a_check_is_an_error(tool_approval, work, monkeypatch):
     from tool_approval import MissingExtraError
 
     def lacking(*arguments, **others):
@@ -120,7 +120,7 @@ def test_what_cannot_be_checked_for_want_of_a_library_is_an_error(tool_approval,
     assert './tool_approval[shell]' in json.dumps(finished.json['findings'])
 
 
-def test_what_cannot_be_read_for_want_of_a_library_is_a_failure(tool_approval, monkeypatch):
+def test_missing_yaml_library_is_a_failure(tool_approval, monkeypatch):
     monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
     monkeypatch.setitem(sys.modules, 'yaml', None)
 
@@ -142,7 +142,7 @@ def test_every_command_says_what_to_do_about_a_file_in_toml(tool_approval, work,
     assert 'write the same keys as YAML into `approvals.yaml` instead' in finished.out + finished.err
 
 
-def test_like_findings_are_printed_together(tool_approval, work):
+def test_similar_findings_are_printed_together(tool_approval, work):
     (work / 'approvals.yaml').write_text(
         'shell:\n'
         '  rules:\n'
@@ -159,7 +159,7 @@ def test_like_findings_are_printed_together(tool_approval, work):
     assert shown[0].startswith('warning: approvals.yaml:3: shell.rules.0: `make` runs files that an agent may have')
     assert shown[1] == '  the same applies to `pytest` (line 5), `npm test` (line 7)'
     assert shown[2].startswith(
-        'note: approvals.yaml:4: shell.rules.1: `ours` is not a known program: the rule covers only its exact'
+        'note: approvals.yaml:4: shell.rules.1: `ours` is not known, so the rule covers only its exact'
     )
     assert shown[3] == '  the same applies to `theirs` (line 6)'
     assert '0 errors, 3 warnings' in finished.out
@@ -167,7 +167,7 @@ def test_like_findings_are_printed_together(tool_approval, work):
 
 @pytest.mark.parametrize('key', ['hidden', 'visible'])
 @table('why, glob, said', rows(CASES, 'globs'))
-def test_a_glob_that_matches_nothing_is_warned_of(tool_approval, work, key, why, glob, said):
+def test_glob_that_matches_nothing_is_a_warning(tool_approval, work, key, why, glob, said):
     finished = check(tool_approval, work, f'sandbox: {{{key}: ["*.x", "{glob}"]}}')
 
     found = [(each['key'], each['message']) for each in finished.json['findings'] if 'sandbox' in (each['key'] or '')]
@@ -175,14 +175,14 @@ def test_a_glob_that_matches_nothing_is_warned_of(tool_approval, work, key, why,
 
 
 @table('why, rules, said', rows(CASES, 'fails'))
-def test_what_fails_in_the_os_sandbox_is_noted(tool_approval, work, why, rules, said):
+def test_note_names_rules_that_fail_in_the_os_sandbox(tool_approval, work, why, rules, said):
     finished = check(tool_approval, work, f'shell: {{rules: {rules}}}')
 
     found = [each['message'] for each in finished.json['findings'] if ' fails if it ' in each['message']]
     assert [message[: len(wanted)] for message, wanted in zip(found, said, strict=True)] == said
 
 
-def test_a_command_that_only_looks_at_files_is_not_warned_of(tool_approval, work):
+def test_rule_for_a_command_that_only_reads_has_no_finding(tool_approval, work):
     rules = '[{pattern: terraform fmt -check, approval: false}, {pattern: tofu version, approval: false}]'
 
     finished = check(tool_approval, work, f'shell: {{rules: {rules}}}')
@@ -190,7 +190,7 @@ def test_a_command_that_only_looks_at_files_is_not_warned_of(tool_approval, work
     assert [each['message'] for each in finished.json['findings'] if each['key'] is not None] == []
 
 
-def test_presets_are_hinted_at_where_none_is_named(tool_approval, work):
+def test_note_suggests_presets_if_the_file_has_none(tool_approval, work):
     (work / 'Cargo.toml').touch()
 
     without, within = (check(tool_approval, work, text) for text in ('{}', 'extends: [go]'))

@@ -27,7 +27,7 @@ def written(work):
         (['sub/pyproject.toml', 'Package.json', '\x1b[2J\u202epackage.json', 'package.json\n'], ('default',)),
     ],
 )
-def test_the_presets_are_those_of_the_files_that_are_there(tool_approval, fresh, names, presets):
+def test_init_chooses_presets_by_the_files_of_the_directory(tool_approval, fresh, names, presets):
     for name in names:
         path = fresh / name
         path.parent.mkdir(exist_ok=True)
@@ -42,7 +42,7 @@ def test_the_presets_are_those_of_the_files_that_are_there(tool_approval, fresh,
     assert '\x1b' not in finished.out + finished.err
 
 
-def test_a_link_that_leads_nowhere_is_a_mark_too(tool_approval, fresh):
+def test_init_chooses_a_preset_by_a_broken_link_too(tool_approval, fresh):
     (fresh / 'package.json').symlink_to('/nowhere')
 
     tool_approval('init', '--yes')
@@ -74,14 +74,14 @@ def test_three_answers_decide_the_written_file(tool_approval, fresh, typed, pres
 @pytest.mark.parametrize(
     ('who', 'start'), [('i', 'tool-approval run --model'), ('p', 'tool-approval run --inbox --model')]
 )
-def test_the_file_says_how_to_start(tool_approval, fresh, who, start):
+def test_written_file_has_the_command_that_starts_an_agent(tool_approval, fresh, who, start):
     tool_approval('init', typed=f'\n\n{who}\ny', is_terminal=True)
 
     assert f'# `{start} NAME` starts an agent with these rules.' in (fresh / 'approvals.yaml').read_text()
     assert written(fresh).settings.mode == 'interactive'
 
 
-def test_what_options_say_is_not_asked(tool_approval, fresh):
+def test_init_does_not_ask_about_what_its_options_give(tool_approval, fresh):
     finished = tool_approval('init', '--preset', 'git', '--network', '--strict', typed='y', is_terminal=True)
 
     loaded = written(fresh)
@@ -146,7 +146,7 @@ def test_written_file_passes_strict_check(tool_approval, fresh, options):
         '0 errors, 0 warnings',
     )
     assert [note.split('`: `')[0] for note in notes] == [
-        f'note: approvals.yaml:8: extends: in an OS sandbox, these commands run without approval: preset `{each}'
+        f'note: approvals.yaml:8: extends: commands that run without approval if an OS sandbox confines them: preset `{each}'
         for each in written(fresh).settings.extends
     ]
 
@@ -157,7 +157,7 @@ def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
     finished = tool_approval('check')
 
     assert finished.status == 0
-    assert 'shell.network: commands that run without approval may use the network' in finished.out
+    assert 'shell.network: commands may use the network without approval' in finished.out
 
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])
@@ -184,7 +184,7 @@ def test_existing_file_is_never_replaced(tool_approval, fresh, name, kind, tmp_p
 
 
 @pytest.mark.parametrize('target', ['nowhere', 'theirs'])
-def test_a_link_that_is_made_meanwhile_is_not_followed(tool_approval, fresh, tmp_path, monkeypatch, target):
+def test_link_created_during_init_is_not_followed(tool_approval, fresh, tmp_path, monkeypatch, target):
     place = tmp_path / target
     if target == 'theirs':
         place.write_text('theirs')
@@ -202,7 +202,7 @@ def test_a_link_that_is_made_meanwhile_is_not_followed(tool_approval, fresh, tmp
     assert place.exists() == (target == 'theirs')
 
 
-def test_a_file_that_is_another_one_by_then_is_not_trusted(tool_approval, fresh, monkeypatch):
+def test_file_changed_during_init_is_not_trusted(tool_approval, fresh, monkeypatch):
     def swapped(**options):
         (fresh / 'approvals.yaml').write_text('default: none')
         return load_settings(**options)
@@ -216,7 +216,7 @@ def test_a_file_that_is_another_one_by_then_is_not_trusted(tool_approval, fresh,
     assert not written(fresh).trusted
 
 
-def test_a_directory_may_be_named(tool_approval, fresh):
+def test_init_takes_a_directory(tool_approval, fresh):
     (fresh / 'notes' / 'go.mod').touch()
 
     finished = tool_approval('init', '--yes', '--cwd', 'notes')
@@ -225,7 +225,7 @@ def test_a_directory_may_be_named(tool_approval, fresh):
     assert written(fresh / 'notes').settings.extends == ('default', 'go')
 
 
-def test_a_name_of_a_directory_draws_nothing(tool_approval, fresh):
+def test_name_of_a_directory_prints_no_control_characters(tool_approval, fresh):
     (fresh / 'a\x1b[2Jb').mkdir()
 
     finished = tool_approval('init', '--yes', '--cwd', 'a\x1b[2Jb')

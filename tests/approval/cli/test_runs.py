@@ -56,7 +56,7 @@ def test_runs_are_listed_the_newest_first(tool_approval, store):
 
 
 @pytest.mark.parametrize('count', [1, 2, 3])
-def test_all_runs_are_listed_however_many_there_are(tool_approval, store, monkeypatch, count):
+def test_all_runs_are_listed_if_there_are_several_pages(tool_approval, store, monkeypatch, count):
     monkeypatch.setattr('tool_approval.cli.runs._AT_ONCE', 2)
     for number in range(count):
         waiting(store, run_id=f'order-{number}')
@@ -80,13 +80,10 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
         'run order-17 of shop, started 2026-03-04 12:00:00 UTC',
         'The run has been waiting for 2 answers since 2026-03-04 12:00:01 UTC.',
         (
-            'waits for approval of pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
+            'waits for pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
             'ada, eve<U+001B>, members of ops, who must also be no one, but not eve may answer'
         ),
-        (
-            'waits for approval of send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: '
-            'everyone who has access may answer'
-        ),
+        ('waits for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everyone who has access may answer'),
         'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
         '  the call may have run: settle it with `tool-approval runs settle`; its key is key',
         'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',
@@ -131,7 +128,7 @@ def test_unknown_run_is_reported(tool_approval, store, words):
     assert (finished.status, finished.err) == (2, 'tool-approval: there is no such run in the inbox\n')
 
 
-def test_another_place_is_named(tool_approval, work):
+def test_other_inbox_can_be_named(tool_approval, work):
     waiting(store := DurableStore(SQLiteStore(work.parent / 'else' / 'inbox.sqlite')))
 
     for place in (work.parent / 'else/inbox.sqlite', f'sqlite:///{work.parent}/else/inbox.sqlite'):
@@ -152,7 +149,7 @@ def test_a_file_of_another_version_or_program_is_refused(tool_approval, work, st
 
 
 @pytest.mark.parametrize('place', ['mysql://x/y', 'sqlite://x', 'postgresql://a b'])
-def test_a_place_that_cannot_be_meant_is_refused(tool_approval, place):
+def test_invalid_address_of_an_inbox_is_refused(tool_approval, place):
     pytest.importorskip('psycopg')
 
     assert tool_approval('runs', 'list', '--store', place).status == 2
@@ -190,7 +187,7 @@ def test_a_call_of_a_run_that_is_resumed_by_hand_is_settled(tool_approval, store
     assert tool_approval('runs', 'settle', 'order-17', 'c1', '--give-up').status == 0
 
 
-def test_of_two_calls_with_one_id_the_key_says_which(tool_approval, store):
+def test_key_selects_one_of_two_calls_with_the_same_id(tool_approval, store):
     unknown(store)
     unknown(store, replace(CALL, key='second'))
 
@@ -210,7 +207,7 @@ def test_of_two_calls_with_one_id_the_key_says_which(tool_approval, store):
         ['--result', '"\\ud800"'],
     ],
 )
-def test_what_settles_nothing_is_refused(tool_approval, store, words):
+def test_settle_without_one_valid_outcome_is_refused(tool_approval, store, words):
     unknown(store)
 
     finished = tool_approval('runs', 'settle', 'order-17', 'c1', *words)

@@ -42,7 +42,7 @@ def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, wor
     assert finished.status == 2
     assert finished.out.splitlines() == [
         f'{work}/approvals.yaml would allow:',
-        '  - the tools `a` and `c` run without approval',
+        '  - tools that need no approval: `a`, `c`',
         '  - every tool without a rule runs without approval',
         '  - the profile `box` grants without approval: read, write',
         '  - commands can read and run everything in /srv/tools',
@@ -52,11 +52,11 @@ def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, wor
         '  - files can be changed with approval in /usr, outside of the working directory (`far`)',
         '  - commands that begin with `ls` run without approval',
         '  - commands that begin with `cat` run without approval, within notes',
-        '  - every command that no rule matches runs without approval',
+        '  - commands that no rule matches run without approval',
         '  - commands may use the network',
         'Trust this file as it is now? [y/N] ',
     ]
-    assert 'warning: shell.default: every command' in finished.err
+    assert 'warning: shell.default: commands' in finished.err
     assert not is_trusted(tool_approval)
 
 
@@ -94,7 +94,7 @@ def test_without_presets_there_are_no_details_to_ask_for(tool_approval):
     assert finished.out.endswith('Trust this file as it is now? [y/N] ')
 
 
-def test_what_presets_have_in_common_is_shown_once(tool_approval, work):
+def test_commands_common_to_several_presets_are_shown_once(tool_approval, work):
     (work / 'approvals.yaml').write_text('extends: [default, git]')
 
     finished = tool_approval('trust', typed='?y', is_terminal=True)
@@ -119,7 +119,7 @@ def test_piped_yes_is_not_accepted(tool_approval):
     assert not is_trusted(tool_approval)
 
 
-def test_yes_on_the_command_line_is_one_until_the_file_changes(tool_approval, work):
+def test_trust_by_option_lasts_until_the_file_changes(tool_approval, work):
     first, second = tool_approval('trust', '--yes'), tool_approval('trust')
     trusted = is_trusted(tool_approval)
     with open(work / 'approvals.yaml', 'a') as file:
@@ -140,7 +140,7 @@ def test_a_file_with_mistakes_is_not_trusted(tool_approval, work):
     assert 'correct its errors first' in finished.err
 
 
-def test_one_that_only_tightens_is_said_to_allow_nothing(tool_approval, work):
+def test_file_that_only_tightens_allows_nothing_beyond_the_defaults(tool_approval, work):
     (work / 'approvals.yaml').write_text('mode: strict')
 
     assert '  - nothing beyond the defaults\n' in tool_approval('trust', '--yes').out
@@ -187,6 +187,6 @@ def test_every_key_of_a_file_is_listed_or_harmless():
 
 
 @table('key, document, listed', [(key, *listed) for key, listed in KEYS['listed'].items()])
-def test_what_a_key_loosens_or_says_in_questions_is_listed(tmp_path, key, document, listed):
+def test_trust_lists_what_each_key_loosens_or_adds_to_questions(tmp_path, key, document, listed):
     assert allowances(Settings(), tmp_path) == []
     assert listed in '\n'.join(allowances(parse_settings(document), tmp_path))

@@ -57,7 +57,7 @@ def test_it_is_described_in_words_and_bound_as_json():
         'writes to /v/.git',
         'writes to .git',
         'writes to .venv',
-        'names made or removed in this directory',
+        'adds or removes files in this directory',
     )
     assert ExtraAccess(git=('/w',)).describe() == ('writes to /w/.git',)
     assert extra.as_json() == {'network': True, 'git': ['/v', '/w'], 'names': ['/w'], 'writes': ['/w/.venv']}

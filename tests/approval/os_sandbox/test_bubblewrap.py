@@ -406,7 +406,7 @@ def test_a_root_that_leads_elsewhere_since_is_refused(house: House):
     moved.symlink_to(house.outside)
     profile = house.profile(roots=(Root(path=str(moved), access=Access.WRITE),))
 
-    with pytest.raises(OSSandboxError, match='the settings do not name'):
+    with pytest.raises(OSSandboxError, match='is not in the settings'):
         house.wrap('true', profile=profile)
 
 
@@ -430,14 +430,14 @@ def test_a_missing_working_directory_is_refused(house: House):
 
 @pytest.mark.parametrize('command', [[], ['a\0b']])
 def test_invalid_command_is_refused(command: list[str]):
-    with pytest.raises(OSSandboxError, match='a command needs a program'):
+    with pytest.raises(OSSandboxError, match='a command must name a program'):
         BubblewrapBackend().wrap(command, OSProfile(), '/')
 
 
 def test_an_unknown_machine_is_refused():
     backend = BubblewrapBackend(machine='pdp11')
 
-    with pytest.raises(OSSandboxError, match='no filter'):
+    with pytest.raises(OSSandboxError, match='cannot be filtered'):
         backend.wrap(['true'], OSProfile(), '/')
     assert not backend.probe().is_available
 

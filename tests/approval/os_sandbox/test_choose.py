@@ -120,7 +120,7 @@ def test_none_fails_fast_and_says_what_to_install():
 
 
 def test_none_for_the_platform_fails_fast_too():
-    with pytest.raises(OSSandboxUnavailable, match='There is no backend for'):
+    with pytest.raises(OSSandboxUnavailable, match='There is no OS sandbox for'):
         choose_backend(candidates=[])
 
 

@@ -153,7 +153,7 @@ def test_too_much_that_is_gone_is_refused(repo: Repository):
     _, _, notes = repo.run('git for-each-ref --format="%(refname:short)" "refs/heads/b*" | xargs git branch -qD')
 
     assert notes == (
-        f'{repo.path} is unchanged, nothing was kept: 21 branches, tags or stashes would be gone, too many to name',
+        f'{repo.path} is unchanged, nothing was kept: 21 branches, tags or stashes would be removed, too many to list',
     )
     assert repo.files() == before
 
@@ -334,7 +334,7 @@ def test_a_shallow_boundary_hides_nothing(repo: Repository):
 
     _, _, notes = repo.run('git rev-parse HEAD > .git/shallow; git tag x')
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: a shallow boundary would hide commits',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: a new shallow boundary would hide commits',)
     assert repo.files() == before
 
 
@@ -368,7 +368,7 @@ def test_what_is_not_finished_is_not_kept(repo: Repository, script: str, named: 
     _, _, notes = repo.run(script)
 
     assert len(notes) == 1
-    assert notes[0].startswith(f'{repo.path} is unchanged, nothing was kept: an operation is unfinished ({named}')
+    assert notes[0].startswith(f'{repo.path} is unchanged, nothing was kept: git is in an operation ({named}')
     assert repo.files() == before
 
 
@@ -407,7 +407,8 @@ def test_a_concurrent_change_is_not_overwritten(repo: Repository):
 
     _, _, notes = repo.run('echo x > x; git add x; git commit -qm x', meanwhile=commit)
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: another program changed the repository meanwhile',)
+    problem = 'another program changed the repository in the meantime'
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: {problem}',)
     assert repo.git('log', '-1', '--format=%s') == 'host\n'
     assert not list(repo.path.rglob('*.lock'))
 
@@ -431,9 +432,7 @@ def test_a_lock_of_another_process_is_respected(repo: Repository):
         'echo x > x; git add x; git commit -qm x', meanwhile=lambda: (repo.path / 'index.lock').touch()
     )
 
-    assert notes == (
-        f'{repo.path} is unchanged, nothing was kept: another git process holds or left behind `index.lock`',
-    )
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: a git process uses, or left behind, `index.lock`',)
     assert repo.files() == before | {'index.lock': b''}
 
 
@@ -490,16 +489,16 @@ def test_hidden_path_is_not_in_the_layer(repo: Repository):
     [
         ('mv .git ../lib/real; echo "gitdir: ../lib/real" > .git', '`.git` is not a folder'),
         ('echo ../../lib > .git/commondir', 'the work tree shares the repository of another work tree'),
-        ('mv .git/refs x; ln -s ../x .git/refs', 'a file that git writes is a symbolic link'),
-        ('rm .git/HEAD; ln -s refs/heads/main .git/HEAD', 'a file that git writes is a symbolic link'),
-        ('mv .git/objects x; ln -s ../x .git/objects', 'a file that git writes is a symbolic link'),
-        ('rm .git/HEAD', 'the folder is not a repository'),
-        ('mkdir .git/reftable', 'the format is not supported (reftable)'),
+        ('mv .git/refs x; ln -s ../x .git/refs', 'a file that git writes in `.git` is a symbolic link'),
+        ('rm .git/HEAD; ln -s refs/heads/main .git/HEAD', 'a file that git writes in `.git` is a symbolic link'),
+        ('mv .git/objects x; ln -s ../x .git/objects', 'a file that git writes in `.git` is a symbolic link'),
+        ('rm .git/HEAD', '`.git` is not a repository'),
+        ('mkdir .git/reftable', 'the format of the repository is not supported (reftable)'),
         (
             'git config extensions.partialClone origin',
-            'the format is not supported (extensions.part',
+            'the format of the repository is not supported (extensions.part',
         ),
-        ('git update-index --split-index', 'the index is split'),
+        ('git update-index --split-index', 'the git index is split'),
         ('rm -rf .git', '`.git` is not a folder'),
     ],
 )
@@ -778,9 +777,7 @@ def test_a_commit_that_differs_in_too_much_is_not_kept(repo: Repository, monkeyp
 
     _, _, notes = repo.run(f'mkdir x; touch x/{{1..{count}}}; git add -A; git commit -qm x')
 
-    assert notes == (
-        f'{repo.path} is unchanged, nothing was kept: the commit differs in too many files from the one before',
-    )
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: the commit changes too many files',)
     assert repo.git('log', '--format=%s').split() == ['two', 'one']
 
 

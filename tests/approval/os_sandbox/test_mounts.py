@@ -58,7 +58,7 @@ def test_what_is_stricter_is_said(tmp_path: Path):
     assert notes == (
         f'{absent} does not exist, so commands cannot use it',
         (
-            f'commands cannot use {closed}, as the OS sandbox cannot enforce `suffixes`; only the file tools can. '
-            'Remove `suffixes` if commands need it'
+            f'commands cannot use {closed}, because the OS sandbox cannot enforce `suffixes`; only file tools can. '
+            'Remove `suffixes` if commands need this folder'
         ),
     )

@@ -126,7 +126,7 @@ def test_a_user_without_an_account_has_the_home_that_the_variable_says(home, wor
     assert find('', work).opened == ()
 
 
-@pytest.mark.parametrize(('mode', 'reason'), [(0o777, 'every user may write to it'), (0o755, '')])
+@pytest.mark.parametrize(('mode', 'reason'), [(0o777, 'every user can write to the folder'), (0o755, '')])
 def test_what_every_user_may_write_is_not_opened(home, work, mode, reason):
     make(home / '.nvm', *LAYOUTS['nvm']).chmod(mode)
 

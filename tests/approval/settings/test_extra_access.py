@@ -1,4 +1,4 @@
-"""What a command gets beyond its profile: what an approver was shown, for this call alone."""
+"""A command gets the extra access that the approver was shown, for this call alone."""
 
 import asyncio
 import os
@@ -37,9 +37,9 @@ SETTINGS = """\
         - {pattern: rm, allowed: false}
 """
 NETWORK = "network (every host and this machine's own services; the command can send all it can read)"
-NAMES = 'names (names made or removed in this directory)'
+NAMES = 'names (adds or removes files in this directory)'
 ADVICE = (
-    '[The OS sandbox gave this command no access to: network. If that caused the error, call again with '
+    '[The OS sandbox gave this command no access to: network. If this caused the error, call again with '
     "access=['network'], and the user is asked; the first try may have had effects.]"
 )
 UNASKED = (
@@ -132,7 +132,7 @@ def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tm
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
     unpredicted = ADVICE.replace("access=['network']", 'its name in `access`')
-    unpredicted = unpredicted.replace('If that caused the error', 'If missing access caused the error')
+    unpredicted = unpredicted.replace('If this caused the error', 'If missing access caused the error')
     assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
@@ -154,7 +154,7 @@ def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp
     assert said == (
         f'[exit status 1]\n{UNASKED}\n'
         '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
-        "If that caused the error, call again with access=['environment'], and the user is asked; the first try may "
+        "If this caused the error, call again with access=['environment'], and the user is asked; the first try may "
         'have had effects.]'
     )
     assert 'no access to: environment (writes to .venv). If missing' in again
@@ -400,7 +400,7 @@ def test_confined_names_are_made_and_removed_at_the_top_only_after_approval(conf
     assert f'{NAMES}. If that caused the error' in unasked
     assert "access=['names']" in unasked
     assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
-    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['names made or removed in this directory']
+    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['adds or removes files in this directory']
     assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'deep', 'new', 'text']
 
 
@@ -535,7 +535,7 @@ def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_
         '[exit status 127]\n'
         '[A program was not found. Commands can use programs of the system, of the active environment and of the '
         'toolchains that `tool-approval doctor` lists. Call a program of the project by its path, such as '
-        '`.venv/bin/pytest`. For others, the user can activate their environment and start again, or add their folder '
+        '`.venv/bin/pytest`. For other programs, the user can activate an environment and start again, or add a folder '
         'to `sandbox.toolchains`.]'
     )
 
@@ -558,7 +558,7 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
 
     [note] = said.splitlines()[2:]
     assert note == (
-        '[This directory has .venv, which looks like a virtual environment, but is not active. Its content was not '
+        '[This directory has .venv, which looks like a virtual environment, but is not active. Its files were not '
         'checked. Call its programs by path, such as `.venv/bin/python`.]'
     )
     assert len(said_if_active.splitlines()) == 2

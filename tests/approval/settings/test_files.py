@@ -59,7 +59,7 @@ def test_two_files_are_an_error(work):
     (work / 'approvals.yaml').touch()
     (work / 'approvals.toml').symlink_to('nowhere')
 
-    with pytest.raises(ApprovalConfigError, match=r'there are `approvals.yaml` and `approvals.toml`; keep one of them'):
+    with pytest.raises(ApprovalConfigError, match=r'has `approvals.yaml` and `approvals.toml`; keep one of them'):
         find_settings(work)
 
 
@@ -193,12 +193,12 @@ def test_a_path_with_a_nul_is_an_error(work, store):
         pytest.param(os.mkfifo, 'the path is not a regular file', id='a pipe, for which nothing waits'),
         pytest.param(
             lambda path: path.write_text('tools:\n' + '  a: {approval: none}\n' * 500_000),
-            'larger than 400000 bytes',
+            'the file is larger than 400000 bytes',
             id='ten megabytes of rules',
         ),
         pytest.param(
             lambda path: path.touch() or os.truncate(path, 10_000_000_000),
-            'larger than 400000 bytes',
+            'the file is larger than 400000 bytes',
             id='ten gigabytes, which are not read',
         ),
     ],

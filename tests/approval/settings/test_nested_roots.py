@@ -72,14 +72,14 @@ def test_without_an_os_sandbox_a_directory_above_a_root_that_asks_is_asked_about
     assert decision(folder, command, UnconfinedBackend()) == expected
 
 
-OTHERS = 'this command may use others'
+OTHERS = 'this command may use other paths'
 
 
 @table(
     'rule, command, reason',
     [
-        ('cat', 'cat private/a', 'the root `private` inside requires approval'),
-        ('touch', 'touch src/b', 'the root `src` inside requires approval'),
+        ('cat', 'cat private/a', 'the root `private` inside them requires approval'),
+        ('touch', 'touch src/b', 'the root `src` inside them requires approval'),
         ('cat', 'cat /etc/passwd', OTHERS),
         ('cat', 'cat "$x"', OTHERS),
         ('cat', 'cd src; cat a', OTHERS),

@@ -49,14 +49,17 @@ def work(confined_folder, monkeypatch):
     return work
 
 
+@pytest.fixture
+def desk(work):
+    return Desk(work, SETTINGS)
+
+
 LOOK = (
     'cat .env .ENV */.* sub/deep/* *.pem .npmrc .netrc .aws/* .ssh/* plain.txt .env.example; grep -r "" . 2>/dev/null'
 )
 
 
-def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
-    desk = Desk(work, SETTINGS)
-
+def test_confined_a_command_reads_no_secret_and_all_the_rest(desk):
     for said in (desk.approved(LOOK), desk.run('head .env sub/.env.local server.pem plain.txt .env.example')[0]):
         assert 's3cret' not in said
         assert 'plain' in said
@@ -65,18 +68,14 @@ def test_confined_a_command_reads_no_secret_and_all_the_rest(work):
     assert 'Permission denied' in desk.run('cat .env')[0]
 
 
-def test_confined_command_that_was_refused_a_secret_reports_that_no_access_helps(work):
-    desk = Desk(work, SETTINGS)
-
+def test_confined_command_that_was_refused_a_secret_reports_that_no_access_helps(desk):
     note = '[No command can read {}, even with approval or extra access, because it may hold secrets. Tell the user.]'
     assert note.format('.env') in desk.run('cat .env')[0]
     assert note.format('sub/.env.local') in desk.approved('cat ./sub/.env.local')
     assert 'it may hold secrets' not in desk.approved('echo ".env"; echo "closed: Permission denied"; false')
 
 
-def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
-    desk = Desk(work, SETTINGS)
-
+def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(desk, work):
     said = desk.approved(
         'mv .env x; cat x; mv sub other; cat other/.env.local; ln .env y; cat y; ln -s .env z; cat z; cp .env c; '
         'cat /proc/self/cwd/.env /proc/self/root"$PWD"/.env; rm -f .env; rm -rf .ssh; echo x > .env',
@@ -86,8 +85,7 @@ def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(work):
     assert {name: (work / name).read_text() for name in SECRETS} == SECRETS
 
 
-def test_confined_a_secret_that_appears_later_is_not_read(work):
-    desk = Desk(work, SETTINGS)
+def test_confined_a_secret_that_appears_later_is_not_read(desk, work):
     assert desk.approved('cat plain.txt') == 'plain'
 
     fill(work, {'new/.env': 's3cret\n'})
@@ -106,7 +104,7 @@ def test_confined_links_and_other_names_of_a_secret_are_not_read(work):
     desk = Desk(work, SETTINGS)
 
     assert 's3cret' not in desk.approved('cat app/.env app/link app/.env.prod conf/dev conf/prod')
-    # What is beside the link stays writable.
+    # Files beside the link stay writable.
     assert desk.approved('touch app/x && ls app/x') == 'app/x'
 
 
@@ -149,8 +147,7 @@ def test_confined_credentials_of_a_toolchain_are_not_read(work):
     assert 'open' in said
 
 
-def test_confined_too_many_secrets_keep_commands_from_running(work):
-    desk = Desk(work, SETTINGS)
+def test_confined_too_many_secrets_keep_commands_from_running(desk, work):
     for number in range(501):
         (work / f'.env.{number}').touch()
 
@@ -191,14 +188,10 @@ def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, 
     desk.run('make all')
 
     [request] = desk.ui.requests
-    assert request.reason.endswith(
-        '; no OS sandbox confines it, so it can read secrets, such as `.env` and private keys'
-    )
+    assert request.reason.endswith('; unconfined, the command can read secrets, such as `.env` and private keys')
 
 
-def test_confined_question_does_not_mention_secrets(work):
-    desk = Desk(work, SETTINGS)
-
+def test_confined_question_does_not_mention_secrets(desk):
     desk.approved('true')
 
     assert 'secrets' not in desk.ui.requests[0].reason

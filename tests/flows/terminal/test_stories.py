@@ -21,7 +21,7 @@ def decisions(story: Story) -> list[tuple[object, ...]]:
     return [(entry['tool_name'], entry['approved'], entry['decided_by'], entry.get('note')) for entry in entries]
 
 
-def test_it_pauses_before_any_side_effect_and_earlier_output_stays_visible(story: Story) -> None:
+def test_question_pauses_the_run_before_any_side_effect_and_earlier_output_stays_visible(story: Story) -> None:
     screen = story.start([{'say': 'I will write your notes.', 'calls': [WRITE]}])
 
     shown = screen.wait_for_question('╭─ write_file')
@@ -109,7 +109,7 @@ def test_session_approval_is_listed_and_revoked_and_ends_with_the_run(story: Sto
 
     assert '\n'.join(chosen_from.splitlines()[-5:]) == snapshot("""\
 Approve for this session:
-  1  write_file for project:notes.txt, whatever is written
+  1  write_file for project:notes.txt, with any content
   2  write_file for everything directly in project:/
   3  write_file for everything in project
 Press 1 to 3; Esc goes back.\
@@ -278,7 +278,7 @@ def test_a_large_new_file_is_cut_paged_and_cannot_be_remembered(story: Story) ->
 │ 900 ┊ line 900
 │ ! Some content is not shown.
 │ mark: 0123456789abcdef
-│ ! 56 rows: read from the top.
+│ ! 56 rows; read from the top.
 ╰─ write_file: y approve   n deny   v view all   ? more\
 """)
     assert '│ 1 ┊ line 1' in re.sub(' +', ' ', first)

@@ -42,8 +42,7 @@ class PreparedAnswers:
     """
 
     one_at_a_time = True
-    """Whether to ask one question after another. This is always so, because the answers are in the order of the
-    questions."""
+    """Whether to ask one question after another: always true, because the answers are in the order of the questions."""
 
     def __init__(self, answers: Iterator[str], screen: Screen) -> None:
         """Show questions on `screen`, and take one of `answers` for each."""
@@ -76,7 +75,7 @@ class PreparedAnswers:
 
 AskedUI: TypeAlias = TerminalUI | PreparedAnswers | FirstOf
 MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], AskedUI]
-"""Function that makes the UI which asks, from the memory and the presenters by tool name."""
+"""Function that makes the UI for questions, given the memory and the presenters by tool name."""
 
 
 def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> TerminalUI:
@@ -105,7 +104,7 @@ class ConversationUI:
     """
 
     one_at_a_time = True
-    """Whether to ask one question after another. This is always so, because there is one keyboard."""
+    """Whether to ask one question after another: always true, because there is one keyboard."""
 
     def __init__(self, inner: AskedUI, view: TurnView) -> None:
         """Ask through `inner`. `view` shows nothing else while a question is open."""

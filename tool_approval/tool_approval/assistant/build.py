@@ -65,11 +65,11 @@ def build_assistant(
     Args:
         loaded: The settings. If no file was found, the preset `default` applies.
         state: The user's state directory, with the audit log, its key and the approvals remembered as `always`.
-        make_ui: Function that makes the UI which asks, from the memory and the presenters.
+        make_ui: Function that makes the UI for questions, given the memory and the presenters.
         screen: The screen that shows the conversation.
         mode: The mode; `None` uses the mode of the settings.
         model: The model; `None` uses the model of the agent.
-        agent: An agent of the user. The agent keeps its tools, and the policy decides about those that defer.
+        agent: An agent of the user. The agent keeps its tools, and the policy decides about its deferred calls.
         confined: Whether an OS sandbox confines commands, if one works.
         messages: The conversation so far.
 
@@ -78,7 +78,7 @@ def build_assistant(
         the settings allow.
 
     Raises:
-        ApprovalError: An OS sandbox that is required, the settings, the log or the remembered approvals cannot be used.
+        ApprovalError: The required OS sandbox, the settings, the log or the remembered approvals cannot be used.
     """
     backend = None if confined else UnconfinedBackend()
     loaded = with_defaults(loaded)
@@ -172,7 +172,7 @@ RESULT = (
 
 
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the notes of a workspace, and texts to add to the result of a failed command, by a text in its output.
+    """Return the notes of a workspace, and notes to add to the result of a failed command, by a text in its output.
 
     If commands cannot create files at the top of the working directory, the note says how to change that. There is no
     such note if a command can get this permission as extra access.

@@ -46,7 +46,7 @@ FAILED = 'An error ended this.'
 """Text in the history, in place of the model's answer, if the turn failed."""
 
 NO_RESULT = 'The run ended before this call returned. The call may have taken effect, fully or in part.'
-"""Result in the history of a call that returned none, for the model."""
+"""Result that the model reads in the history for a call that did not return."""
 
 
 class Conversation:
@@ -68,7 +68,7 @@ class Conversation:
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
         self._model = model
         self.messages = messages or []
-        """Messages of the conversation. A stopped turn counts up to the stop."""
+        """Messages of the conversation. Of a stopped turn, they include the messages until the stop."""
 
     async def take_turn(
         self, prompt: str, *, keep: Callable[[list[ModelMessage]], object] = lambda so_far: None

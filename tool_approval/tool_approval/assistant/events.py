@@ -27,8 +27,8 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""Chosen: first and last lines of a longer result to show to the user. The model gets all lines. A command's exit
-status comes last."""
+"""Chosen: number of lines to show to the user from the start and the end of a longer result. The model gets all lines.
+A command's exit status is in the last line."""
 
 MOST_CALLS = 20
 """Chosen: maximum calls of one response to list before a question."""

@@ -41,7 +41,7 @@ class CallOrder:
     """Responses with a waiting call, by run and step."""
 
     def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
-        """Return the toolset under the controller's policy, with its calls in order."""
+        """Return the toolset with the controller's policy, and with its calls in order."""
         inner = _Ordered(toolset, order=self, is_outer=False)
         return _Ordered(ApprovalToolset(inner, controller), order=self, is_outer=True)
 
@@ -92,7 +92,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Toolset around the toolset that judges calls, or inside of it, where only calls arrive that may run."""
+    """Toolset that wraps the toolset that judges calls, or is wrapped by it and receives only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

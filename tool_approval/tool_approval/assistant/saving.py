@@ -65,7 +65,7 @@ class SavedConversation:
         """Return the unnamed conversation that was saved last in this directory.
 
         Raises:
-            AssistantError: There is no such conversation.
+            AssistantError: There is no saved conversation for this directory.
         """
         found = cls._all_unnamed(folder, _place(directory))
         if not found:

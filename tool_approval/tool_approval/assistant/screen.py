@@ -23,7 +23,7 @@ class Screen:
     """Writes text that is already escaped. Writing raises `OSError` if the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
-        """Write to `out` or standard output. `TERM` names the terminal. It is taken from `environment`, by default the
+        """Write to `out` or standard output. The kind of terminal is `TERM` in `environment`, by default the
         environment of the process.
         """
         self._out = sys.stdout if out is None else out
@@ -126,7 +126,7 @@ class StreamWrapper:
     """Writes the text of a model in rows that fit. No row starts in the first column, because this program's own lines
     start there.
 
-    Headings and strong words of Markdown are bold, fences of code are dim, and the rows of a list item are aligned. All
+    Headings and strong words of Markdown are bold, code fences are dim, and the rows of a list item are aligned. All
     signs of Markdown stay visible, because a sign could be part of a name.
     """
 

@@ -30,9 +30,7 @@ def _show(path: str, output: Output) -> int:
             number += 1
             output.line(f'{number:5}  {_described(line)}')
             if len(line) > _LONGEST_LINE:
-                raise UsageError(
-                    f'line {number} of {path} is too long for an audit log; the rest of the file was not read'
-                )
+                raise UsageError(f'line {number} of {path} is too long for an audit log; the rest was not read')
     return 0
 
 

@@ -106,21 +106,15 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
             raise
         return error.source or str(directory), None, [_mistake(error)]
     findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
-    why = (
-        f'the file is not trusted ({loaded.why_untrusted}), so it only tightens the defaults; see `tool-approval trust`'
-    )
+    why = f'the file is not trusted ({loaded.why_untrusted}) and only tightens the defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
     hint = f'the file extends no preset; `extends: [{presets}]` lets commands read, test and check without approval'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
     line = loaded.line_of(('extends',))
+    what = 'commands that run without approval if an OS sandbox confines them'
     hints += [
-        ConfigFinding(
-            level='note',
-            path=('extends',),
-            line=line,
-            message=f'in an OS sandbox, these commands run without approval: {each}',
-        )
+        ConfigFinding(level='note', path=('extends',), line=line, message=f'{what}: {each}')
         for each in commands_of_presets(loaded.settings)
     ]
     return str(loaded.source), loaded, [*findings, *hints, trust]
@@ -175,9 +169,7 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
             yield _warning(paths[name], 'the rule has no effect; add `approval` or `description`, or remove the rule')
         stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
         if stronger is not None:
-            yield _warning(
-                paths[name], f'the rule never decides, because `{stronger}` always takes precedence; remove one of them'
-            )
+            yield _warning(paths[name], f'the rule never decides, because `{stronger}` always does; remove one of them')
     if 'shell' in config.tools and 'run_shell' not in config.tools:
         yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; give the rule this name')
     for tool in (*SHELL_TOOLS, *FILE_TOOLS):
@@ -282,9 +274,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             message = f'{what}; set `approval: true`, or rely on the OS sandbox alone'
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
-            message = (
-                f'`{rule.words[0]}` is not a known program: the rule covers only its exact words; see `arguments: any`'
-            )
+            message = f'`{rule.words[0]}` is not known, so the rule covers only its exact words; see `arguments: any`'
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:
@@ -292,14 +282,9 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
-        yield _warning(
-            ('shell', 'default'), 'every command that no rule matches runs without approval; set `approval: true`'
-        )
+        yield _warning(('shell', 'default'), 'commands that no rule matches run without approval; set `approval: true`')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
-        yield _warning(
-            ('shell', 'network'),
-            'commands that run without approval may use the network; set it to false, or require approval',
-        )
+        yield _warning(('shell', 'network'), 'commands may use the network without approval; set `network: false`')
 
 
 def commands_of_presets(settings: Settings) -> list[str]:
@@ -314,7 +299,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of commands that run without approval: of the file by condition, of presets by preset."""
+    """Return the patterns of commands that run without approval: the file's by condition, the presets' by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

@@ -19,7 +19,7 @@ class CommandEntry:
     options: Sequence[Option | list[Option]] = ()
     """Options in the order of the help text. An inner list contains options that exclude each other."""
     actions: Sequence[CommandEntry] = ()
-    """Actions of the command. The user must name one."""
+    """Actions of the command. The user must name one action."""
     ending: str | None = None
     """End of the help text: examples, and the command's own exit statuses."""
 
@@ -40,9 +40,7 @@ _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings fil
 _ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory for relative paths of roots')
 _MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
 _ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at least {SHORTEST_ID}')
-_STORE: Final = _option(
-    '--store', metavar='FILE', help='the file with the approvals; by default, in your state directory'
-)
+_STORE: Final = _option('--store', metavar='FILE', help='the file of approvals; by default, in your state directory')
 _PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or postgresql://...; by default, your own')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
 _LOG: Final = _option('log', metavar='LOG', help='the log')
@@ -52,9 +50,7 @@ COMMANDS: Final = (
         'run',
         'run an agent in this directory, with approvals in the terminal',
         options=(
-            _option(
-                'prompt', nargs='?', help='what the agent is to do; without a prompt, you type messages one by one'
-            ),
+            _option('prompt', nargs='?', help='what the agent should do; without it, a conversation starts'),
             _MODEL,
             [
                 _option('--mode', choices=('interactive', 'strict', 'approve_all'), help='overrides the settings'),
@@ -64,9 +60,7 @@ COMMANDS: Final = (
             _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
             _flag('--inbox', 'also ask in the inbox: on the page of `serve`, and in Slack'),
-            _option(
-                '--agent', metavar='MODULE:NAME', help='your own agent; its module is searched in this directory first'
-            ),
+            _option('--agent', metavar='MODULE:NAME', help='use your own agent, imported from this directory first'),
             _option('--save', metavar='NAME', help='save the conversation under this name'),
             _option('--resume', metavar='NAME', help='continue a saved conversation, and save it'),
             _option(
@@ -91,12 +85,7 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
         'init',
         'write an approvals.yaml for a directory',
         options=(
-            _option(
-                '--preset',
-                action='append',
-                metavar='NAME',
-                help='extend this preset; by default, the presets that fit the directory',
-            ),
+            _option('--preset', action='append', metavar='NAME', help='extend this preset; by default, all that fit'),
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that require approval'),
             _ROOTS_BEGIN,
@@ -238,11 +227,7 @@ exit status: 0 done, 2 failed
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option(
-                        '--head',
-                        metavar='DIGEST',
-                        help='a head that you noted earlier, to detect lines cut off since then',
-                    ),
+                    _option('--head', metavar='DIGEST', help='an earlier head, to detect lines cut off since then'),
                     _JSON,
                     _LOG,
                 ),
@@ -271,13 +256,7 @@ exit status: 0 shown, or intact; 1 not intact; 2 could not be read
                 help='a person who gets a link; by default, the user of this machine',
             ),
             _option('--path', help='serve below this path; by default, a path that cannot be guessed'),
-            _option(
-                '--allow-host',
-                action='append',
-                default=[],
-                metavar='NAME',
-                help='a host name under which browsers open the page',
-            ),
+            _option('--allow-host', action='append', default=[], metavar='NAME', help="a host name in the page's URL"),
             _flag('--behind-proxy', 'trust the client and TLS headers of a proxy on this machine'),
         ),
         ending="""\

@@ -162,7 +162,7 @@ class CallJudge:
 
         Raises:
             ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's root, or a shell
-                rule names an unknown root or does not decide its own examples as stated.
+                rule names an unknown root or contradicts its own examples.
             MissingExtraError: A shell rule has examples and tree-sitter is not installed, or the configuration extends
                 presets and PyYAML is not installed.
             NotImplementedError: The system lacks a feature that the file sandbox needs, as Windows does.
@@ -237,7 +237,7 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """Return the names by which rules refer to the tool. Of rules for both shell names, the stricter applies."""
+        """Return the names by which rules refer to the tool. If both names have rules, the stricter rule applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]

@@ -47,7 +47,7 @@ class Output:
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
         """Return whether the user presses `y` at the terminal; after any other key, write `otherwise` as a note.
 
-        If `details` are given, the key `?` shows each on a line, and the question is repeated.
+        If `details` are given, the key `?` shows each detail on a line, and the question is repeated.
         """
         self.flush()
         asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '

@@ -76,8 +76,7 @@ def allowances(settings: Settings, directory: Path) -> list[str]:
 def _tools(settings: Settings) -> Iterator[str]:
     free = [f'`{name}`' for name, rule in settings.policy_config.tools.items() if rule.approval == 'none']
     if free:
-        are = f'the tool {free[0]} runs' if len(free) == 1 else f'the tools {_joined(free, "and")} run'
-        yield f'{are} without approval'
+        yield f'tools that need no approval: {", ".join(free)}'
     for name, rule in settings.policy_config.tools.items():
         if rule.description is not None:
             yield f'questions about the tool `{name}` describe it as: {rule.description}'
@@ -119,7 +118,7 @@ def _commands(settings: Settings) -> Iterator[str]:
         if rule.description is not None:
             yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
-        yield 'every command that no rule matches runs without approval'
+        yield 'commands that no rule matches run without approval'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:

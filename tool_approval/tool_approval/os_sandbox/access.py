@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 from .profile import Access, OSProfile, check_path, covers
 
 AccessName = Literal['network', 'git', 'environment', 'names']
-"""A kind of extra access: the network, writes to `.git`, writes to the project's environment, or names that are created
+"""A kind of extra access: the network, writes to `.git`, writes to the project's environment, or files that are created
 and removed at the top of a frozen folder."""
 ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
 """Every `AccessName`, in the order in which requests show them."""
@@ -28,7 +28,7 @@ class ExtraAccess:
     git: tuple[str, ...] = ()
     """Work trees whose `.git` the command writes, through a layer that is discarded afterwards."""
     names: tuple[str, ...] = ()
-    """Writable folders in which the command creates or removes names at the top, through a layer as well."""
+    """Writable folders in which the command creates or removes files at the top, also through a layer."""
     writes: tuple[str, ...] = ()
     """Folders that the command writes directly, such as an environment in the workspace."""
 
@@ -51,8 +51,8 @@ class ExtraAccess:
     def beyond(self, profile: OSProfile) -> ExtraAccess:
         """Return the part of the access that `profile` lacks and that an approval can add.
 
-        An approval cannot add a hidden path, a blocked path or a control file. `.git` and names are added only if the
-        profile makes the folder around them writable.
+        An approval cannot add a hidden path, a blocked path or a control file. Access to `.git` and `names` is added
+        only if the profile makes the folder around them writable.
         """
         return ExtraAccess(
             network=self.network and not profile.network,
@@ -73,7 +73,7 @@ class ExtraAccess:
             *((_BRIEF_NETWORK if brief else _NETWORK,) if self.network else ()),
             *(f'writes to {_shown(path, cwd)}' for path in git),
             *(f'writes to {_shown(path, cwd)}' for path in self.writes),
-            *(f'names made or removed in {_shown(path, cwd)}' for path in self.names),
+            *(f'adds or removes files in {_shown(path, cwd)}' for path in self.names),
         )
 
     def as_json(self) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Final, Literal, Protocol
 from .profile import OSProfile, OSSandboxError, OSSandboxUnavailable
 
 ENV: Final = '/usr/bin/env'
-"""Program that sets variables for another one. The path is fixed because a command may be able to write to a folder
-of `PATH`."""
+"""Program that sets environment variables for another program. The path is fixed because a command may be able to write
+to a folder of `PATH`."""
 
 OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
 """Reaction if a backend is required and none works. `fail_fast` starts nothing, and `refuse_tools` makes the file and

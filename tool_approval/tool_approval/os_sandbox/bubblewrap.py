@@ -26,8 +26,8 @@ exec "$@"
 """
 """Closes inherited descriptors, which bubblewrap leaves open, and passes bubblewrap its seccomp filter.
 
-The script uses only builtins. It needs bash because other shells cannot name a descriptor above 9, and `-p` because
-variables such as `BASH_ENV` could add code to it (`test_no_descriptor_is_inherited`).
+The script uses only builtins. The script needs bash, because other shells cannot name a descriptor above 9. It needs
+`-p`, because variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_is_inherited`).
 """
 
 _CONFINE: tuple[str, ...] = (
@@ -78,9 +78,9 @@ class BubblewrapBackend:
             OSSandboxError: The backend cannot enforce the profile. No command has run.
         """
         if self._filter is None:
-            raise OSSandboxError(f'there is no filter of system calls for {platform.machine()!r}')
+            raise OSSandboxError(f'system calls cannot be filtered on {platform.machine()!r}')
         if not command or any('\0' in part for part in command):
-            raise OSSandboxError('a command needs a program, and must not contain NUL')
+            raise OSSandboxError('a command must name a program, and must not contain NUL')
         octal = ''.join(f'\\{byte:03o}' for byte in self._filter)
         plan = plan_mounts(profile, cwd, change)
         arguments = list(_CONFINE)
@@ -109,12 +109,12 @@ class BubblewrapBackend:
         if done.returncode != 0:
             return f'bubblewrap does not start: {done.stderr.strip()[:500]}'
         wrong = _not_confined(done.stdout)
-        return f'bubblewrap does not confine: {wrong}' if wrong else ''
+        return f'bubblewrap does not confine commands: {wrong}' if wrong else ''
 
 
 def _first(places: Sequence[str]) -> str:
-    """Return the first path that exists, or else the usual one, so that the error of starting it names the missing
-    program.
+    """Return the first path that exists. If none exists, return the usual path, so that the error at the start names
+    the missing program.
     """
     return next((place for place in places if os.path.isfile(place)), places[0])
 
@@ -155,7 +155,7 @@ def _not_confined(status: str) -> str:
     lines = dict(line.split(':\t', 1) for line in status.splitlines() if ':\t' in line)
     expected = {'CapEff': '0' * 16, 'CapPrm': '0' * 16, 'NoNewPrivs': '1', 'Seccomp': '2'}
     return ', '.join(
-        f'{name} is {lines.get(name)!r} and not {value!r}'
+        f'{name} is {lines.get(name)!r} instead of {value!r}'
         for name, value in expected.items()
         if lines.get(name) != value
     )

@@ -31,8 +31,8 @@ _IN_PROJECT: Final = {
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""More such folders, by variable. Programs keep these folders in the project, where pre-approved commands cannot
-write."""
+"""More folders that a program must be able to write, by variable. Programs keep these folders in the project, where
+pre-approved commands cannot write."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
 """Variable with options that pytest puts before all others."""
 _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'

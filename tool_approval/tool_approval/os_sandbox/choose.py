@@ -41,7 +41,7 @@ def choose_backend(
     if not require:
         return UnconfinedBackend()
     reason = 'no OS sandbox works here, and the configuration requires one. ' + (
-        '. '.join(problems) or f'There is no backend for {sys.platform}'
+        '. '.join(problems) or f'There is no OS sandbox for {sys.platform}'
     )
     if fallback == 'refuse_tools':
         return RefusingBackend(reason)

@@ -115,8 +115,8 @@ def derive_os_sandbox_profile(
 ) -> OSProfile:
     """Return the profile of a command: it never opens more than the file tools could.
 
-    Call this once, at the start. The function resolves relative paths and symbolic links now. If a root leads elsewhere
-    later, it is refused.
+    Call this once, at the start. The function resolves relative paths and symbolic links now. A root that leads
+    elsewhere later is refused.
 
     Args:
         sandbox: The roots of the file tools.
@@ -161,7 +161,7 @@ def derive_os_sandbox_profile(
 
 def _root(name: str, settings: ConfiguredPath, start: Path, *, approved: bool) -> Root:
     if settings.mode not in ('ro', 'rw'):
-        raise ApprovalConfigError(f'expected ro or rw, found {settings.mode!r}', key=f'sandbox.paths.{name}.mode')
+        raise ApprovalConfigError(f'the mode must be ro or rw, not {settings.mode!r}', key=f'sandbox.paths.{name}.mode')
     access = Access.WRITE if settings.mode == 'rw' else Access.READ
     # Anything but `False` asks, so that a mistyped value asks too.
     if not approved and settings.write_approval is not False:

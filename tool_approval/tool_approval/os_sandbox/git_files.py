@@ -22,11 +22,12 @@ from tool_approval.core.errors import printable
 MOST_BYTES: Final = 1 << 29
 """Chosen: maximum bytes to read from one `.git`, and of its new objects when unpacked, which takes some seconds."""
 _MOST_PACKED_REFS: Final = 1 << 24
-"""Chosen: maximum bytes of `packed-refs`, a quarter of a million refs. Their Python objects take a second in all."""
+"""Chosen: maximum bytes of `packed-refs`, a quarter of a million refs. Creating their Python objects takes a second in
+all."""
 MOST_FILES: Final = 50_000
-"""Chosen: maximum objects, as many as one command creates that adds a large folder."""
+"""Chosen: maximum objects, enough for a command that adds a large folder."""
 _DEEPEST: Final = 64
-"""Chosen: maximum nesting of folders. Git nests as deep as a branch name has parts."""
+"""Chosen: maximum nesting of folders. Git nests folders as deep as a branch name has parts."""
 _CHUNK: Final = 1 << 16
 _MOST_NAMED: Final = 10
 """Chosen: maximum names to list, as many as fit into a line of a result."""
@@ -188,9 +189,8 @@ def _open(path: str) -> int:
 
 
 def is_ref(name: str) -> bool:
-    """Whether git accepts a name as a ref that does not replace objects.
-
-    Otherwise a ref below `refs/replace` would make git show one object in place of another.
+    """Whether git accepts a name as a ref, and the ref does not replace objects. A ref below `refs/replace` would make
+    git show one object in place of another.
     """
     return (
         (name == 'refs/stash' or (name.startswith('refs/') and name.count('/') > 1))

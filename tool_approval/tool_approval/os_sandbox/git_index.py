@@ -48,11 +48,11 @@ class _Entry(NamedTuple):
 def plain_index(data: bytes) -> bytes:
     """Return the index without its extensions, after checking that git could have written each entry.
 
-    The extension `TREE`, which caches the trees of the entries, is kept if it is correct. Without it, the next commit
-    writes each tree again.
+    The extension `TREE`, which caches the trees of the entries, is kept if it is correct. Without the extension, the
+    next commit writes each tree again.
 
-    This prevents two attacks. The next `git checkout` would write an entry `.git/config`. `git commit` trusts a `TREE`
-    with other trees, and `git status` does not show the difference.
+    The check prevents two attacks. The next `git checkout` would write a forged entry `.git/config`. `git commit` would
+    trust a forged `TREE` with other trees, and `git status` does not show the difference.
 
     Raises:
         LayerError: The data is not a valid index, or names a path that git would never write.
@@ -64,25 +64,25 @@ def plain_index(data: bytes) -> bytes:
         while extension < len(data) - _CHECKSUM:
             name = data[extension : extension + 4]
             if not name[:1].isupper():
-                raise LayerError('the index is split or sparse, which a layer cannot keep')
+                raise LayerError('the git index is split or sparse, which is not supported')
             start = extension + 8
             extension = start + int.from_bytes(data[start - 4 : start])
             if name == b'TREE' and _is_right(data[start:extension], entries):
                 trees = data[start - 8 : extension]
     except (IndexError, ValueError, struct.error):
-        raise LayerError('the index cannot be read') from None
+        raise LayerError('the git index cannot be read') from None
     if extension != len(data) - _CHECKSUM:
-        raise LayerError('the index cannot be read')
+        raise LayerError('the git index cannot be read')
     if any(each.mode >> 12 not in (_REGULAR, _LINK, _SUBMODULE) for each in entries):
-        raise LayerError('the index is sparse, which a layer cannot keep')
+        raise LayerError('the git index is sparse, which is not supported')
     paths = [each.path for each in entries]
     if _WRONG_PATH.search(b'\0'.join([b'', *paths, b''])):
-        raise LayerError('the index names a path that git would never write, such as one in `.git`')
+        raise LayerError('the git index contains a path that git would never write, such as a path in `.git`')
     # Attack: `a` is a link to a folder elsewhere, and a checkout would write `a/b` there.
     for link in (each.path + b'/' for each in entries if each.mode >> 12 != _REGULAR):
         inner = bisect_left(paths, link)
         if inner < len(paths) and paths[inner].startswith(link):
-            raise LayerError('the index has a name both as a link and as a folder')
+            raise LayerError('the git index has the same name for a link and for a folder')
     plain = data[:end] + trees
     return plain + hashlib.sha1(plain, usedforsecurity=False).digest()
 
@@ -150,7 +150,7 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
 
 
 def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
-    """Whether the extension `TREE` names the trees that consist of the entries.
+    """Whether the trees that the extension `TREE` names match the entries.
 
     Raises:
         IndexError: The extension ends too early.
@@ -219,5 +219,5 @@ def _offset(data: bytes, place: int) -> tuple[int, int]:
         place += 1
         value = ((value + 1) << 7) | (data[place] & 0x7F)
         if value > MOST_INDEX_BYTES:  # Attack: a number without an end takes quadratic time.
-            raise ValueError('a number is too large')
+            raise ValueError('a number in the git index is too large')
     return value, place + 1

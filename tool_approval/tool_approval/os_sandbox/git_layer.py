@@ -93,7 +93,7 @@ class GitLayer:
         """Write the safe changes to the repository, after the command has ended, unless `cancelled` is set before.
 
         Returns:
-            Lines with the changes that were dropped or removed, or the reason why none was kept.
+            Lines with the changes that were dropped or removed, or the reason why no change was kept.
         """
         try:
             return tuple(self._kept(backend, cancelled))
@@ -178,7 +178,7 @@ class GitLayer:
         ]
         unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
         if unfinished:
-            raise LayerError(f'an operation is unfinished ({listed(unfinished)}); one command must begin and finish it')
+            raise LayerError(f'git is in an operation ({listed(unfinished)}); one command must begin and finish it')
         removed = _removed(before, changes)
         objects = NewObjects(
             os.path.join(self._copy, 'objects'), os.path.join(self._git, 'objects'), self._check_folder
@@ -227,9 +227,9 @@ def _write(path: str, data: bytes) -> None:
 def _check_profile(git: str, profile: OSProfile) -> None:
     inner = [path for path in (*(root.path for root in profile.roots), *profile.protected) if path != git]
     if profile.access(os.path.dirname(git)) is not Access.WRITE or profile.access(git) is not Access.READ:
-        raise LayerError('the folder around `.git` cannot be written')
+        raise LayerError('the folder that contains `.git` is not writable')
     if any(covers((git,), path) for path in inner) or any(covers((f'{git}/objects',), path) for path in profile.hidden):
-        raise LayerError('the settings have a rule for a path inside it')
+        raise LayerError('the settings have a rule for a path inside `.git`')
     if any(step.kind != 'folder' for step in trail(git)[0]):
         raise LayerError('`.git` is not a folder: the repository is elsewhere, as in a linked work tree or a submodule')
 
@@ -238,16 +238,16 @@ def _check_repository(
     git: str, files: Mapping[str, File], others: set[str], settings: Sequence[tuple[str, str]]
 ) -> None:
     if any(file.data is None for name, file in files.items() if is_head(name) or name.split('/')[0] in _WRITTEN):
-        raise LayerError('a file that git writes is a symbolic link, or not a regular file')
+        raise LayerError('a file that git writes in `.git` is a symbolic link, or not a regular file')
     if 'HEAD' not in files or not os.path.isdir(os.path.join(git, 'objects')):
-        raise LayerError('the folder is not a repository')
+        raise LayerError('`.git` is not a repository')
     if 'commondir' in files:
         raise LayerError('the work tree shares the repository of another work tree')
     found = {key for key, _ in settings if key.startswith('extensions.')} - _EXTENSIONS
     if found or 'reftable' in others:
-        raise LayerError(f'the format is not supported ({listed(sorted(found)) or "reftable"})')
+        raise LayerError(f'the format of the repository is not supported ({listed(sorted(found)) or "reftable"})')
     if any(name.startswith('sharedindex.') for name in files):
-        raise LayerError('the index is split, which a layer cannot keep')
+        raise LayerError('the git index is split, which is not supported')
 
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
@@ -280,8 +280,8 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
     """Restore the lines that logs lost, and return the names of those logs. The log of stashes may lose lines.
 
-    Otherwise a command could remove the log, which is the only way to find commits that no branch has, and which keeps
-    `git gc` from deleting them.
+    Otherwise, a command could remove a log. Only the log leads to commits that no branch has, and keeps `git gc` from
+    deleting them.
     """
     shortened = [
         name
@@ -296,7 +296,7 @@ def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
 
 
 def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
-    """Return the refs and stashes whose object is no longer named by any ref or log, each with the object's name.
+    """Return the refs and stashes with an object that no ref or log names any more, each with the object's name.
 
     Raises:
         LayerError: There are too many refs and stashes to name.
@@ -315,5 +315,5 @@ def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
     left = ids_of({name: data for name, data in {**before, **changes}.items() if name.startswith(('refs/', STASH))})
     found = sorted(f'{name} (was {each.decode()})' for name, each in gone if each not in left and each not in logged)
     if len(found) > _MOST_REMOVED:
-        raise LayerError(f'{len(found)} branches, tags or stashes would be gone, too many to name')
+        raise LayerError(f'{len(found)} branches, tags or stashes would be removed, too many to list')
     return found

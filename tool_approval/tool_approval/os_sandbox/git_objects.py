@@ -1,4 +1,4 @@
-"""Verify the new objects of a layer: each has the name of its content, and no object that it needs is missing."""
+"""Verify the new objects of a layer: each name matches the content, and no object that another needs is missing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ set -o pipefail
 
 The script does not trust the index of a pack. Git makes a new index from the content of the pack. Then, as after `git
 fetch`, every object that the new refs and the index need must exist. A shallow boundary must not hide a commit that
-existed before. The last line writes how the commit of `HEAD` differs from the one before."""
+existed before. The last line writes how the commit of `HEAD` differs from the previous commit."""
 _NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 """The empty tree, which git knows in every repository."""
 
@@ -149,12 +149,12 @@ class NewObjects:
         argv = backend.wrap(command, profile, self._staging)
         status = _ended(argv, cancelled)
         if status == _SHALLOW:
-            raise LayerError('a shallow boundary would hide commits')
+            raise LayerError('a new shallow boundary would hide commits')
         if status not in (0, _TOO_DIFFERENT):
             raise LayerError('objects that the repository needs are missing or broken')
         differing = Reader().file(os.path.join(self._staging, 'differing')).data if old != new else b''
         if status != 0 or differing is None or len(differing) == MOST_INDEX_BYTES:
-            raise LayerError('the commit differs in too many files from the one before')
+            raise LayerError('the commit changes too many files')
         return _submodules_in(differing)
 
 

@@ -1,4 +1,4 @@
-"""Write the kept changes of a layer to the repository under git's own locks, so that it is valid at every moment."""
+"""Write the kept changes of a layer to the repository, under git's own locks, so that it is valid at every moment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from .git_files import LayerError, without_refs
 
 Kept = Mapping[str, bytes]
-"""Content by name below `.git`: what a layer keeps besides objects. Packed refs have an entry like other refs."""
+"""Content of the files that a layer keeps, by name below `.git`, without objects. Packed refs have entries as well."""
 
 
 class PartlyWritten(Exception):
@@ -54,7 +54,7 @@ def write_back(
     with _locks(git, sorted(locked | ({'packed-refs'} if gone else set[str]()))) as write:
         now, packed = read()
         if any(now.get(name) != before.get(name) for name in {*changes, 'HEAD'}):
-            raise LayerError('another program changed the repository meanwhile')
+            raise LayerError('another program changed the repository in the meantime')
         try:
             _add_objects(objects, os.path.join(git, 'objects'))
             left = without_refs(packed, gone)
@@ -123,7 +123,7 @@ def _lock(path: str, until: float) -> None:
                 return
         except FileExistsError:
             if time.monotonic() > until:
-                raise LayerError(f'another git process holds or left behind `{os.path.basename(path)}.lock`') from None
+                raise LayerError(f'a git process uses, or left behind, `{os.path.basename(path)}.lock`') from None
             time.sleep(0.02)
 
 

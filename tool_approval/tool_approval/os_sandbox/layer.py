@@ -31,7 +31,7 @@ _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
 """Chosen: maximum folders of killed processes to remove at once. A killed process leaves one or two folders. Later
-layers remove further ones."""
+layers remove the rest."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
@@ -75,8 +75,8 @@ class Layer:
         status.
 
         Args:
-            cancelled: Event that another thread may set. Changes whose writing has not begun when the event is set are
-                dropped.
+            cancelled: Event that another thread may set. If the event is set, changes that are not yet being written
+                are dropped.
 
         Returns:
             Lines for the approver and the model: the changes that were dropped or removed, and the reasons why changes
@@ -122,7 +122,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
             try:
                 parts.append(NamesLayer(top, stack.enter_context(_staging(mounted, top)), mounted, held))
             except (LayerError, OSError) as error:
-                problems.append(f'names at the top of {printable(top)} cannot be changed: {printable(str(error))}')
+                problems.append(f'files cannot be added to or removed from {printable(top)}: {printable(str(error))}')
         for tree in extra.git:
             try:
                 parts.append(GitLayer(tree, stack.enter_context(_staging(mounted)), mounted))
@@ -140,7 +140,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
         near: A path on the same file system, so that files can be moved there; `None` for any file system.
 
     Raises:
-        LayerError: No such folder exists.
+        LayerError: Commands can access every candidate for the folder.
     """
     places = [tempfile.gettempdir(), os.path.expanduser('~/.cache'), os.path.expanduser('~')]
     for place in (os.path.realpath(place) for place in places):
@@ -149,7 +149,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
-        raise LayerError('no folder for temporary files is closed to commands')
+        raise LayerError('commands can access every folder for temporary files')
     _sweep(place)
     folder = tempfile.mkdtemp(prefix=_NEW, dir=place)
     try:

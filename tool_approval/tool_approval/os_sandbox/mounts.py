@@ -7,7 +7,7 @@ One mount for each root is not enough, for three reasons:
   its entries stay as open as before. A symbolic link cannot be mounted over either, and is handled the same way.
 - The folder above a mount could be renamed and replaced. So every folder between a writable root and a closed path in
   it is *pinned*: mounted onto itself, which makes the kernel refuse to rename or delete it.
-- Mounts know no file endings. A root that is limited to suffixes is closed as a whole.
+- A mount cannot depend on file endings. A root that is limited to suffixes is closed as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder, followed by its path."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders that the command gets empty or not at all. No root opens the same folders of the host."""
+"""Folders that the command gets empty or not at all. No root opens the host's folders at these paths."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
@@ -64,11 +64,11 @@ class MountPlan:
     notes: tuple[str, ...]
     """Sentences for the user that say where the plan is stricter than the profile, and what to do about it."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Missing names and symbolic links that freeze a folder and must stay as they are, as paths, by frozen folder."""
+    """Paths of the missing names and symbolic links that freeze a folder and must not change, by frozen folder."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
-"""Function that adds layers to a plan: it takes the mounts and returns those to make instead."""
+"""Function that adds layers to a plan: it takes the mounts and returns the mounts to make instead."""
 
 
 def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:
@@ -76,12 +76,12 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
     Args:
         profile: The profile of the command.
-        cwd: A folder that must exist inside. The folder is empty inside if the profile does not open it.
+        cwd: A folder that must exist in the sandbox. The folder is empty there if the profile does not open it.
         change: Function that adds layers to the mounts.
 
     Raises:
-        OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is not a folder, links lead in a
-            circle, or a folder cannot be searched.
+        OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is not a folder, symbolic links
+            form a loop, or a folder cannot be searched.
     """
     return _Planner(profile).plan(cwd, change)
 
@@ -90,7 +90,7 @@ def as_mounted(profile: OSProfile) -> OSProfile:
     """Return the part of a profile that mounts can open, with its symbolic links resolved.
 
     Raises:
-        OSSandboxError: Links lead in a circle, or a folder cannot be searched.
+        OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.
     """
     return OSProfile(
         roots=tuple(root if root.suffixes is None else replace(root, access=Access.NONE) for root in profile.roots),
@@ -120,8 +120,8 @@ class _Planner:
             way = way_to_root(root)
             if root.suffixes is not None and root.access > Access.NONE:
                 self.notes.append(
-                    f'commands cannot use {root.path}, as the OS sandbox cannot enforce `suffixes`; only the file '
-                    'tools can. Remove `suffixes` if commands need it'
+                    f'commands cannot use {root.path}, because the OS sandbox cannot enforce `suffixes`; only file '
+                    'tools can. Remove `suffixes` if commands need this folder'
                 )
             if way and way[-1].kind == 'missing':
                 self.notes.append(f'{root.path} does not exist, so commands cannot use it')
@@ -177,7 +177,7 @@ class _Planner:
         except OSError as error:
             raise OSSandboxError(f'the folder cannot be listed: {error.strerror}', path=folder) from error
         if len(entries) > MOST_FROZEN_ENTRIES:
-            self.notes.append(f'{folder} holds more than {MOST_FROZEN_ENTRIES} entries, so commands can only read them')
+            self.notes.append(f'{folder} has more than {MOST_FROZEN_ENTRIES} entries, so commands can only read them')
             return set()
         return set(entries)
 

@@ -48,7 +48,7 @@ def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | 
         is_shown = _is_shown(each.stat(follow_symlinks=False), profile.access(each.path))
         shown, copied = shown + is_shown, copied + (not is_shown)
         if shown > MOST_FROZEN_ENTRIES:
-            return f'the folder has more than {MOST_FROZEN_ENTRIES} folders, or files that are not copied'
+            return f'the folder has more than {MOST_FROZEN_ENTRIES} folders and files that cannot be copied'
         if copied > _MOST_COPIED:
             return f'the folder has more than {_MOST_COPIED} files'
     return None
@@ -160,9 +160,9 @@ class NamesLayer:
                 failed.append(f'{name} ({error.strerror})')
         return (
             *([f'dropped from {shown}: {listed(dropped)}'] if dropped else []),
-            *([f'not kept in {shown}, another program changed it: {listed(lost)}'] if lost else []),
+            *([f'not kept in {shown}, because another program changed the same names: {listed(lost)}'] if lost else []),
             *([f'not kept in {shown}: {listed(failed)}'] if failed else []),
-            *([f'emptied in {shown}, where no folder can be removed or renamed: {listed(emptied)}'] if emptied else []),
+            *([f'emptied in {shown}, as folders cannot be removed or renamed: {listed(emptied)}'] if emptied else []),
         )
 
     def _take(self, entry: os.DirEntry[str], access: Access) -> None:

@@ -59,7 +59,7 @@ class Root:
     access: Access
     """Access to the path."""
     suffixes: frozenset[str] | None = None
-    """Endings of the files that are open, such as `.txt`. `None` means any, an empty set none."""
+    """Endings of the files that are open, such as `.txt`. `None` allows any ending, and an empty set allows none."""
 
     def __post_init__(self) -> None:
         """Refuse a path that a kernel could not enforce."""
@@ -77,9 +77,9 @@ class OSProfile:
     """Everything that a confined command may touch. A path that no root covers is closed."""
 
     roots: tuple[Root, ...] = ()
-    """Open paths. The longest root that covers a path decides. Roots with the same path open only what both open."""
+    """Open paths. The longest root that covers a path decides. Of roots with the same path, the strictest decides."""
     hidden: tuple[str, ...] = ()
-    """Absolute paths that are neither read nor written, with everything below them, whatever the roots say."""
+    """Absolute paths that are closed with everything below them, even if a root opens them."""
     protected: tuple[str, ...] = ()
     """Absolute paths that are never written: control files. Such a path need not exist. The target of a symbolic link
     at such a path is protected as well, and no folder on the way to the path or the target can be renamed."""
@@ -173,7 +173,7 @@ class OSProfile:
         roots = {root.path: root for root in self.roots}
         for path in opened:
             root = self.root_of(path)
-            assert root is not None, 'a path without a root cannot be read'
+            assert root is not None, 'only a path in a root can be opened'
             roots[path] = replace(root, path=path, access=Access.WRITE)
         return replace(self, roots=tuple(roots.values()), network=self.network or extra.network)
 
@@ -251,7 +251,7 @@ def trail(path: str) -> tuple[list[Step], str]:
         elsewhere. Missing names are kept as written, and a path that goes on below a file ends at the file.
 
     Raises:
-        OSSandboxError: Links lead in a circle, or a folder cannot be searched.
+        OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.
     """
     steps: list[Step] = []
     links = 0
@@ -268,7 +268,7 @@ def trail(path: str) -> tuple[list[Step], str]:
         if kind == 'link':
             links += 1
             if links > _MOST_LINKS:
-                raise OSSandboxError('symbolic links lead in a circle', path=path)
+                raise OSSandboxError('the symbolic links form a loop', path=path)
             target = os.readlink(entry)
             here = '/' if target.startswith('/') else here
             ahead += target.split('/')[::-1]
@@ -289,7 +289,7 @@ def way_to_root(root: Root) -> list[Step]:
     """
     way, end = trail(root.path)
     if end != root.path or any(step.kind == 'link' for step in way):
-        raise OSSandboxError(f'the root now leads to {end!r}, which the settings do not name', path=root.path)
+        raise OSSandboxError(f'the root is now a link to {end!r}, which is not in the settings', path=root.path)
     return way
 
 

@@ -66,7 +66,7 @@ class SeatbeltBackend:
             OSSandboxError: The backend cannot enforce the profile. No command has run.
         """
         if not command or any('\0' in part for part in command):
-            raise OSSandboxError('a command needs a program, and must not contain NUL')
+            raise OSSandboxError('a command must name a program, and must not contain NUL')
         if not os.path.isdir(cwd):
             raise OSSandboxError('the working directory is not a folder', path=cwd)
         text, parameters = seatbelt_rules(profile)
@@ -96,7 +96,7 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
         The text of the profile, and the paths by parameter name.
 
     Raises:
-        OSSandboxError: A root leads elsewhere than when the profile was made, links lead in a circle, or a folder
+        OSSandboxError: A root leads elsewhere than when the profile was made, symbolic links form a loop, or a folder
             cannot be searched.
     """
     rules = _Rules()

@@ -1,8 +1,8 @@
 """Filter the system calls that mounts and namespaces do not restrict.
 
-A mount hides no socket: a program can connect to one below a read-only mount, and to unnamed sockets wherever the
-network is shared. So a confined program cannot create a socket that could lead to another program on this machine. The
-filter has the format of `seccomp(2)` and `linux/filter.h`; bubblewrap loads it from a descriptor.
+Mounts do not hide sockets: a program can connect to a socket below a read-only mount, and to unnamed sockets wherever
+the network is shared. So a confined program cannot create a socket that could lead to another program on this machine.
+The filter has the format of `seccomp(2)` and `linux/filter.h`; bubblewrap loads it from a descriptor.
 """
 
 from __future__ import annotations

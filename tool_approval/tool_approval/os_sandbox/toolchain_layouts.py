@@ -19,7 +19,7 @@ class ToolchainLayout:
     parts: tuple[str, ...]
     """Globs of the parts that are opened."""
     marks: tuple[str, ...]
-    """Globs of regular files and folders. A folder has this layout if each glob matches one."""
+    """Globs of regular files and folders. A folder has this layout if each glob matches a file or folder in it."""
     bins: tuple[str, ...] = ('bin',)
     """Globs of the folders with programs. If several folders match, the newest is used."""
     only: str = ''
@@ -128,7 +128,7 @@ def has_layout(layout: ToolchainLayout, folder: str) -> bool:
 
 
 def layout_around(bins: str) -> ToolchainLayout | None:
-    """Return the layout of the folder around a `bin`, or `None` if it has none."""
+    """Return the layout of the folder around a `bin`, or `None` if the folder has no known layout."""
     folder, name = posixpath.split(bins)
     return next((each for each in (ENVIRONMENT, *_INSTALLED) if name == 'bin' and has_layout(each, folder)), None)
 

@@ -1,9 +1,9 @@
 """Find the user's toolchains, so that confined commands can use them without being able to change them.
 
-A folder is opened because of its content, never because a variable or a file names it. It must have the layout of its
-kind and belong to root or the user. It must not be the home directory, a folder above that, or a folder around a
-workspace. For most kinds only the parts that programs need are opened, and not the configuration and credentials beside
-them.
+A folder is opened because of its content, never because a variable or a file names it. The folder must have the layout
+of its kind and belong to root or the user. It must not be the home directory, and must not contain the home directory
+or a workspace. For most kinds only the parts that programs need are opened, and not the configuration and credentials
+beside them.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def find_toolchains(
     Args:
         environment: The variables of this process, such as `os.environ`. The home directory of the account is used in
             addition to `HOME`.
-        directory: The absolute working directory. Of the toolchains in it, only the active environment is opened.
+        directory: The absolute working directory. Only the active environment is opened of the toolchains in it.
         roots: The absolute roots of the file tools. No folder in a root is opened, because the root's settings decide
             about access.
         configured: More absolute folders to open as a whole, whatever their content.
@@ -262,7 +262,7 @@ class _Finder:
         # Attack: the `home` of an environment in a repository is the home directory (test_toolchains.py).
         problem = self._problem(posixpath.dirname(bins))
         if problem or layout is None:
-            self._ignore(label, named, problem or 'the folder does not have the layout of a Python')
+            self._ignore(label, named, problem or 'the folder does not have the layout of a Python installation')
         else:
             self._open(layout, posixpath.dirname(bins))
 
@@ -305,7 +305,7 @@ class _Finder:
     def _owner_problem(status: os.stat_result) -> str:
         if status.st_uid not in (0, os.geteuid()):
             return 'the folder belongs to another user'
-        return 'every user may write to it' if status.st_mode & _OTHERS_WRITE else ''
+        return 'every user can write to the folder' if status.st_mode & _OTHERS_WRITE else ''
 
     def _ignore(self, label: str, given: str, problem: str) -> None:
         self.problems.append(problem)

@@ -39,14 +39,14 @@ from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
 
 REFUSED: Final = (
-    'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user; no call '
-    'of yours can change this.'
+    'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '
+    'no call of yours can change this.'
 )
 """Message to the model. The error at the start and the log name the missing program and how to install it."""
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""Variables whose values come from the shell tool, because a backend would pass on others."""
+"""Variables that get their values from the shell tool, because a backend would pass on other values."""
 
 _NOT_FOUND: Final = 127
 """Exit status of bash if it does not find a program."""
@@ -60,16 +60,16 @@ _SECRET: Final = (
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
     'that `tool-approval doctor` lists. Call a program of the project by its path, such as `.venv/bin/pytest`. For '
-    'others, the user can activate their environment and start again, or add their folder to `sandbox.toolchains`.'
+    'other programs, the user can activate an environment and start again, or add a folder to `sandbox.toolchains`.'
 )
 _NOT_ACTIVE: Final = (
-    'This directory has {0}, which looks like a virtual environment, but is not active. Its content was not checked. '
+    'This directory has {0}, which looks like a virtual environment, but is not active. Its files were not checked. '
     'Call its programs by path, such as `{0}/bin/python`.'
 )
 
 _MOST_SECRETS: Final = 500
 """Chosen: maximum secrets, because each secret is a mount, and all mounts are in one command line."""
-_UNPROTECTED: Final = 'no OS sandbox confines it, so it can read secrets, such as `.env` and private keys'
+_UNPROTECTED: Final = 'unconfined, the command can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')
 
@@ -102,7 +102,7 @@ class Confinement:
         secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
         if len(secrets) > _MOST_SECRETS:
             raise OSSandboxError(
-                f'more than {_MOST_SECRETS} files may hold secrets; list those that hold none in `sandbox.visible`'
+                f'more than {_MOST_SECRETS} files may hold secrets; list the files without secrets in `sandbox.visible`'
             )
         return replace(profile, hidden=(*profile.hidden, *secrets))
 
@@ -125,7 +125,7 @@ class ConfinedShell(ShellTool):
         """Compile the rules; see `ShellTool`.
 
         Raises:
-            ApprovalConfigError: A rule names a root that does not exist, or does not decide its own examples.
+            ApprovalConfigError: A rule names a root that does not exist, or contradicts its own examples.
             MissingExtraError: tree-sitter is not installed, and a rule has examples.
         """
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
@@ -172,7 +172,7 @@ class ConfinedShell(ShellTool):
 
         Args:
             names: The kinds of access.
-            paths: Paths at which names may be created or removed.
+            paths: Paths at which files may be created or removed.
             environments: The environments that are written; empty for all in the workspace.
         """
         has_layers = layer_problem(self._confinement.backend) is None
@@ -190,9 +190,8 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the frozen folders around paths, each with the reason why it can have no layer, or `None`.
-
-        For the working directory, the folders above it count as well.
+        """Return the frozen folders around paths, each with the reason why it can have no layer, or `None`. For the
+        working directory, the folders above it are included.
         """
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
@@ -212,7 +211,7 @@ class ConfinedShell(ShellTool):
         return {folder: names_problem(folder, mounted) for folder in found}
 
     def names_problem(self) -> str | None:
-        """Return the reason, for the user, why commands can get no access to names in the working directory, or
+        """Return the reason, for the user, why no command may create or remove files in the working directory, or
         `None`.
         """
         return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
@@ -223,7 +222,7 @@ class ConfinedShell(ShellTool):
         return next(filter(os.path.lexists, controls), controls[-1])
 
     def _work_trees(self) -> tuple[str, ...]:
-        """Return the folder of the `.git` that git uses, or no folder if `.git` is not one."""
+        """Return the work tree of the `.git` that git uses, or an empty tuple if `.git` is not a folder."""
         control = self._control()
         return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
 
@@ -265,8 +264,8 @@ class ConfinedShell(ShellTool):
     async def _confined(
         self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
     ) -> ShellResult:
-        """Run a program under the profile of approved commands if its approval is given, and of pre-approved commands
-        otherwise.
+        """Run a program under the profile of approved commands if it was approved, or else that of pre-approved
+        commands.
         """
         confinement = self._confinement
         if not self.can_be_given_access:
@@ -363,7 +362,7 @@ class ConfinedShell(ShellTool):
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
             return f'. If missing access caused the error, call again with its name in `access`, {effects}'
-        return f". If that caused the error, call again with access=['{needed}'], {effects}"
+        return f". If this caused the error, call again with access=['{needed}'], {effects}"
 
 
 async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:

@@ -81,8 +81,8 @@ def expand(settings: Settings) -> Settings:
     """Return the settings with the presets that they extend added.
 
     - Rules are in this order: rules of presets that block, rules of the settings, other rules of presets.
-    - A directory of a preset is added unless the settings have an entry for it. In that case the entry of the settings
-      applies, also to the preset's rules, and it becomes `ro` if the preset's entry is.
+    - A directory of a preset is added unless the settings have an entry for it. An entry of the settings also applies
+      to the preset's rules, and becomes `ro` if the preset's entry is `ro`.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.

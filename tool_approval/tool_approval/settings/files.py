@@ -21,7 +21,7 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""Names that a settings file can have. A TOML file is an error, and no tool writes one."""
+"""Names that a settings file can have. A TOML file is an error, but is listed so that no tool can write it."""
 
 MAX_BYTES = 400_000
 """Chosen: maximum bytes of a file. This is the longest text that the parser accepts, if each character has four
@@ -40,7 +40,7 @@ class LoadedSettings:
     """Absolute working directory, at which relative roots start."""
     digest: str
     """SHA-256 in hexadecimal of the bytes of the file, or of nothing if there is no file. If the file extends presets,
-    the expanded rules count as well."""
+    the digest covers the expanded rules as well."""
     trusted: bool
     """Whether the user trusted these bytes at this path, or named the file. The value is true if there is no file."""
     why_untrusted: str | None = None
@@ -55,7 +55,7 @@ class LoadedSettings:
 def find_settings(directory: str | os.PathLike[str]) -> Path | None:
     """Return the settings file in a directory, or `None`. Folders above are not searched.
 
-    The file need not be a regular file: any file of such a name counts, and so does a broken link.
+    The file need not be a regular file: any file with one of these names is returned, even a broken link.
 
     Raises:
         ApprovalConfigError: There are two files, or the directory cannot be searched.
@@ -63,7 +63,7 @@ def find_settings(directory: str | os.PathLike[str]) -> Path | None:
     found = [path for name in NAMES if _is_there(path := Path(directory, name))]
     if len(found) > 1:
         names = ' and '.join(f'`{path.name}`' for path in found)
-        raise ApprovalConfigError(f'there are {names}; keep one of them', source=str(Path(directory)))
+        raise ApprovalConfigError(f'the directory has {names}; keep one of them', source=str(Path(directory)))
     return found[0] if found else None
 
 
@@ -77,11 +77,11 @@ def load_settings(
     """Read the settings.
 
     Args:
-        path: The file; `None` for the one in `directory`, if there is one.
+        path: The file; `None` for the settings file in `directory`, if there is one.
         directory: The working directory; `None` for that of the process.
         trust: The store of trusted files; by default the one in the user's state directory.
         named: Whether the user named the file, as on a command line. Such a file is trusted and may be a symbolic link.
-            A file that was found is not trusted for that, and must not be a symbolic link.
+            A file that was only found in the directory must not be a symbolic link, and needs the user's trust.
 
     Raises:
         ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,
@@ -137,7 +137,7 @@ def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
 
 
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
-    """Trust the settings that were loaded and shown to the user: their bytes, even if the file has changed since.
+    """Trust the bytes that were loaded and shown to the user, even if the file has changed since then.
 
     Raises:
         TrustError: The trust cannot be stored.
@@ -161,7 +161,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _why_untrusted(loaded: LoadedSettings, trust: TrustStore | None) -> str | None:
-    assert loaded.source is not None, 'it was read'
+    assert loaded.source is not None, 'a file was read'
     try:
         why = (trust if trust is not None else TrustStore()).why_untrusted(loaded.source, loaded.digest)
     except TrustError as error:
@@ -189,7 +189,7 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
     finally:
         os.close(descriptor)
     if len(content) > MAX_BYTES:
-        raise ApprovalConfigError(f'larger than {MAX_BYTES} bytes', source=str(source))
+        raise ApprovalConfigError(f'the file is larger than {MAX_BYTES} bytes', source=str(source))
     return content
 
 
@@ -211,18 +211,17 @@ def _text(content: bytes, source: Path) -> str:
 def effective(loaded: LoadedSettings) -> Settings:
     """Return the settings that apply, with presets expanded; see `expand`.
 
-    Settings of an untrusted file can only tighten. Nothing runs without approval that would need it without the file,
-    nothing outside of the working directory is accessible, and what the file blocks is blocked:
+    Settings of an untrusted file can only tighten. A call that needs approval without the file still needs it, nothing
+    outside of the working directory is accessible, and what the file blocks is blocked:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, while `hidden` applies.
     - Roots outside of the working directory are removed. All access to the other roots needs approval.
-    - Shell rules that allow commands without approval are removed. Later rules or the default then decide, and these
-      require approval or block. A rule that requires approval no longer applies to removed roots. A rule that blocks in
-      a removed root blocks everywhere.
-    - Commands have no network, and the shorter of the file's and the default time limit.
+    - Shell rules that allow commands without approval are removed, so later rules or a stricter default decide. A rule
+      that requires approval no longer applies to removed roots. A rule that blocks in a removed root blocks everywhere.
+    - Commands have no network. Their time limit is the file's or the default, whichever is shorter.
     """
     settings = expanded(loaded.settings)
     if loaded.trusted:

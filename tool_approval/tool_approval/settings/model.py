@@ -112,7 +112,7 @@ class Settings(BaseModel):
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name or glob."""
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """More rules, like `tools`, to list your own tools separately. A name may be in only one of the two."""
+    """More rules, like `tools`, to list your own tools separately. A name must not be in both mappings."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """Capabilities that are granted without asking, by the `isolation_profile` of the tool."""
     sandbox: SandboxSettings | None = None

@@ -35,7 +35,7 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
     Args:
         directory: The absolute working directory.
-        source: The settings file in use. If no file is in use, each name that one could have is protected.
+        source: The settings file in use. If no file is in use, every name that a settings file can have is protected.
         sandbox: The roots of the file tools.
     """
     found = [source] if source is not None else [directory / name for name in NAMES]
@@ -55,7 +55,7 @@ def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, 
 
     Args:
         directory: The absolute working directory.
-        named_as: The path of the settings file as it was named. Replacing a link in this path chooses another file.
+        named_as: The path of the settings file as it was named. A replaced link in it would lead to another file.
     """
     # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs programs
     # that its `config` names (test_hostile_repository.py). The OS sandbox lets commands make neither name there.

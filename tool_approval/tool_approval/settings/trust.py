@@ -23,7 +23,7 @@ MAX_BYTES = 4 * 1024 * 1024
 """Chosen: maximum bytes of the store, some 20,000 files, more than a user trusts one by one."""
 
 CHANGED = 'the file has changed since it was trusted'
-"""Reason for a file that was trusted with other content."""
+"""Reason why a file is not trusted if the user trusted other content of it."""
 
 _SO = 'no file is trusted'
 
@@ -65,8 +65,8 @@ class TrustError(ApprovalError):
 class TrustStore:
     """Stores trust in files, each by its path and digest. Every call reads the store's file again.
 
-    The same bytes at another path are not trusted, because their relative paths mean other folders there. A file that
-    changes is not trusted until the user trusts it again.
+    The same bytes at another path are not trusted, because their relative paths lead to other folders there. A file
+    that changes is not trusted until the user trusts it again.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class TrustStore:
         return self._read()
 
     def trust(self, path: str | os.PathLike[str], digest: str) -> None:
-        """Trust a file with these bytes only. Trust in the former bytes of the file ends.
+        """Trust a file with these bytes only. Former bytes of the file are no longer trusted.
 
         Args:
             path: The file.
@@ -155,7 +155,7 @@ class TrustStore:
         with os.fdopen(descriptor, 'rb') as opened:
             text = opened.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
-            raise TrustError(str(self.path), f'larger than {MAX_BYTES} bytes; {_SO}')
+            raise TrustError(str(self.path), f'the store is larger than {MAX_BYTES} bytes; {_SO}')
         try:
             return TrustedFiles.model_validate_json(text).files
         except ValidationError:

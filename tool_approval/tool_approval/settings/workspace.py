@@ -57,7 +57,7 @@ class Workspace:
     """Backend that confines commands. It is `unconfined` if none is required and none works. It is `refusing` if one is
     required and none works, so that both tools refuse."""
     protected: tuple[Path, ...]
-    """Paths that neither tool ever writes."""
+    """Paths that neither the file tools nor the shell tool writes."""
     notes: tuple[str, ...]
     """Sentences for the user that say where commands can do less than the settings allow, and why."""
 
@@ -80,7 +80,7 @@ def open_workspace(
             settings were loaded for, or the working directory of the process.
         protected: More files that are never written, such as the audit log, or a store of the memory at another path.
             The settings file, the user's state directory and `.git` are always protected.
-        readable: Folders that commands need to read besides the system, such as one with a toolchain.
+        readable: Folders that commands need to read besides the system, such as the folder of a toolchain.
         explicit: A profile that narrows what the OS sandbox opens, and widens nothing.
         backend: The backend that confines commands; by default the best one that works. `UnconfinedBackend()` confines
             nothing, and is accepted only if the settings do not require an OS sandbox.
@@ -90,8 +90,8 @@ def open_workspace(
         OSSandboxUnavailable: The settings require an OS sandbox, none works, and the fallback is `fail_fast`. The
             message names what to install.
         OSSandboxError: The directory does not exist, or commands cannot be confined to it.
-        ApprovalConfigError: Two roots are the same directory, or a shell rule names a root that does not exist or does
-            not decide its own examples.
+        ApprovalConfigError: Two roots are the same directory, or a shell rule names a root that does not exist or
+            contradicts its own examples.
         MissingExtraError: tree-sitter is not installed, and a shell rule has examples.
     """
     loaded = settings if isinstance(settings, LoadedSettings) else None

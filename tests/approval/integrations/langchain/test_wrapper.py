@@ -31,7 +31,7 @@ from tool_approval import (
 from .scripted import WaitingUI, call, change, results, scripted
 from .test_arguments import Untyped, mcp_tool
 
-NOTICE = '[The approver changed the arguments of this call. It ran with: {"content":"nothing","path":"b"}]'
+NOTICE = '[The approver changed the arguments of this call, which ran with: {"content":"nothing","path":"b"}]'
 
 
 class Caller:
@@ -104,13 +104,13 @@ def test_a_call_that_is_not_approved_raises_with_the_reason(invoke, files, contr
     assert files.ran == []
 
 
-def test_a_tool_about_which_nothing_is_said_runs_where_the_default_is_none(invoke, files):
+def test_unconfigured_tool_runs_if_the_default_is_none(invoke, files):
     wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(), 'none')
 
     assert invoke(wrapped, {'path': 'a'}) == 'written'
 
 
-def test_a_default_that_is_none_of_the_two_is_refused(files):
+def test_unknown_default_is_refused(files):
     with pytest.raises(ValueError, match="must be 'required' or 'none', not 'never'"):
         ApprovalToolWrapper(write_tool(files), ApprovalController(), 'never')
 
@@ -280,7 +280,7 @@ def test_values_of_code_are_shown_as_json_and_passed_on_as_they_are(invoke):
     assert seen == [(date(2026, 3, 4), Path('notes'))]
 
 
-def test_what_the_caller_changes_while_the_question_is_open_does_not_run(invoke):
+def test_changes_by_the_caller_while_the_question_is_open_do_not_run(invoke):
     seen = []
 
     @tool
@@ -301,7 +301,7 @@ def test_what_the_caller_changes_while_the_question_is_open_does_not_run(invoke)
 
 
 @pytest.mark.parametrize('is_asked', [True, False])
-def test_what_the_tools_own_logic_changes_does_not_run(invoke, is_asked):
+def test_arguments_changed_by_the_tools_own_logic_do_not_run(invoke, is_asked):
     seen = []
 
     def delete(paths: list[str]) -> str:
@@ -410,7 +410,7 @@ def test_the_outcome_is_written_down(invoke):
     ]
 
 
-def test_without_asynchronous_code_it_asks_inside_of_a_running_event_loop(files):
+def test_sync_invocation_asks_inside_a_running_event_loop(files):
     wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ScriptedUI([True])))
 
     async def main():
@@ -450,7 +450,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
 
     async def main():
         assert 'Strict mode' in str(await denied)
-        with pytest.raises(PermissionError, match='No approval was requested'):
+        with pytest.raises(PermissionError, match='Approval was not requested'):
             delete(path='a')
 
     asyncio.run(main())

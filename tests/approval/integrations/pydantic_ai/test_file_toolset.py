@@ -97,7 +97,7 @@ def test_refusals_and_failures_are_failed_results(base):
     assert told['3'][0] == 'notes:none.txt: it does not exist'
 
 
-def test_what_is_denied_is_not_done(base):
+def test_denied_call_changes_no_file(base):
     told = run(
         FileToolset(CONFIG, base),
         ApprovalController(ui=RecordingUI('not now')),
@@ -158,7 +158,7 @@ def test_a_call_that_a_callback_denied_lets_no_direct_call_run(base):
 
 @pytest.mark.parametrize('is_guarded', [True, False])
 @pytest.mark.parametrize('becomes', ['another file', 'a directory'])
-def test_what_changed_or_is_blocked_since_its_approval_is_refused_and_written_down_once(base, is_guarded, becomes):
+def test_call_whose_file_changed_since_its_approval_is_refused_and_logged_once(base, is_guarded, becomes):
     path = base / 'notes/a.txt'
 
     def change(request: Any) -> bool:
@@ -193,13 +193,13 @@ def test_a_path_that_leads_elsewhere_since_it_was_judged_is_refused(base):
 
     told = told_by(ApprovalToolset(Bending(FileToolset(CONFIG, base)), controller), controller, [WRITE])
 
-    reason = 'A path leads elsewhere than when the call was judged, so the call was not run.'
+    reason = 'A path has changed since the call was judged, so the call was not run.'
     assert told['1'] == (reason, FAILED)
     assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
     assert (base / 'notes/b.txt').read_text() == 'b\n'
 
 
-def test_what_the_policy_pre_approves_runs_within_the_rules_of_the_sandbox(base):
+def test_pre_approved_call_stays_within_the_rules_of_the_sandbox(base):
     ui = RecordingUI('never')
 
     told = run(
@@ -237,7 +237,7 @@ def alone(base, *responses: Any) -> Any:
     )
 
 
-def test_alone_it_defers_what_needs_approval(base):
+def test_bare_toolset_defers_calls_that_need_approval(base):
     agent = alone(base, [WRITE])
 
     stopped = agent.run_sync('go')
@@ -259,7 +259,7 @@ def test_alone_it_defers_what_needs_approval(base):
     assert (base / 'notes/a.txt').read_text() == 'new'
 
 
-def test_alone_it_runs_what_needs_no_approval_and_refuses_what_is_forbidden(base):
+def test_bare_toolset_runs_free_calls_and_refuses_forbidden_ones(base):
     result = alone(
         base,
         [call('write_file', '1', path='cache/x', content='new')],
@@ -286,7 +286,7 @@ def test_arguments_that_have_no_json_form_are_refused(base):
     assert not (base / 'cache/x').exists()
 
 
-def test_alone_what_could_not_be_done_is_written_down_as_failed(base):
+def test_failed_call_of_a_bare_toolset_is_logged_as_failed(base):
     log = Log()
     controller = ApprovalController('approve_all', audit=log)
     deletion = [call('delete', '1', path='notes/none.txt')]

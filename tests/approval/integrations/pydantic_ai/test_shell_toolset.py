@@ -43,7 +43,7 @@ def test_an_allowed_command_runs_unasked(tmp_path):
 
 @pytest.mark.parametrize('approved', [True, False])
 @pytest.mark.parametrize('is_guarded', [True, False])
-def test_any_other_runs_only_if_approved(tmp_path, is_guarded, approved):
+def test_other_command_runs_only_if_approved(tmp_path, is_guarded, approved):
     ui = person(approved)
     controller, toolset = ApprovalController(ui=ui), ShellToolset(ShellTool(RULES, cwd=tmp_path))
     agent = DeferredAgent(
@@ -132,7 +132,7 @@ def test_an_approval_given_for_another_directory_does_not_hold(tmp_path):
 
 
 @pytest.mark.parametrize('becomes', ['elsewhere', 'blocked'])
-def test_alone_what_changed_or_is_blocked_since_its_approval_is_written_down_as_refused(tmp_path, becomes):
+def test_command_whose_judgement_changed_since_its_approval_is_logged_as_refused(tmp_path, becomes):
     (tmp_path / 'there').mkdir()
     toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path))
 
@@ -151,7 +151,7 @@ def test_alone_what_changed_or_is_blocked_since_its_approval_is_written_down_as_
     assert os.listdir(tmp_path / 'there') == []
 
 
-def test_what_a_policy_pre_approves_runs_unasked(tmp_path):
+def test_pre_approved_command_runs_without_asking(tmp_path):
     controller = ApprovalController('strict', policy={'run_shell': {'approval': 'none'}})
     toolset = ApprovalToolset(ShellToolset(ShellTool(RULES, cwd=tmp_path)), controller)
 
@@ -217,7 +217,7 @@ def test_the_tool_is_described_for_a_model(tmp_path):
     assert 'bash' in tool.description
 
 
-def test_why_a_command_failed_is_added_where_it_says_so(tmp_path):
+def test_configured_reason_is_added_to_a_failed_command(tmp_path):
     reasons = {'No such file': 'Nothing is kept here.'}
     toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path), reasons=reasons)
 

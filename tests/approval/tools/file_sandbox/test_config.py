@@ -59,7 +59,7 @@ def test_a_configuration_cannot_be_changed():
 
 
 def test_two_names_for_one_directory_are_refused(tmp_path):
-    with pytest.raises(ApprovalConfigError, match=r'sandbox\.paths\.b\.root: is the same directory as `a`'):
+    with pytest.raises(ApprovalConfigError, match=r'sandbox\.paths\.b\.root: this root is the same directory as `a`'):
         FileSandbox({'paths': {'a': {'root': 'x'}, 'b': {'root': './x/../x'}}}, tmp_path)
 
 

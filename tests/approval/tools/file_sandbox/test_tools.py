@@ -59,7 +59,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(world):
     async def main():
         with pytest.raises(ApprovalDenied):
             await execute_tool(tools['write_file'], 'write_file', arguments, ApprovalController('strict'))
-        with pytest.raises(PermissionError, match='No approval was requested'):
+        with pytest.raises(PermissionError, match='Approval was not requested'):
             tools['write_file'](**arguments)
 
     asyncio.run(main())
@@ -74,7 +74,7 @@ def test_a_request_says_which_file_and_nothing_of_its_content_is_remembered(worl
     assert request.reason == 'Changes in notes need approval.'
     assert request.payload == {'root': 'notes', 'path': 'sub/b.txt'}
     assert [(option.kind, option.label, option.payload) for option in request.remember_options] == [
-        ('file', 'write_file for notes:sub/b.txt, whatever is written', request.payload),
+        ('file', 'write_file for notes:sub/b.txt, with any content', request.payload),
         ('directory', 'write_file for everything directly in notes:sub/', {'directories': [['notes', 'sub']]}),
         ('root', 'write_file for everything in notes', {'roots': ['notes']}),
     ]
@@ -120,7 +120,7 @@ def test_an_edit_that_nobody_was_asked_about_changes_nothing_later(world):
     assert tools.check_approval(context('edit_file', **arguments)) is None
     (world.ws / 'notes/a.txt').write_text('b\n')
 
-    with pytest.raises(PermissionError, match='This is new since the call was judged'):
+    with pytest.raises(PermissionError, match='This has changed since the call was judged'):
         tools.run('edit_file', arguments)
 
     assert (world.ws / 'notes/a.txt').read_text() == 'b\n'
@@ -248,7 +248,7 @@ def test_a_link_that_is_bent_after_the_check_leads_nowhere(world):
     link.unlink()
     link.symlink_to('../notes/a.txt')
 
-    with pytest.raises(PermissionError, match='leads elsewhere than when the call was judged'):
+    with pytest.raises(PermissionError, match='has changed since the call was judged'):
         tools.run('write_file', {'path': 'cache/l', 'content': 'new'})
 
     assert (world.ws / 'notes/a.txt').read_text() == 'a\n'
@@ -260,7 +260,7 @@ def test_what_needs_approval_only_since_the_check_does_not_run(world):
     (world.ws / 'cache/c.dat').unlink()
     os.link(world.top / 'outside/secret.txt', world.ws / 'cache/c.dat')
 
-    with pytest.raises(PermissionError, match='This is new since the call was judged'):
+    with pytest.raises(PermissionError, match='This has changed since the call was judged'):
         tools.run('read_file', {'path': 'cache/c.dat'})
 
 
@@ -268,7 +268,7 @@ def test_without_a_check_only_what_needs_no_approval_runs(world):
     tools = world.tools()
 
     assert tools.run('read_file', {'path': 'notes/a.txt'}) == 'a\n'
-    with pytest.raises(PermissionError, match='No approval was requested'):
+    with pytest.raises(PermissionError, match='Approval was not requested'):
         tools.run('write_file', {'path': 'notes/a.txt', 'content': 'new'})
 
 
@@ -278,7 +278,7 @@ def test_a_check_lets_one_call_run(world):
 
     do(tools, 'write_file', **arguments)
 
-    with pytest.raises(PermissionError, match='No approval was requested'):
+    with pytest.raises(PermissionError, match='Approval was not requested'):
         tools.run('write_file', arguments)
 
 
@@ -288,14 +288,14 @@ def test_a_check_is_of_just_its_call(world, other):
     arguments = {'path': 'notes/a.txt', 'content': 'new'}
     tools.check_approval(context('write_file', **arguments))
 
-    with pytest.raises(PermissionError, match='No approval was requested'):
+    with pytest.raises(PermissionError, match='Approval was not requested'):
         tools.run('write_file', {**arguments, **other})
-    with pytest.raises(PermissionError, match='No approval was requested'):
+    with pytest.raises(PermissionError, match='Approval was not requested'):
         world.tools().run('write_file', arguments)
-    with pytest.raises(PermissionError, match='No approval was requested'):
+    with pytest.raises(PermissionError, match='Approval was not requested'):
         contextvars.Context().run(tools.run, 'write_file', arguments)
     tools.forget()
-    with pytest.raises(PermissionError, match='No approval was requested'):
+    with pytest.raises(PermissionError, match='Approval was not requested'):
         tools.run('write_file', arguments)
 
 

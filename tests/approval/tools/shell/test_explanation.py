@@ -93,7 +93,7 @@ def test_a_rule_that_does_not_hold_for_these_paths_is_named():
     rule = {'pattern': 'pytest', 'approval': False, 'sandbox_paths': ['out']}
     decide = judge(rule, roots={'out': '/here/out'}).explain
 
-    reason = 'the rule `pytest` applies only to paths in `out`, and this command may use others'
+    reason = 'the rule `pytest` applies only to paths in `out`, and this command may use other paths'
     assert decide('pytest no').deciding.reason == decide('pytest').deciding.reason == reason
 
 

@@ -41,7 +41,7 @@ def test_who_is_in_a_listed_group_is_let_in_and_groups_of_other_channels_are_not
 
 
 def test_who_is_in_none_is_refused():
-    with pytest.raises(NotAnApprover, match='only approvers listed for this channel may'):
+    with pytest.raises(NotAnApprover, match='only approvers listed for this channel may answer'):
         approver('U0EVE', channel=Channel(S0OPS={'U0BOB'}))
 
 
@@ -61,7 +61,7 @@ def test_a_person_has_the_id_that_they_have_elsewhere_so_that_who_asks_is_barred
 
 
 def test_who_has_no_id_elsewhere_is_refused_although_listed():
-    with pytest.raises(NotAnApprover, match='only approvers listed for this channel may'):
+    with pytest.raises(NotAnApprover, match='only approvers listed for this channel may answer'):
         approver(channel=Channel(), ids={'U0BOB': 'bob'})
 
 

@@ -157,7 +157,7 @@ async def test_request_that_slack_refuses_does_not_keep_others_from_being_shown(
 
     assert scene.slack.calls.count('chat.postMessage') == 3
     assert scene.slept == []
-    assert "Slack refused chat.postMessage: invalid_blocks; a request for 'odd' is not shown there" in caplog.text
+    assert "Slack refused chat.postMessage: invalid_blocks; Slack does not show a request for 'odd'" in caplog.text
 
 
 async def test_deleted_message_is_forgotten(scene, caplog):
@@ -172,7 +172,7 @@ async def test_deleted_message_is_forgotten(scene, caplog):
         await scene.post()
         await scene.slack.until(lambda: scene.slack.calls.count('chat.postMessage') == 3)
 
-    assert 'message_not_found; the message stays as it is' in caplog.text
+    assert 'message_not_found; the Slack message keeps its old content' in caplog.text
 
 
 async def test_an_outcome_that_could_not_be_shown_is_shown_later(scene):

@@ -66,7 +66,7 @@ def open_port() -> Generator[Scene]:
 
 
 def look_up(port: int) -> str:
-    """Return a command that finds the process on a port, made of a program that this machine has."""
+    """Return a command that finds the process on a port, with a program that this machine has."""
     if shutil.which('ss'):
         return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
     if shutil.which('lsof'):
@@ -76,7 +76,7 @@ def look_up(port: int) -> str:
 
 @contextmanager
 def server(wish: int = 0) -> Generator[tuple[subprocess.Popen[bytes], int]]:
-    """Run a web server on the loopback, and yield its process and port. The port is `wish` if that is free.
+    """Run a web server on the loopback, and yield its process and port. The port is `wish` if that port is free.
 
     The server ends with the `with` block or with this process.
 

@@ -53,7 +53,7 @@ class Scene:
     """Tools of the agent."""
     add_tools: AddTools = lambda agent, tools: None
     plan: Plan
-    """Script of the model. It depends on the tool results, and respects a denial."""
+    """Script of the model. The script depends on the tool results, and respects a denial."""
     facts: Callable[[], list[str]]
     """Function that inspects the processes and files, and returns sentences about them."""
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def serve(wish: int) -> None:
-    """Serve until standard input ends, on the port `wish` if that is free."""
+    """Serve until standard input ends, on the port `wish` if that port is free."""
     try:
         server = ThreadingHTTPServer(('127.0.0.1', wish), BaseHTTPRequestHandler)
     except OSError:

@@ -112,7 +112,7 @@ CHANGED = 'the content has changed in the meantime, so nothing was done; read it
 
 
 def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) -> None:
-    """Write a file, displacing only content in the state `expected`.
+    """Write a file, and replace existing content only if it is in the state `expected`.
 
     Raises:
         FileToolError: The file is in another state. The file is unchanged, or kept under the name that the message
@@ -231,8 +231,8 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
 
 
 def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, shown: str) -> None:
-    """Replace a file without swapping it. A change between check and rename goes unnoticed, as the documentation
-    says.
+    """Replace a file without swapping it. A change between the check and the rename is not detected, as the
+    documentation says.
     """
     if not _is(folder, name, expected):
         raise FileToolError(shown, CHANGED)

@@ -104,4 +104,4 @@ class SandboxConfig(BaseModel):
     """Globs of more files and folders that hold secrets, relative to each root: `*`, `?`, and `**` for any depth.
     A glob without a slash matches names at any depth."""
     visible: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
-    """Globs of files that hold no secrets, whatever their names. They take precedence over `hidden`."""
+    """Globs of files that are not secrets, whatever their names. These globs take precedence over `hidden`."""

@@ -101,8 +101,8 @@ _LONGEST_POINTER = 10_000
 def places(path: Path) -> list[Path]:
     """Return every link on the way to an absolute path, and the path it resolves to.
 
-    Otherwise, if the policy is `conf/policy.yaml` and `conf` is a link, an agent could delete the link and put a
-    directory in its place.
+    The links need protection as well: if the policy is `conf/policy.yaml` and `conf` is a link, an agent could replace
+    the link with a directory.
     """
     found: list[list[str]] = []
     names: list[str] = []

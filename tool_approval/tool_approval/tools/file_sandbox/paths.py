@@ -249,7 +249,7 @@ class SandboxRoots:
         seen: dict[tuple[str, ...], str] = {}
         for root in roots:
             if root.names in seen:
-                problem = f'is the same directory as `{seen[root.names]}`; name it once'
+                problem = f'this root is the same directory as `{seen[root.names]}`; name it once'
                 raise ApprovalConfigError(problem, key=f'sandbox.paths.{root.name}.root')
             seen[root.names] = root.name
         far = [Path('/', *self.base) / root.config.root for root in roots if not starts_with(root.names, self.base)]

@@ -50,11 +50,11 @@ class PathTarget:
     place: WalkedPath
     """Resolved path."""
     holds_secret: bool = False
-    """Whether the operation would read a secret, or move a secret to a name by which it is not recognised as one."""
+    """Whether the operation would read a secret, or move a secret to a name by which it is no longer recognised."""
     given: str = ''
     """Path as the model gave it."""
     needs: list[str] = field(default_factory=list[str])
-    """Reasons why approval is needed; empty if none is."""
+    """Reasons why approval is needed; empty if no approval is needed."""
 
     @property
     def path(self) -> str:
@@ -113,7 +113,7 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
     """Refuse what the rules of the root forbid, and record why approval is needed.
 
     Args:
-        target: The resolved path. Reasons are added to its `needs`.
+        target: The resolved path. Reasons are added to `target.needs`.
         roots_below: Other roots at the path or below it.
 
     Raises:

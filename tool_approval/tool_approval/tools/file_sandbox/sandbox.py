@@ -47,7 +47,7 @@ class FileAccess:
 
     @property
     def needs(self) -> list[str]:
-        """Reasons why approval is needed; empty if none is."""
+        """Reasons why approval is needed; empty if no approval is needed."""
         return list(dict.fromkeys(need for target in self.targets for need in target.needs))
 
 
@@ -145,7 +145,7 @@ class FileSandbox:
         return self._needs('write_file', 'make_directory', path)
 
     def root_of(self, path: str) -> str | None:
-        """Return the name of the root that contains a path; `None` if it is outside of all, or cannot be resolved."""
+        """Return the name of the root that contains a path; `None` if no root does, or the path cannot be resolved."""
         root, _ = self.roots_at(path)
         return None if root is None else root.name
 

@@ -53,10 +53,10 @@ _CONTENT: Final = {
     'pip.conf': _LOGIN,
     '.condarc': _LOGIN,
 }
-"""Patterns of secrets in files whose names say `maybe`, by file name."""
+"""Patterns of secrets in files whose names give the verdict `maybe`, by file name."""
 _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
-"""Folders in which `.pem` and `.key` files do not count: their keys are test data."""
+"""Folders in which `.pem` and `.key` files are not secrets, because their keys are test data."""
 _READ_BYTES: Final = 65_536
 """Chosen: maximum bytes of a file to search. Certificates in front of a key are shorter."""
 
@@ -77,7 +77,7 @@ class SecretRules:
         """Judge a path.
 
         Args:
-            root: Names from `/` of the root that contains the path. Globs are relative to it.
+            root: Names from `/` of the root that contains the path. Globs are relative to this root.
             names: Names from `/` of the path.
             is_folder: Whether the path is a folder. Everything in a folder of secrets is a secret.
         """
@@ -132,7 +132,7 @@ def _known(names: list[str], *, is_folder: bool) -> LooksLike:
 
 
 def holds_secret(name: str, content: bytes) -> bool:
-    """Return whether the beginning of a file whose name says `maybe` contains a secret."""
+    """Return whether the beginning of a file contains a secret. The name of the file gives the verdict `maybe`."""
     return (_CONTENT.get(fold(name)) or _PRIVATE_KEY).search(content) is not None
 
 

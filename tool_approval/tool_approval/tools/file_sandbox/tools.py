@@ -141,15 +141,15 @@ class FileTools:
                 or not found.take()
             ):
                 if access.needs:
-                    raise PermissionError(f'{" ".join(access.needs)} No approval was requested, so it was not run.')
+                    raise PermissionError(f'{" ".join(access.needs)} Approval was not requested: the call was not run.')
                 return perform(self.sandbox, access, arguments)
             # Attack: a link is created or redirected after the check (test_races.py).
             if {target.key for target in access.targets} != set(found.files):
-                raise PermissionError('A path leads elsewhere than when the call was judged, so the call was not run.')
+                raise PermissionError('A path has changed since the call was judged, so the call was not run.')
             if access.needs and not found.needed_approval:
                 if (idle := self._idle(access, arguments)) is not None:
                     raise idle
-                raise PermissionError(f'{" ".join(access.needs)} This is new since the call was judged.')
+                raise PermissionError(f'{" ".join(access.needs)} This has changed since the call was judged.')
             expected = {key: state for key, state in found.files.items() if state != _ANY}
             return perform(self.sandbox, access, arguments, expected)
 
@@ -183,7 +183,7 @@ class FileTools:
 
         Args:
             path: The file, relative to the working directory.
-            old_text: The text to replace. It must match exactly and occur once, unless `replace_all` is set.
+            old_text: The text to replace. The text must match exactly, and occur once unless `replace_all` is set.
             new_text: The replacement.
             replace_all: Replace every occurrence.
         """
@@ -374,7 +374,7 @@ def _options(tool_name: str, access: FileAccess) -> tuple[RememberOption, ...]:
         # The same approval as the payload's, in words.
         first, *_ = access.targets
         brief = '' if ' ' in first.title else f'{_EDITS[access.operation]} {first.title}'
-        label = f'{tool_name} for {first.shown}, whatever is written'
+        label = f'{tool_name} for {first.shown}, with any content'
         edits = (RememberOption(kind='file', label=label, payload=_payload(access), brief=brief),)
     return (
         *edits,

@@ -145,7 +145,7 @@ def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""Functions by checker name: whether code certainly neither writes nor runs anything."""
+"""Functions by checker name, which return whether code certainly neither writes nor runs anything."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
     'test': unsafe_test,
@@ -153,4 +153,4 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'printf': unsafe_printf,
     'tar': _tar,
 }
-"""Functions by checker name that return the word because of which a command needs approval."""
+"""Functions by checker name, which return the word that makes a command require approval, if any."""

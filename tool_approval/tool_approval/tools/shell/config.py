@@ -64,7 +64,7 @@ class ShellRule(ShellDefault):
     arguments: Literal['listed', 'any'] = 'listed'
     """Arguments that an allowing rule covers after its words: those `listed` as safe, or `any`."""
     sandbox_paths: _Texts = ()
-    """Names of roots. The rule is skipped unless every path of the command is in one of them."""
+    """Names of roots. The rule is skipped unless every path of the command is in one of these roots."""
     match: _Texts = ()
     """Examples that the rule must decide. They are checked when the rules are compiled."""
     not_match: _Texts = ()
@@ -101,7 +101,7 @@ class ShellConfig(BaseModel):
     default: ShellDefault = Field(default_factory=ShellDefault)
     """Decision on commands that no rule matches."""
     rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
-    """Rules in order. The first that matches decides."""
+    """Rules in order. The first rule that matches decides."""
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can enforce `False`."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)

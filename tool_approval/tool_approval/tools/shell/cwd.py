@@ -24,10 +24,10 @@ _DEEPEST: Final = 8
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     """Return whether a command reads only the working directory, its standard input and the paths that it names.
 
-    Git commands count only if `.git` is in the working directory. Otherwise, they would read a repository further up.
+    For git, `.git` must be in the working directory. Otherwise, git would read a repository in a folder above.
 
     Args:
-        command: The command. Its program name is known.
+        command: The command. The program name is known.
         cwd: The working directory, absolute.
     """
     found = label(command.words)

@@ -24,7 +24,7 @@ from .names import guarded_name, program_name, trusted_name
 SOURCES: Final = Path(__file__).with_name('programs')
 """Folder of the entries."""
 BUILT: Final = 'programs.json'
-"""Name of the file with all entries that a build puts next to their sources. Editable installations lack this file."""
+"""Name of the file with all entries, which a build makes next to their sources. Editable installations lack it."""
 
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, `write` a path to
@@ -79,7 +79,7 @@ class OptionRole(NamedTuple):
     """Role of an option: the values it takes."""
 
     kind: Kind | None
-    """Kind of its value; `None` for a flag."""
+    """Kind of the option's value; `None` for a flag."""
     more: tuple[Kind, ...] = ()
     """Kinds of further values, for options that take several."""
     place: Place = 'next'
@@ -123,7 +123,7 @@ class Entry:
 
 
 class Entries:
-    """All entries. Each is parsed when it is first used."""
+    """All entries. Each entry is parsed when it is first used."""
 
     def __init__(self, fields: Mapping[str, Fields]) -> None:
         """Index the fields, which `check_sources` has checked."""
@@ -346,7 +346,7 @@ def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
 
 
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
-    """Return the options of an entry. They include those of the entries it is like, and replace them."""
+    """Return the options of an entry. They extend and override the options of the entries in `like`."""
     if name not in all_fields:
         raise ValueError(f'`like` names `{name}`, which has no entry')
     if name in path:

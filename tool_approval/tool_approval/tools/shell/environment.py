@@ -12,7 +12,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""Lower-case names. Apart from those in `_READ`, only the command itself uses such variables."""
+"""Lower-case names. Only the command itself uses variables with lower-case names, except those in `_READ`."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -24,7 +24,7 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
     Args:
         name: Name of the variable.
-        is_exported: Whether a program receives it. Other variables are read only by the shell itself.
+        is_exported: Whether programs receive the variable. Variables that are not exported are read only by the shell.
     """
     if name in _HARMLESS or _LOCALE.fullmatch(name):
         return True

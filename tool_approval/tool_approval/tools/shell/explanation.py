@@ -17,7 +17,7 @@ from .wrappers import unwrap
 
 PartKind = Literal['command', 'redirection', 'assignment', 'syntax']
 Outcome = Literal['allow', 'ask', 'block']
-"""Whether a command runs without approval, needs it, or never runs."""
+"""Whether a command runs without approval, requires approval, or never runs."""
 _RANK: Final[dict[Outcome, int]] = {'allow': 0, 'ask': 1, 'block': 2}
 
 
@@ -50,13 +50,13 @@ class Explanation:
     parts: tuple[Part, ...]
     """Parts in the order in which they were judged; at least one."""
     description: str | None = None
-    """Description of the rule that asks, if it has one."""
+    """Description of the rule that requires approval, if the rule has a description."""
     remember: tuple[str, ...] | None = None
     """Program and sub-command that an approval may be remembered for; `None` if the command is not plain enough."""
     needs: frozenset[AccessName] = frozenset()
     """Extra access that the command's programs need in an OS sandbox."""
     named_paths: tuple[str, ...] = ()
-    """Paths at which names may be created or removed, if `needs` contains `names`."""
+    """Paths at which files may be created or removed, if `needs` contains `names`."""
 
     @property
     def decision(self) -> Outcome:

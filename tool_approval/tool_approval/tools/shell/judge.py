@@ -53,7 +53,7 @@ _Verdict = tuple[Outcome, str, str | None]
 
 @dataclass
 class _LineState:
-    """Parts of one line judged so far, and what they need."""
+    """Parts of one line judged so far, and the extra access that they need."""
 
     parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
@@ -68,8 +68,8 @@ class _LineState:
         self.parts.append(Part(text=text, kind=kind, decision=decision, rule=rule, reason=why))
 
     def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
-        """Add what a command needs. After a change of directory, relative paths are dropped, because the directory that
-        they start in is unknown.
+        """Add the extra access that a command needs. After a change of directory, relative paths are dropped, because
+        the directory that they start in is unknown.
         """
         self.needs.update(needs)
         self.named_paths += [path for path in paths if path.startswith('/') or not self.cwd_changed]
@@ -302,8 +302,8 @@ class ShellJudge:
         is_here = reads_implicit_cwd(command, self._cwd)
         inner = None if state.cwd_changed else self._roots.asking(command, names, after=after, is_here=is_here)
         if inner is not None:
-            return f'{limit}, and the root `{inner}` inside requires approval'
-        return f'{limit}, and this command may use others'
+            return f'{limit}, and the root `{inner}` inside them requires approval'
+        return f'{limit}, and this command may use other paths'
 
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState

@@ -68,7 +68,7 @@ class LabelledCommand:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether an option limits the program to looking: `terraform fmt -check`."""
+        """Whether an option makes the program only read: `terraform fmt -check`."""
         return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
 
     @property
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a program may read a value as an option. A specific pattern for the values rules that out."""
+        """Return whether a program may read a value as an option. A specific pattern for the values excludes this."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 

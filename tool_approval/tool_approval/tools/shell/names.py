@@ -12,7 +12,7 @@ from typing import Any, Final
 from .words import Word, fixed
 
 TRUSTED_PLACES: Final = ('/usr/bin/', '/bin/', '/usr/sbin/', '/sbin/', '/usr/local/bin/')
-"""Folders of system programs. Only a privileged user can put programs there."""
+"""Folders of system programs. Only a privileged user can put programs into these folders."""
 _DATA: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name('names.toml').read_text(encoding='utf-8'))
 _SET: Final[dict[str, frozenset[str]]] = {name: frozenset(words.split()) for name, words in _DATA['sets'].items()}
 _SAME: Final[dict[str, dict[str, str]]] = {
@@ -87,7 +87,7 @@ def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     push` would not match `git subtree push`.
 
     Args:
-        words: The pattern. Its program is written as `guarded_name` returns it.
+        words: The pattern. The program is written as `guarded_name` returns it.
     """
     forms = [words]
     if len(words) > 1 and not words[1].startswith('-'):

@@ -39,8 +39,8 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command: nothing, a pipe, a pipe after a here-document, or a file named elsewhere. The last also
-applies to pipes inside."""
+"""Standard input of a command: nothing, a pipe, a pipe after a here-document, or a file named elsewhere. `file` also
+applies to the pipes inside the command."""
 
 
 class CommandReader:

@@ -1,6 +1,6 @@
 """Compile the rules, check their examples, and find the rule that decides on a command.
 
-Rules that allow match exact words. Rules that ask or block also match shortened, renamed and separated words.
+Rules that allow match exact words. Other rules also match shortened, renamed and separated words.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class RuleMatch:
     """Rules that match one command."""
 
     decided: CompiledRule | None
-    """First rule that matches; `None` if none does."""
+    """First rule that matches; `None` if no rule matches."""
     possible: CompiledRule | None
     """First rule before `decided` that requires approval or blocks, and that matches if an unknown word has a certain
     value."""
@@ -266,7 +266,7 @@ def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | 
 
 
 def _is_same_place(text: str, want: str) -> bool:
-    """Otherwise a rule that blocks `rm -rf /` would not match `rm -rf //` or `rm -rf /.`, which remove as much."""
+    """Otherwise a rule that blocks `rm -rf /` would not match `rm -rf //` or `rm -rf /.`, which do the same."""
     return want.startswith('/') and text.startswith('/') and _plain_path(text) == _plain_path(want)
 
 
@@ -304,10 +304,10 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
                 raise ApprovalConfigError(f'there is no root `{name}`', key=f'{key}.sandbox_paths')
         for example in rule.match:
             if at not in _deciding(example, book, known):
-                raise ApprovalConfigError(f'the rule does not decide `{example}`', key=f'{key}.match')
+                raise ApprovalConfigError(f'the rule does not decide about `{example}`', key=f'{key}.match')
         for example in rule.not_match:
             if at in _deciding(example, book, known):
-                raise ApprovalConfigError(f'the rule decides `{example}`', key=f'{key}.not_match')
+                raise ApprovalConfigError(f'the rule decides about `{example}`', key=f'{key}.not_match')
 
 
 def _deciding(example: str, book: RuleBook, roots: ShellRoots) -> set[int]:

@@ -58,7 +58,7 @@ def is_plain_sed(script: str) -> bool:
 def is_plain_awk(program: str) -> bool:
     """Return whether an awk program certainly neither writes nor runs anything.
 
-    `>` and `|` write or run only after a `print`; before the first one they compare, or are part of a pattern.
+    `>` and `|` write or run only after a `print`. Before it, they compare values or are part of a pattern.
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
     bare = bare.replace('||', '')

@@ -56,14 +56,14 @@ class ShellTool:
             cwd: Directory that commands run in.
             roots: Roots by name for `sandbox_paths`: absolute paths, or functions that return whether a path is inside.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
-            wrap: Function that adds an OS sandbox: it takes the program with its arguments, and returns those to run
-                instead.
-            env: Environment to take variables from; `None` uses that of this process. Secrets and variables that change
-                what runs are removed.
+            wrap: Function that adds an OS sandbox: it takes the program with its arguments, and returns the program and
+                arguments to run instead.
+            env: Environment to take variables from; `None` uses the environment of this process. Secrets and variables
+                that change what runs are removed.
             max_output_bytes: Maximum bytes of each output to keep, half from the beginning and half from the end.
 
         Raises:
-            ApprovalConfigError: A rule names a root that does not exist, or does not decide on its own examples.
+            ApprovalConfigError: A rule names a root that does not exist, or contradicts its own examples.
             MissingExtraError: tree-sitter is not installed, and a rule has examples.
             ValidationError: The configuration is invalid.
         """
@@ -104,10 +104,10 @@ class ShellTool:
         return self._request(ctx, explanation, extra)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that an approved command gets beyond its OS sandbox. Without a sandbox there is none.
+        """Return the access that an approved command gets beyond its OS sandbox: nothing if there is no OS sandbox.
 
         Args:
-            explanation: The command, and the needs of its programs.
+            explanation: The explanation of the command, with the access that its programs need.
             asked: The `access` argument of the model.
 
         Raises:

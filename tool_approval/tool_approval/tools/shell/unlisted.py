@@ -25,7 +25,7 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'response_file': 'may read options or values from a file',
     'missing_operand': 'runs its standard input, or starts a shell',
 }
-"""Reasons to ask, as predicates of the word, by its label."""
+"""Reasons to require approval, as predicates of the word, by the label of the word."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
@@ -54,11 +54,11 @@ def find_unlisted(
 
     Args:
         words: A command whose program name is known.
-        named: Number of words that the rule names, which its author has accepted. `None` if no rule decides and the
-            default allows commands.
+        named: Number of words that the rule names. The author of the rule has accepted these words. `None` if no rule
+            decides and the default allows commands.
         any_arguments: Whether the rule covers all arguments of a program or sub-command that is not listed.
         may_write: Function that returns whether a file may be written without approval.
-        is_here: Returns whether a path is certainly in the working directory.
+        is_here: Function that returns whether a path is certainly in the working directory.
     """
     found = label(words)
     if (hit := _check(found, named)) is not None:
@@ -100,13 +100,13 @@ def is_known(words: Sequence[Word]) -> bool:
 
 
 def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[str, ...]]:
-    """Return the access that a command needs beyond an OS sandbox's default, and where it creates or removes names.
+    """Return the access that a command needs beyond an OS sandbox's default, and where it creates or removes files.
 
     Args:
         words: A command whose program name is known.
 
     Returns:
-        Names of access, and, if `names` is one of them, paths as written, or `.` if no path is known.
+        The kinds of access. If `names` is one of them, also the paths as written, or `.` if no path is known.
     """
     found = label(words)
     is_listed = all(each.kind not in _ASKS for each in found.labels)
@@ -122,7 +122,7 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
 def takes_data(words: Sequence[Word]) -> bool:
     """Return whether the program cannot run any of its arguments, even one that names a blocked program.
 
-    True for `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
+    This is true for `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
         words: A command whose program name is known.
@@ -138,7 +138,7 @@ def takes_data(words: Sequence[Word]) -> bool:
 
 
 def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
-    """Return the word for which the command as a whole asks, and the reason."""
+    """Return the word for which the whole command requires approval, and the reason."""
     entry, words = found.entry, found.words
     if entry is None:
         return None
@@ -155,11 +155,11 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     # Attack: a rule allows `make test`, and `make test deploy` deploys.
     more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
-        return UnsafeArgument(target.word.raw, 'may be another target, which the rule does not name')
+        return UnsafeArgument(target.word.raw, 'may be a target that the rule does not name')
     behind = words[named] if named is not None and 1 < named < len(words) else None
     if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
         # Attack: `tsc --noEmit false`.
-        return UnsafeArgument(behind.raw, 'may cancel what the rule names')
+        return UnsafeArgument(behind.raw, 'may cancel an option that the rule names')
     check = CHECKS.get(entry.checker or '')
     hit = check(words) if check is not None else None
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1 : named or 1]]:

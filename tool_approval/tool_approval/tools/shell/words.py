@@ -20,12 +20,12 @@ class UnsafeArgument:
     word: str
     """The word as written in the command."""
     why: str
-    """Reason to ask, as a predicate of the word, such as `is not listed as a safe option`."""
+    """Reason to require approval, as a predicate of the word, such as `is not listed as a safe option`."""
 
 
 Growth = Literal['none', 'alike', 'any']
-"""Whether a word may expand to several: `none`; `alike`, words that begin alike, as with a glob; or `any` words, as
-with a variable that is not quoted, which bash splits."""
+"""Whether a word may expand to several words: `none`; `alike` for words that begin alike, as with a glob; or `any` for
+all other words, as with an unquoted variable, which bash splits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Word:
 
     @property
     def can_be_option(self) -> bool:
-        """Whether the program may read the word, or one that it expands to, as an option."""
+        """Whether the program may read the word, or a word that it expands to, as an option."""
         # Attack: `x=' -o y'; sort a$x` writes `y` (test_word_reading.py).
         is_open = not self.is_fixed and (self.growth == 'any' or self.value == '')
         return is_open or self.value.startswith('-')
@@ -73,16 +73,16 @@ class SimpleCommand:
     raw: str
     """The command as written."""
     assignments: tuple[str, ...] = ()
-    """Names of the variables that it sets, for the program or for the shell."""
+    """Names of the variables that the command sets, for the program or for the shell."""
     redirects: tuple[Redirect, ...] = ()
     """Redirections of the command."""
     is_fed: bool = False
-    """Whether its standard input is a pipe, a file or a text."""
+    """Whether the standard input of the command is a pipe, a file or a text."""
     is_fed_here: bool = False
-    """Whether its standard input is known to be a pipe, a text, or a file that its own redirections name."""
+    """Whether the standard input is known to be a pipe, a text, or a file that the command's own redirections name."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the command that this one runs, made of some of its words."""
+        """Return the command that this command runs, which consists of some of its words."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
@@ -94,10 +94,10 @@ WORDS: Final = frozenset({
     'command_substitution', 'process_substitution', 'arithmetic_expansion', 'brace_expression', 'concatenation',
     'variable_name', 'test_operator', 'special_variable_name',
 })  # fmt: skip
-"""Types of syntax nodes that are words or pieces of one."""
+"""Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Characters of an unquoted piece. Bash reads others differently than the grammar."""
+"""Characters of an unquoted piece. Bash reads other characters differently than the grammar."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
@@ -156,9 +156,9 @@ class WordReader:
     parsed: Parsed
     """The parsed command."""
     problem: Callable[[str], None]
-    """Called with a noun phrase for each piece that is not understood."""
+    """Function that is called with a noun phrase for each piece that is not understood."""
     inside: Callable[[Node], None]
-    """Called with each command or process substitution."""
+    """Function that is called with each command or process substitution."""
 
     def read(self, node: Node) -> Word:
         """Return the word of a syntax node."""
@@ -169,7 +169,7 @@ class WordReader:
         return Word(word.raw, '/', is_fixed=False, growth=word.growth) if word.raw.startswith('~') else word
 
     def _piece(self, node: Node) -> Word:
-        """Return the word of a node that is a whole word or a piece of one."""
+        """Return the word of a node that is a whole word or a piece of a word."""
         text = self.parsed.text(node)
         growth: Growth = 'none'
         match node.type:

@@ -80,7 +80,7 @@ class Press(BaseModel):
     )
     """Text of the note in the form."""
     trigger_id: str = ''
-    """Id with which a view can be opened for the person, within three seconds."""
+    """Id for opening a view for the person within three seconds."""
     timestamp: str | None = Field(default=None, validation_alias=AliasPath('container', 'message_ts'))
     """Timestamp of the message with the button; `None` if the button is in a view."""
     view_id: str | None = Field(default=None, validation_alias=AliasPath('container', 'view_id'))
@@ -145,7 +145,7 @@ class People:
         wanted = wanted.union(*(rule.groups for rule in entry.content.approvers or () if person_id not in rule.users))
         groups = frozenset([group for group in sorted(wanted) if person_id and await self._has(group, user_id)])
         if person_id is None or not self._rule.lists(Approver(id=user_id, groups=groups)):
-            raise NotAnApprover(user_id, entry.request.tool_name, 'only approvers listed for this channel may')
+            raise NotAnApprover(user_id, entry.request.tool_name, 'only approvers listed for this channel may answer')
         approver = Approver(id=person_id, name=name, groups=groups)
         entry.check_approver(approver)
         return approver

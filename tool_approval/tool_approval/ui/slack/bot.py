@@ -55,7 +55,7 @@ class SlackBot:
         """Configure the bot; nothing is sent yet.
 
         Args:
-            inbox: Inbox with the requests. The bot does not close it.
+            inbox: Inbox with the requests. The bot does not close the inbox.
             token: Bot token, which begins with `xoxb-`.
             channel: Id of the channel, such as `C024BE91L`; not its name.
             approvers: Slack's ids of the users (`U...`) and user groups (`S...`) that may answer. The rules of
@@ -119,7 +119,7 @@ class SlackBot:
         """Post and update messages until cancelled. With an app token, also receive button presses by Socket Mode.
 
         Args:
-            app_token: App-level token, which begins with `xapp-`; `None` if `http` is served instead.
+            app_token: App-level token, which begins with `xapp-`; `None` to serve `http` instead.
 
         Raises:
             ValueError: The app token is invalid.

@@ -55,7 +55,7 @@ def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
 def sections(lines: Iterable[Line]) -> list[str]:
     """Split lines into the texts of sections, each within Slack's limit.
 
-    Quoted lines are put into fences that they cannot close, other lines between the fences.
+    Quoted lines are put into fences that they cannot close. Other lines are between the fences.
     """
     done: list[str] = []
     pieces: list[Line] = []
@@ -75,8 +75,8 @@ def sections(lines: Iterable[Line]) -> list[str]:
 
 
 def cut(texts: Sequence[str], most: int) -> tuple[list[str], bool]:
-    """Limit sections to `most`, and return whether all were kept. The last section is always kept, because its end may
-    matter most.
+    """Limit the sections to `most`, and return whether all were kept. The last section is always kept, because the end
+    of the text may matter most.
     """
     if len(texts) <= most:
         return list(texts), True

@@ -78,7 +78,7 @@ class MessageSync:
             try:
                 await self._channel.update(each, entry)
             except SlackRefused as error:
-                _log.warning('%s; the message stays as it is', error)
+                _log.warning('%s; the Slack message keeps its old content', error)
             except BaseException:
                 self._messages.setdefault(entry.id, set()).update(left)
                 raise
@@ -115,7 +115,7 @@ class MessageSync:
             timestamp = await self._channel.post(entry)
         except SlackRefused as error:
             # A message that Slack refuses must not stop the others. Other UIs still show the request.
-            _log.error('%s; a request for %r is not shown there', error, entry.request.tool_name)
+            _log.error('%s; Slack does not show a request for %r', error, entry.request.tool_name)
             self._given_up.add(entry.id)
         else:
             self._messages[entry.id] = {timestamp}

@@ -89,7 +89,7 @@ def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
             continue
         else:
             value = repr(value)
-        lines.append(f'The approval stays bound to its {name}: {value}')
+        lines.append(f'The approval stays bound to the same {name}: {value}')
     folder = before.bound_to.get('cwd')
     if folder is None and before.presentation is not None:
         folder = before.presentation.metadata.get('cwd')
@@ -115,7 +115,7 @@ def change(
         environment: Environment variables that name the editor.
 
     Returns:
-        The request to ask about now, and a line to show. The request is the changed one, `request` itself if no
+        The request to ask about now, and a line to show. The request is the changed request, `request` itself if no
         argument differs any more, or `asked` if the approver went back.
     """
     editor = editor_of(environment)

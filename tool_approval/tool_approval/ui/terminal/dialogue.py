@@ -23,8 +23,8 @@ _DENYING = frozenset({'n', 'N', 'q', 'escape'})
 class Dialogue:
     """Draws questions, and redraws them when the terminal was resized or used by another program.
 
-    While the approver answers, only the lines from the question on are rewritten. The cursor is hidden while keys do
-    not count.
+    While the approver answers, only the lines from the question on are rewritten. The cursor is hidden while keys are
+    ignored.
     """
 
     _render: Render  # of the current question
@@ -59,7 +59,7 @@ class Dialogue:
         plain = self.terminal.is_plain
         rows = [row for line in lines for row in continued(line, room, indent='    ', ascii_only=plain)]
         if len(rows) >= height:
-            rows.append(fitted(f'{len(rows)} rows: read from the top.', room))
+            rows.append(fitted(f'{len(rows)} rows; read from the top.', room))
         self._put(''.join(f'{row}\n' for row in rows) + last)
         self._rows_above = len(rows)
 
@@ -83,7 +83,7 @@ class Dialogue:
         """Wait for a key that answers the drawn question.
 
         Args:
-            keys: Keys that answer it.
+            keys: Keys that answer the question.
             more: Function that returns the lines to show after `?` is pressed, for a number of columns.
             hint: Line to show above the question.
 
@@ -138,7 +138,7 @@ class Dialogue:
     def _is_shown(self) -> bool:
         """Return whether the screen shows the question as drawn. A narrower terminal would have broken its rows.
 
-        Otherwise a rewrapped row would begin without the frame, and its text could look like the question
+        In a narrower terminal, a rewrapped row would begin without the frame, and its text could look like the question
         (test_prompt.py).
         """
         return self._size == self.terminal.size and self._size[0] >= NARROWEST

@@ -59,7 +59,7 @@ class Draft:
         self._insert(typed)
 
     def move_line(self, by: int) -> bool:
-        """Move the cursor to the line before (-1) or after (1), and return whether that line exists."""
+        """Move the cursor to the previous line (-1) or the next line (1), and return whether that line exists."""
         lines, number = self.text.split('\n'), self.text.count('\n', 0, self._at)
         if not 0 <= number + by < len(lines):
             return False

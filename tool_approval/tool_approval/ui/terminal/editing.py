@@ -26,8 +26,8 @@ LONGEST_TEXT = 1_000_000
 
 FENCE = 5
 """Lines of comments or blanks above and below the text. These lines prevent an attack in which the model writes `vim:
-set ...` into an argument, and the editor obeys it. Vim reads such modelines in this many lines at both ends of a
-file."""
+set ...` into an argument, and the editor executes that line. Vim reads such modelines in this many lines at both ends
+of a file."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:

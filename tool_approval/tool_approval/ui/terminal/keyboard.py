@@ -1,4 +1,4 @@
-"""Read keys, and tell deliberate presses from keys typed ahead, held down or pasted."""
+"""Read keys, and distinguish deliberate presses from keys typed ahead, held down or pasted."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class Keyboard:
 
         Args:
             is_text: Whether text is being typed. The keys of a text are returned immediately. In other cases, and after
-                Enter, wait whether more keys follow.
+                Enter, wait to see whether more keys follow.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.

@@ -23,7 +23,7 @@ _CODES: dict[Style, str] = {
     'plain': '', 'frame': '2', 'title': '1', 'strong': '1', 'added': '32', 'removed': '31', 'odd': '1;35',
 }  # fmt: skip
 """Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Only colours that common themes show clearly on
-both backgrounds: yellow is too faint on white, blue on black. Faint is only for the frame."""
+both backgrounds are used: yellow is too faint on white, and blue on black. The faint style is only for the frame."""
 
 _SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong'}
 _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}

@@ -37,8 +37,8 @@ TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q d
 frame."""
 
 _IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session', 'v': 'view all', '?': 'more'}
-"""Keys in the question row, at most four at once. The key `v` is offered only if content is cut, and `s` only if no
-content is cut."""
+"""Keys that the question row can show, at most four at once. The key `v` is offered only if content is cut, and `s`
+only if no content is cut."""
 
 _IN_TITLE = ('tool', 'file', 'in', 'request', 'agent')
 """Facts in the first row, most important first, if they fit. The last two are aligned right."""
@@ -76,7 +76,7 @@ def render_request(
         before: The original request, if the approver has edited its arguments; the changes are shown.
 
     Returns:
-        Rows separated by newlines, without one at the end, so that the cursor stays behind the question.
+        Rows separated by newlines, without a newline at the end, so that the cursor stays behind the question.
     """
     if width < NARROWEST:
         return TOO_NARROW
@@ -89,7 +89,7 @@ def render_request(
     below, question = _question(request, layout, '', in_sight)
     if len(rows) + len(below) + 1 > height:
         below, question = _question(request, layout, name_of(request.tool_name, ascii_only=ascii_only), in_sight)
-        note = f'{len(rows) + len(below) + 2:,} rows: read from the top.'
+        note = f'{len(rows) + len(below) + 2:,} rows; read from the top.'
         below = [*layout.labelled('!', note, style='strong'), *below]
     return '\n'.join([*rows, *below, question])
 
@@ -215,7 +215,7 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""Keys of a question about several requests, distinct from those of a single one. `q` is listed behind `?`."""
+"""Keys of a question about several requests, distinct from the keys of a single request. `?` shows the key `q`."""
 
 _GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}
 
@@ -247,7 +247,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
             rows.append(f'  and {len(requests) - room} more')
     keys = group_keys(requests)
     if 'A' not in keys:
-        rows.append('Some are not shown whole, so decide one by one; v shows all of each.')
+        rows.append('Some requests are cut, so decide one by one; v shows each whole.')
     in_sight = {key: GROUP_KEYS[key] for key in keys if key != 'q'}
     lead = f'{len(requests)} requests: '[: width - len('A/N/o/?  ')]
     briefly = {key: _GROUP_KEYS_BRIEFLY[key] for key in in_sight}

@@ -1,4 +1,4 @@
-"""Ask the person at the controlling terminal."""
+"""Ask the user at the controlling terminal."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ ending an editor."""
 class TerminalUI:
     """Asks at the controlling terminal, for `ApprovalController(ui=TerminalUI())`.
 
-    The answer is read from the terminal itself, even if standard input is a file or a pipe. Without a terminal, or when
-    it is closed, all calls are denied, with a line on standard error. Only a single key pressed after the question was
-    drawn counts as an answer. The documentation's page on the terminal describes the keys.
+    The answer is read from the terminal itself, even if standard input is a file or a pipe. If there is no terminal, or
+    the terminal is closed, all calls are denied, with a line on standard error. Only a single key that is pressed after
+    the question was drawn is an answer. The documentation's page on the terminal describes the keys.
 
     `q` and Ctrl-C stop the run: `choose` raises `KeyboardInterrupt`.
     """
@@ -61,7 +61,7 @@ class TerminalUI:
             person: Name of the approver for the log; `None` for the user's login name.
             device: Path of the terminal device.
             environment: Variables that name the editor (`VISUAL`, `EDITOR`) and the terminal type (`TERM`) and turn off
-                colours (`NO_COLOR`); `None` for those of the process.
+                colours (`NO_COLOR`); `None` for the environment of the process.
             quiet_s: Seconds without typing that must pass after a question is drawn before a key is accepted.
             groups_responses: Whether to ask about all calls of a response together, whatever their groups.
         """

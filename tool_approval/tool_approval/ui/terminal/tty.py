@@ -46,8 +46,8 @@ class Withdrawn(Exception):
 class Terminal:
     """A terminal, opened for one question. Only `wake` and `restore` may be called from other threads.
 
-    Methods that wait raise `Withdrawn` after `wake`, and `TerminalClosed` if the terminal is closed or another program
-    has it.
+    Methods that wait raise `Withdrawn` after `wake`, and `TerminalClosed` if the terminal is closed or used by another
+    program.
     """
 
     def __init__(self, device: str = TTY, *, is_dumb: bool = False) -> None:
@@ -92,7 +92,7 @@ class Terminal:
             os.close(fd)
 
     def wake(self) -> None:
-        """Make the waiting and all later reads and writes raise `Withdrawn`. May be called from any thread."""
+        """Make the current and all later reads and writes raise `Withdrawn`. May be called from any thread."""
         os.write(self._wake_write, b'!')
 
     @property
@@ -171,7 +171,7 @@ class Terminal:
             return True  # closed: reading reports it
 
     def show_cursor(self, *, is_shown: bool) -> None:
-        """Show or hide the cursor. A hidden cursor means that keys do not count."""
+        """Show or hide the cursor. A hidden cursor means that keys are ignored."""
         self.control(_CURSOR_ON if is_shown else _CURSOR_OFF)
 
     def control(self, sequence: str) -> None:
@@ -236,8 +236,7 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Block or unblock, until the end of the `with` block, the signals that stop a background process that uses its
-    terminal.
+    """Block or unblock the signals that stop a background process for using its terminal, until the `with` block ends.
 
     While these signals are blocked, a read in the background fails and a change of the mode works, and neither stops
     the process. Started programs inherit the blocked signals.

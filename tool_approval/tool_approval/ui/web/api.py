@@ -28,7 +28,7 @@ from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, Ru
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
-"""Chosen: default and maximum number of requests in a response. Each request may have a megabyte."""
+"""Chosen: default and maximum number of requests in a response. Each request may be a megabyte long."""
 
 
 class _Operation(NamedTuple):
@@ -90,11 +90,11 @@ _PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     ),
     'tool': ('query', 'Return only requests of this tool.', _TEXT),
     'agent': ('query', 'Return only requests of this agent.', _TEXT),
-    'run': ('query', 'Id of a run. Lists return only its requests.', _TEXT),
+    'run': ('query', 'Id of a run. Return only requests of this run.', _TEXT),
     'status': ('query', 'Return only runs with this status.', {'type': 'string', 'enum': list(STATUSES)}),
     'limit': ('query', 'Maximum number of results.', _LIMIT),
     'before': ('query', 'Return only requests settled before this time.', {'type': 'string', 'format': 'date-time'}),
-    'after': ('query', 'Return only results after this id; for the next page, the last id of the previous one.', _TEXT),
+    'after': ('query', 'Return only results after this id, such as the last id of the previous page.', _TEXT),
     'X-CSRF-Token': ('header', 'The `csrf_token` of `/session`.', _TEXT),
 }
 """Location, description and schema of each parameter, by name."""
@@ -155,7 +155,7 @@ class ApiRoutes:
         return await draw_apart(self._turn, lambda: _json(view_of(entry, visitor, whole=True)))
 
     async def decide(self, request: Request) -> Response:
-        """Answer a request. Only the first valid answer counts."""
+        """Answer a request. Only the first valid answer is used."""
         visitor = await self._visitors.changing(request, request.headers.get(CSRF_HEADER))
         body = await read_body(request, DecisionBody)
         entry = await answer(self._inbox, request.path_params['id'], body, visitor)

@@ -95,7 +95,7 @@ class PageContext:
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
-    """Render a request with its forms: cut in the middle, or one page of the whole content, counted from 1."""
+    """Render a request with its forms. Show one `page` of the whole content, from 1, or else cut the middle out."""
     request = entry.request
     shown = display(request)
     lines, turning = shown.lines, None
@@ -133,7 +133,7 @@ def _whole_address(entry: InboxEntry, context: PageContext) -> str:
 
 
 def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
-    """Return the lines of a page and the links to others. A page number that is too high gives the last page."""
+    """Return the lines of a page and the links to other pages. A page number that is too high gives the last page."""
     pages = pages_of(lines)
     page = min(page, len(pages))
     shown = pages[page - 1]
@@ -189,7 +189,7 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
         return outcome_block(entry)
     problem = why_not(entry, context.visitor)
     if problem is not None:
-        text = f'{short_name(context.visitor.id)} may not answer this: {problem}.'
+        text = f'{short_name(context.visitor.id)} may not answer this request: {problem}.'
         return element('div', element('p', text, class_='notice'), class_='actions')
     request = f'{context.base}/requests/{entry.id}'
     options = answer_options(entry.request, is_whole=is_whole)

@@ -33,7 +33,7 @@ class Streams:
         self._count = 0
 
     async def respond(self, request: Request) -> StreamingResponse:
-        """Respond with a stream of `changed` events, with the ids of posted or settled requests, or `null` for any.
+        """Respond with a stream of `changed` events, with the ids of the changed requests, or `null` if unknown.
 
         Raises:
             HttpRefusal: The visitor is not logged in, or there are too many streams.

@@ -37,9 +37,9 @@ class Limits:
     requests_per_s: float = 50.0
     """Average requests per second of a client address."""
     burst: int = 200
-    """Requests of a client address at once."""
+    """Maximum number of requests of a client address at once."""
     max_streams: int = 100
-    """Event streams of open pages at once, of all clients."""
+    """Maximum number of open event streams, over all clients."""
 
 
 _MOST_CLIENTS = 10_000

@@ -195,7 +195,7 @@ class PageRoutes:
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
-        assert self._login is not None, 'there is no such route otherwise'
+        assert self._login is not None, 'the route exists only with a login'
         fields = await read_form(request)
         await self._visitors.changing(request, single(fields, 'csrf'))
         self._login.end(request)
@@ -217,7 +217,7 @@ class PageRoutes:
             raise HttpRefusal(409, 'already_settled', f'the request is no longer open. {entry.outcome}')
         problem = why_not(entry, visitor)
         if problem is not None:
-            raise HttpRefusal(403, 'not_an_approver', f'you may not answer this: {problem}')
+            raise HttpRefusal(403, 'not_an_approver', f'you may not answer this request: {problem}')
         return entry
 
     async def _context(self, request: Request) -> PageContext:

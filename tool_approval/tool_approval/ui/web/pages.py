@@ -167,8 +167,8 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Sort entries so that the entries of one model response are adjacent and in its order, at the position of the
-    first.
+    """Sort entries so that the entries of one model response are adjacent and in the order of the response, at the
+    position of the first entry.
     """
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []

@@ -14,7 +14,7 @@ from tool_approval.inbox import AlreadySettled, InboxError, InvalidAnswer, NotAn
 class HttpRefusal(Exception):
     """Refuses an HTTP request, which has not changed anything.
 
-    `code` is for programs. `message` is a clause for people without a full stop, and may contain untrusted text.
+    `code` is for programs. `message` is a clause for people without a final full stop, and may contain untrusted text.
     """
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:

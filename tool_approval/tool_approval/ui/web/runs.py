@@ -52,7 +52,7 @@ STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
 
 
 class Runs:
-    """The durable runs in the store of an inbox; always empty if the store does not support them."""
+    """The durable runs in the store of an inbox; always empty if the store does not support durable runs."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._store = DurableStore(inbox.store) if keeps_runs(inbox.store) else None
@@ -302,7 +302,7 @@ def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
 
 
 def _why_not(check: Callable[[], None]) -> str | None:
-    """Return the reason with which `check` refuses; `None` if it does not."""
+    """Return the reason with which `check` refuses; `None` if it does not refuse."""
     try:
         check()
     except NotAnApprover as error:

@@ -55,7 +55,7 @@ def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bo
     Args:
         app: ASGI application to serve.
         listening: Socket from `listen`.
-        path: Path with a leading slash and no trailing one.
+        path: Path with a leading slash and no trailing slash.
         trusts_proxy: Whether to trust the client address and scheme in the headers of a proxy on this machine.
     """
     config = uvicorn.Config(

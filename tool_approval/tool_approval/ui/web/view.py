@@ -181,7 +181,7 @@ class SettleBody(RunBody):
     attempt: int
     """Attempt of the execution."""
     verdict: Verdict
-    """`result` if the call ran, `again` to run it again, `give_up` to leave it unknown."""
+    """`result` if the call ran, `again` to run it again, `give_up` to leave the outcome unknown."""
     result: Any = None
     """Return value of the call, for the verdict `result`."""
 
@@ -234,7 +234,7 @@ class DecisionBody(ApiModel):
 
 def group_of(request: ApprovalRequest) -> str | None:
     """Return the key of the request's group, or of its model response if the tool names no group. Return `None` if
-    there is neither.
+    there is no group and no model response.
     """
     if request.group_id is not None:
         return f'group {request.run_id} {request.group_id}'

@@ -21,7 +21,7 @@ from .refusals import HttpRefusal
 COOKIE = 'tool_approval'
 
 TICKET_S = 3600.0
-"""Chosen: seconds until a login link expires; a link not opened within an hour was forgotten."""
+"""Chosen: seconds until a login link expires. A link that was not opened within an hour was probably forgotten."""
 
 SESSION_S = 12 * 3600.0
 """Chosen: seconds until a session ends, a working day."""
@@ -55,7 +55,7 @@ class LocalLogin:
         return self._new(self._tickets, approver, TICKET_S)
 
     def redeem(self, ticket: str) -> str | None:
-        """Exchange a ticket, which becomes invalid, for the secret of a new session; `None` if it is invalid."""
+        """Exchange a ticket, which becomes invalid, for the secret of a new session; `None` for an invalid ticket."""
         approver = self._find(self._tickets, ticket)
         self._tickets.pop(_hash(ticket), None)
         return None if approver is None else self._new(self._sessions, approver, SESSION_S)
@@ -65,7 +65,7 @@ class LocalLogin:
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
-        """End the session, also for other holders of its cookie."""
+        """End the session, also for others who have its cookie."""
         self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
 
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
@@ -188,7 +188,7 @@ class Visitors:
 def _check_origin(request: Request) -> None:
     """Raise if another site sent the request.
 
-    Otherwise another site's page could post a form to this one with the visitor's cookie (test_attacks.py:
+    Otherwise another site's page could post a form to this page with the visitor's cookie (test_attacks.py:
     test_another_site_cannot_answer). Programs other than browsers send neither header, and need the token.
 
     Source: https://fetch.spec.whatwg.org/#append-a-request-origin-header: with this page's referrer policy, its forms

@@ -151,7 +151,7 @@
         if (card && told.error.code === 'already_settled') await look(card.dataset.key);
       }
     } catch {
-      problem(form, 'Your answer may not have arrived. Try again.');
+      problem(form, 'Your answer may not have been received. Try again.');
     } finally {
       delete form.dataset.sending;
     }
