@@ -1,6 +1,7 @@
 """`around_execute`: handlers that wrap the execution of approved calls."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -44,48 +45,46 @@ def make(*responses: Any, **keywords: Any) -> Agent[Any, Any]:
     return agent
 
 
-def test_around_execute_gets_validated_arguments_with_defaults_and_the_result():
-    handler = Around()
-
-    result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
-
-    assert handler.executed == [('1', {'path': 'a'}, {'path': 'a', 'force': False})]
-    assert returns(result.all_messages()) == {'1': ('<a False>', 'success')}
+A = call('delete', '1', path='a')
+OVERRIDDEN = {'1': ToolApproved(override_args={'path': 'b'})}
 
 
-def test_around_execute_gets_overridden_arguments():
-    handler = Around(**{'1': ToolApproved(override_args={'path': 'b'})})
+@pytest.mark.parametrize(
+    ('make_handler', 'responses', 'executed', 'told'),
+    [
+        pytest.param(Around, [[A]], [('1', {'path': 'a'}, {'path': 'a', 'force': False})], '<a False>', id='defaults'),
+        pytest.param(
+            partial(Around, **OVERRIDDEN),
+            [[A]],
+            [('1', {'path': 'b'}, {'path': 'b', 'force': False})],
+            '<b False>',
+            id='overridden arguments',
+        ),
+        pytest.param(
+            partial(Around, change={'path': 'z', 'force': True}),
+            [[A]],
+            [('1', {'path': 'a'}, {'path': 'a', 'force': False})],
+            '<z True>',
+            id='arguments changed while executing',
+        ),
+        pytest.param(
+            partial(Around, **{'1': ToolDenied('no')}),
+            [[A, call('read', '2')]],
+            [],
+            'no',
+            id='not for denied or undeferred calls',
+        ),
+    ],
+)
+def test_around_execute_gets_the_arguments_and_gives_the_result(
+    make_handler: Any, responses: Any, executed: Any, told: str
+):
+    handler = make_handler()
 
-    make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
+    result = make(*responses, 'done').run_sync('go', deferred_tool_handler=handler)
 
-    assert handler.executed == [('1', {'path': 'b'}, {'path': 'b', 'force': False})]
-
-
-def test_around_execute_can_change_the_arguments():
-    handler = Around(change={'path': 'z', 'force': True})
-
-    result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
-
-    assert returns(result.all_messages()) == {'1': ('<z True>', 'success')}
-
-
-def test_around_execute_is_not_called_for_denied_or_undeferred_calls():
-    handler = Around(**{'1': ToolDenied('no')})
-
-    make([call('delete', '1', path='a'), call('read', '2')], 'done').run_sync('go', deferred_tool_handler=handler)
-
-    assert handler.executed == []
-
-
-def test_around_execute_is_not_called_for_approvals_of_another_capability():
-    handler = Around()
-    approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
-
-    make([call('delete', '1', path='a')], 'done', capabilities=[approving]).run_sync(
-        'go', deferred_tool_handler=handler
-    )
-
-    assert handler.executed == []
+    assert handler.executed == executed
+    assert returns(result.all_messages())['1'] == (told, 'success' if executed else 'denied')
 
 
 class AroundResumed(Around):
@@ -112,20 +111,19 @@ def test_around_execute_wraps_calls_approved_before_the_run_if_its_class_asks_fo
     }
 
 
-def test_around_execute_for_resumed_calls_ignores_later_approvals_of_others():
-    handler = AroundResumed()
+@pytest.mark.parametrize('kind', [Around, AroundResumed])
+def test_around_execute_is_not_called_for_approvals_of_another_capability(kind: Any):
+    handler = kind()
     approving = HandleDeferredToolCalls(lambda ctx, requests: requests.build_results(approve_all=True))
 
-    make([call('delete', '1', path='a')], 'done', capabilities=[approving]).run_sync(
-        'go', deferred_tool_handler=handler
-    )
+    make([A], 'done', capabilities=[approving]).run_sync('go', deferred_tool_handler=handler)
 
     assert handler.executed == []
 
 
 def test_an_id_that_a_later_response_repeats_is_not_taken_for_the_approved_call():
     handler = Around()
-    agent = make([call('delete', '1', path='a')], [call('read', '1')], 'done')
+    agent = make([A], [call('read', '1')], 'done')
 
     agent.run_sync('go', deferred_tool_handler=handler)
 
@@ -135,7 +133,7 @@ def test_an_id_that_a_later_response_repeats_is_not_taken_for_the_approved_call(
 def test_around_execute_can_refuse_with_a_retry():
     handler = Around(refuse=ModelRetry('the file has changed since'))
 
-    result = make([call('delete', '1', path='a')], 'done').run_sync('go', deferred_tool_handler=handler)
+    result = make([A], 'done').run_sync('go', deferred_tool_handler=handler)
 
     content, outcome = returns(result.all_messages())['1']
     assert outcome == 'retried'
@@ -154,9 +152,7 @@ def test_around_execute_is_the_innermost_hook():
 
     handler = Around()
 
-    make([call('delete', '1', path='a')], 'done', capabilities=[Changing()]).run_sync(
-        'go', deferred_tool_handler=handler
-    )
+    make([A], 'done', capabilities=[Changing()]).run_sync('go', deferred_tool_handler=handler)
 
     assert handler.executed[0][2]['path'] == 'changed by a hook'
 

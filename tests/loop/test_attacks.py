@@ -24,7 +24,7 @@ from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import UnexpectedModelBehavior, UserError
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.tools import Tool, ToolDefinition
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_ai_deferred import HandlerAgent, capability, install, lineage
 from pydantic_ai_deferred.handler import run_on_loop
@@ -217,64 +217,7 @@ def test_cancelling_a_nested_run_cancels_its_question_and_passes():
     assert ran == []
 
 
-class Fields(BaseModel):
-    name: str = 'n'
-    item: str = 'i'
-
-
-def free_form(**arguments: Any) -> Any:
-    return arguments
-
-
-SHAPES: list[tuple[Any, dict[str, Any], dict[str, Any]]] = [
-    # A tool whose schema does not say what its arguments are called.
-    (
-        Tool.from_schema(free_form, 'tool', None, {'type': 'object', 'additionalProperties': True}),
-        {'run_as_root': {'note': 'harmless'}},
-        {'run_as_root': {'note': 'harmless'}},
-    ),
-    (
-        Tool.from_schema(free_form, 'tool', None, {'type': 'object', 'additionalProperties': True}),
-        {'outer': {'outer': 'harmless'}},
-        {'outer': {'outer': 'harmless'}},
-    ),
-    # A single model as the parameter: its fields are the arguments, whatever the parameter is called.
-    (lambda thing: None, {}, {'name': 'n', 'item': 'i'}),
-    (lambda thing: None, {'name': 'x'}, {'name': 'x', 'item': 'i'}),
-    (lambda item: None, {'item': 'x'}, {'name': 'n', 'item': 'x'}),
-    (lambda item: None, {'name': 'x'}, {'name': 'x', 'item': 'i'}),
-]
-
-
-@pytest.mark.parametrize(('tool', 'given', 'shown'), SHAPES)
-def test_the_arguments_shown_are_those_that_execute(tool: Any, given: dict[str, Any], shown: dict[str, Any]):
-    handler = Recorder()
-    if isinstance(tool, Tool):
-        tool.requires_approval = True
-    else:
-        tool.__annotations__ = dict.fromkeys(tool.__code__.co_varnames, Fields)
-        tool = Tool(tool, name='tool', takes_ctx=False, requires_approval=True)
-    agent = Agent(scripted([call('tool', '1', **given)], 'done'), tools=[tool], deferred_tool_handler=handler)
-
-    agent.run_sync('go')
-
-    assert handler.asked[0].approvals[0].args == shown
-
-
-def test_a_mapping_that_was_left_out_is_shown_under_its_name():
-    handler = Recorder()
-    agent = Agent(scripted([call('tool', '1')], 'done'), deferred_tool_handler=handler)
-
-    @agent.tool_plain(requires_approval=True)
-    def tool(options: dict[str, str] = {'mode': 'fast'}) -> str:  # noqa: B006
-        return 'ok'
-
-    agent.run_sync('go')
-
-    assert handler.asked[0].approvals[0].args == {'options': {'mode': 'fast'}}
-
-
-def test_an_id_that_another_call_of_the_response_has_does_not_lend_it_its_arguments():
+def test_call_does_not_take_the_arguments_of_another_call_with_its_id():
     ran: list[str] = []
     handler = Recorder()
 

@@ -30,6 +30,17 @@ def nothing(ctx: Any) -> None:
     """A function that makes no capability."""
 
 
+def both_agents(durability: Any, deleted: list[str], handler: Recorder) -> tuple[Any, Any]:
+    """Our agent, which has the handler, and a stock one, both under a durable engine."""
+    ours = Agent(
+        scripted([call('delete', '1')], 'done'), name='ours', capabilities=[durability()], deferred_tool_handler=handler
+    )
+    stock = pydantic_ai.Agent(scripted([call('delete', '1')], 'done'), name='stock', capabilities=[durability()])
+    for each in (ours, stock):
+        each.tool_plain(name='delete', requires_approval=True)(lambda: deleted.append('a'))
+    return ours, stock
+
+
 @pytest.mark.parametrize(
     'capabilities',
     [[Engine()], [nothing, Engine()], [CombinedCapability([Engine()])], [WrapperCapability(Engine())]],
@@ -52,15 +63,8 @@ def test_under_dbos_our_agent_takes_a_handler_for_a_run_and_a_stock_agent_takes_
     from pydantic_ai.durable_exec.dbos import DBOSDurability
 
     constructor, run, override, around = (Recorder() for _ in range(4))
-    agent, stock = (
-        kind(scripted([call('delete', '1')], 'done'), name=name, capabilities=[DBOSDurability()], **keywords)
-        for kind, name, keywords in (
-            (Agent, 'ours', {'deferred_tool_handler': constructor}),
-            (pydantic_ai.Agent, 'stock', {}),
-        )
-    )
-    for each in (agent, stock):
-        each.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+    deleted: list[str] = []
+    agent, stock = both_agents(DBOSDurability, deleted, constructor)
 
     @dbos.DBOS.workflow()
     async def each_way() -> list[str]:
@@ -85,6 +89,7 @@ def test_under_dbos_our_agent_takes_a_handler_for_a_run_and_a_stock_agent_takes_
 
     assert asyncio.run(main()) == 'done'
     assert [len(each.asked) for each in (constructor, run, override, around)] == [1, 1, 1, 1]
+    assert deleted == ['a'] * 4
 
 
 @pytest.mark.filterwarnings('ignore::ResourceWarning', 'ignore::pytest.PytestUnraisableExceptionWarning')
@@ -100,15 +105,7 @@ def test_under_prefect_our_agent_takes_a_handler_for_a_run_and_a_stock_agent_is_
     deleted: list[str] = []
     constructor, run, override, around = (Recorder() for _ in range(4))
     denying = Recorder(**{'1': ToolDenied('not this one')})
-    agent, stock = (
-        kind(scripted([call('delete', '1')], 'done'), name=name, capabilities=[PrefectDurability()], **keywords)
-        for kind, name, keywords in (
-            (Agent, 'ours', {'deferred_tool_handler': constructor}),
-            (pydantic_ai.Agent, 'stock', {}),
-        )
-    )
-    for each in (agent, stock):
-        each.tool_plain(name='delete', requires_approval=True)(lambda: deleted.append('a'))
+    agent, stock = both_agents(PrefectDurability, deleted, constructor)
 
     @prefect.flow(validate_parameters=False)
     async def deleting(an_agent: Any, keywords: Any) -> str:

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextvars
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import pydantic_ai
@@ -173,43 +175,42 @@ def test_a_grandchild_below_a_child_that_stops_still_reaches_the_handler():
     assert handler.ids == [['c1']]
 
 
-@pytest.mark.parametrize('agent', [child(inherit_handler=False), HandlerAgent(child(), inherit_handler=False)])
-def test_an_agent_can_be_kept_from_inheriting(agent: Any):
-    with pytest.raises(UserError, match='DeferredToolRequests'):
-        parent(delegating(agent), Recorder()).run_sync('go')
+STOCK = child(kind=pydantic_ai.Agent)
 
 
-def test_a_run_that_bubbles_up_offers_nothing_to_its_children():
-    with pytest.raises(UserError, match='DeferredToolRequests'):
-        parent(delegating(child()), Recorder()).run_sync('go', deferred_tool_handler=bubble_up)
+@pytest.mark.parametrize(
+    ('agent', 'around', 'handler'),
+    [
+        pytest.param(child(inherit_handler=False), nullcontext, None, id='kept from it'),
+        pytest.param(HandlerAgent(child(), inherit_handler=False), nullcontext, None, id='kept from it by a wrapper'),
+        pytest.param(child(), nullcontext, bubble_up, id='below a run that bubbles up'),
+        pytest.param(STOCK, nullcontext, None, id='a stock agent'),
+        pytest.param(STOCK, install, None, id='a stock agent under install'),
+    ],
+)
+def test_a_child_does_not_inherit(agent: Any, around: Any, handler: Any):
+    above = Recorder()
+
+    with around(), pytest.raises(UserError, match='DeferredToolRequests'):
+        parent(delegating(agent), above).run_sync('go', deferred_tool_handler=handler)
+
+    assert above.asked == []
 
 
-def test_a_stock_child_does_not_inherit():
-    with pytest.raises(UserError, match='DeferredToolRequests'):
-        parent(delegating(child(kind=pydantic_ai.Agent)), Recorder()).run_sync('go')
-
-
-def test_a_wrapped_stock_child_inherits():
+@pytest.mark.parametrize(
+    ('agent', 'around'),
+    [
+        pytest.param(HandlerAgent(STOCK), nullcontext, id='wrapped'),
+        pytest.param(STOCK, partial(install, nesting=True), id='under install with nesting'),
+    ],
+)
+def test_a_stock_child_inherits(agent: Any, around: Any):
     handler = Recorder()
 
-    parent(delegating(HandlerAgent(child(kind=pydantic_ai.Agent))), handler).run_sync('go')
-
-    assert handler.ids == [['c1']]
-
-
-def test_a_stock_child_inherits_under_install_with_nesting():
-    handler = Recorder()
-    agent = child(kind=pydantic_ai.Agent)
-
-    with install(nesting=True):
+    with around():
         parent(delegating(agent), handler).run_sync('go')
 
     assert handler.ids == [['c1']]
-
-
-def test_a_stock_child_does_not_inherit_under_install_alone():
-    with install(), pytest.raises(UserError, match='DeferredToolRequests'):
-        parent(delegating(child(kind=pydantic_ai.Agent)), Recorder()).run_sync('go')
 
 
 def test_parallel_children_ask_concurrently():

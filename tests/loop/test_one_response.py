@@ -18,8 +18,10 @@ from pydantic_ai import (
     ToolDenied,
     ToolOutput,
 )
-from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
+
+from tests.tables import table
 
 from .host import Agent
 from .scripted import Recorder, call, returns, scripted
@@ -228,73 +230,106 @@ def test_an_external_failure_is_a_failure():
     assert returns(result.all_messages())['1'] == ('no connection', 'failed')
 
 
-def test_the_snapshot_has_the_arguments_the_tool_would_get():
+class Item(BaseModel):
+    name: str
+    due: date = date(2026, 1, 2)
+
+
+class Step(BaseModel):
+    host: str
+    command: str = Field(default='true', exclude=True)
+
+
+class Steps(RootModel[list[Step]]):
+    pass
+
+
+@dataclass
+class Plan:
+    steps: Steps
+    by_name: dict[str, Step]
+
+
+class Bytes(BaseModel):
+    data: bytes
+
+    def model_post_init(self, context: Any) -> None:
+        self.data = b'\xff\xfe'
+
+
+class Labelled(BaseModel):
+    command: str
+    label: str = Field(default='harmless', serialization_alias='command')
+
+
+class Fields(BaseModel):
+    name: str = 'n'
+    item: str = 'i'
+
+
+def delete(path: str, force: bool = False) -> None: ...
+def add(item: Item) -> None: ...
+def plan(item: Item, on: date) -> None: ...
+def follow(plan: Plan, more: int) -> None: ...
+def store(item: Bytes) -> None: ...
+def label(step: Labelled, more: int) -> None: ...
+def set_mode(options: dict[str, str] = {'mode': 'fast'}) -> None: ...  # noqa: B006
+def named_otherwise(thing: Fields) -> None: ...
+def named_like_a_field(item: Fields) -> None: ...
+
+
+def free_form(**arguments: Any) -> None: ...
+
+
+EVIL = {'host': 'h', 'command': 'EVIL'}
+EVIL_PLAN = {'plan': {'steps': [EVIL], 'by_name': {'a': EVIL}}, 'more': 1}
+NESTED = {'outer': {'outer': 'harmless'}}
+
+
+@table(
+    ('reason', 'function', 'given', 'shown'),
+    [
+        ('with defaults', delete, {'path': 'a'}, {'path': 'a', 'force': False}),
+        ('also of a mapping', set_mode, {}, {'options': {'mode': 'fast'}}),
+        ('in JSON', add, {'name': 'x'}, {'name': 'x', 'due': '2026-01-02'}),
+        (
+            'nested, in JSON',
+            plan,
+            {'item': {'name': 'y'}, 'on': '2026-02-03'},
+            {'item': {'name': 'y', 'due': '2026-01-02'}, 'on': '2026-02-03'},
+        ),
+        ('with every field, whatever the tool serialises', follow, EVIL_PLAN, EVIL_PLAN),
+        ('as the model gave them, without JSON form', store, {'data': 'a'}, {'data': 'a'}),
+        (
+            'as the model gave them, with two fields of one name',
+            label,
+            {'step': {'command': 'EVIL'}, 'more': 1},
+            {'step': {'command': 'EVIL'}, 'more': 1},
+        ),
+        ('the fields of a single model are the arguments', named_otherwise, {}, {'name': 'n', 'item': 'i'}),
+        ('some of them given', named_otherwise, {'name': 'x'}, {'name': 'x', 'item': 'i'}),
+        ('though one is called like the parameter', named_like_a_field, {'item': 'x'}, {'name': 'n', 'item': 'x'}),
+        ('or another one is', named_like_a_field, {'name': 'x'}, {'name': 'x', 'item': 'i'}),
+        ('the schema names no arguments', free_form, {'run_as_root': {'a': 'b'}}, {'run_as_root': {'a': 'b'}}),
+        ('and one is called like the value in it', free_form, NESTED, NESTED),
+    ],
+)
+def test_the_snapshot_shows_the_arguments_the_tool_gets(reason: str, function: Any, given: Any, shown: Any):
     handler = Recorder()
+    if function is free_form:
+        tool: Tool[Any] = Tool.from_schema(free_form, 'tool', None, {'type': 'object', 'additionalProperties': True})
+        tool.requires_approval = True
+    else:
+        tool = Tool(function, name='tool', takes_ctx=False, requires_approval=True)
+    agent = Agent(scripted([call('tool', '1', **given)], 'done'), tools=[tool], deferred_tool_handler=handler)
 
-    ask(office([call('delete', '1', path='a')], 'done'), handler)
+    result = agent.run_sync('go')
 
-    assert handler.asked[0].approvals[0].args == {'path': 'a', 'force': False}
-
-
-def test_the_arguments_of_the_snapshot_have_json_form_in_the_shape_of_the_tools_schema():
-    class Item(BaseModel):
-        name: str
-        due: date = date(2026, 1, 2)
-
-    handler = Recorder()
-    agent = Agent(
-        scripted([call('add', '1', name='x'), call('plan', '2', item={'name': 'y'}, on='2026-02-03')], 'done')
-    )
-
-    @agent.tool_plain(requires_approval=True)
-    def add(item: Item) -> str:
-        return str(item.due)
-
-    @agent.tool_plain(requires_approval=True)
-    def plan(item: Item, on: date) -> str:
-        return str(on)
-
-    agent.run_sync('go', deferred_tool_handler=handler)
-
-    assert [part.args for part in handler.asked[0].approvals] == [
-        {'name': 'x', 'due': '2026-01-02'},
-        {'item': {'name': 'y', 'due': '2026-01-02'}, 'on': '2026-02-03'},
-    ]
-
-
-def test_the_snapshot_has_every_field_whatever_the_tool_serialises():
-    class Step(BaseModel):
-        host: str
-        command: str = Field(default='true', exclude=True)
-
-    class Steps(RootModel[list[Step]]):
-        pass
-
-    @dataclass
-    class Plan:
-        steps: Steps
-        by_name: dict[str, Step]
-
-    handler = Recorder()
-    evil = {'host': 'h', 'command': 'EVIL'}
-    agent = Agent(scripted([call('run', '1', plan={'steps': [evil], 'by_name': {'a': evil}}, more=1)], 'done'))
-
-    @agent.tool_plain(requires_approval=True)
-    def run(plan: Plan, more: int) -> str:
-        return 'ok'
-
-    agent.run_sync('go', deferred_tool_handler=handler)
-
-    assert [part.args for part in handler.asked[0].approvals] == [
-        {'plan': {'steps': [evil], 'by_name': {'a': evil}}, 'more': 1}
-    ]
+    assert handler.asked[0].approvals[0].args == shown
+    assert returns(result.all_messages())['1'][1] == 'success'
 
 
 def test_the_snapshots_arguments_can_be_given_back_as_override_args():
-    class Item(BaseModel):
-        name: str
-        due: date = date(2026, 1, 2)
-
     added: list[Item] = []
     agent = Agent(scripted([call('add', '1', name='x')], 'done'))
 
@@ -311,42 +346,6 @@ def test_the_snapshots_arguments_can_be_given_back_as_override_args():
     agent.run_sync('go', deferred_tool_handler=handler)
 
     assert added == [Item(name='x', due=date(2027, 1, 1))]
-
-
-def test_arguments_without_json_form_are_shown_as_the_model_gave_them():
-    handler = Recorder()
-    agent = Agent(scripted([call('store', '1', data='a')], 'done'))
-
-    class Bytes(BaseModel):
-        data: bytes
-
-        def model_post_init(self, context: Any) -> None:
-            self.data = b'\xff\xfe'
-
-    @agent.tool_plain(requires_approval=True)
-    def store(item: Bytes) -> str:
-        return 'stored'
-
-    agent.run_sync('go', deferred_tool_handler=handler)
-
-    assert handler.asked[0].approvals[0].args_as_dict() == {'data': 'a'}
-
-
-def test_arguments_with_two_fields_of_one_name_are_shown_as_the_model_gave_them():
-    class Step(BaseModel):
-        command: str
-        label: str = Field(default='harmless', serialization_alias='command')
-
-    handler = Recorder()
-    agent = Agent(scripted([call('run', '1', step={'command': 'EVIL'}, more=1)], 'done'))
-
-    @agent.tool_plain(requires_approval=True)
-    def run(step: Step, more: int) -> str:
-        return step.command
-
-    agent.run_sync('go', deferred_tool_handler=handler)
-
-    assert handler.asked[0].approvals[0].args_as_dict() == {'step': {'command': 'EVIL'}, 'more': 1}
 
 
 def test_nothing_a_handler_does_to_its_snapshot_changes_what_executes():

@@ -124,7 +124,7 @@ def test_precedence_is_the_same_for_stock_agents():
     assert [len(each.asked) for each in (constructor, run, override)] == [1, 1, 1]
 
 
-def test_a_stock_agent_without_a_handler_is_as_it_was():
+def test_stock_agent_without_a_handler_still_needs_the_output_type():
     with install(nesting=True), pytest.raises(UserError, match='DeferredToolRequests'):
         stock().run_sync('go')
 

@@ -98,7 +98,7 @@ def test_a_run_with_a_capability_of_its_own_asks_once(is_streamed: bool):
     assert len(handler.asked) == 1
 
 
-def test_the_error_of_a_run_with_a_capability_of_its_own_stays_what_it_is():
+def test_error_of_a_run_with_its_own_capability_is_raised_unchanged():
     error = UserError('of the handler')
 
     def fail(ctx: object, requests: object) -> Any:

@@ -67,42 +67,36 @@ def test_run_stream_asks_about_a_response_with_text_that_is_not_output(kind: str
     assert handler.ids == [[KINDS[kind].tool_call_id]]
 
 
+ANSWER = text('the answer')
+ENDS = [
+    pytest.param([ANSWER, None], 'the answer', {}, id='text'),
+    pytest.param([OUTPUT, None], 4, {'output_type': ToolOutput(int)}, id='output tool first'),
+    pytest.param([None, OUTPUT], 4, {'output_type': ToolOutput(int)}, id='output tool last'),
+]
+"""Responses with an output and, in place of `None`, a deferred call."""
+
+
 @pytest.mark.parametrize('end_strategy', ['early', 'graceful', 'exhaustive'])
 @pytest.mark.parametrize('kind', KINDS)
-def test_text_that_is_an_output_ends_the_stream_and_skips_the_calls(kind: str, end_strategy: Any):
+@pytest.mark.parametrize(('response', 'output', 'options'), ENDS)
+def test_an_output_ends_the_stream_and_skips_the_calls(
+    response: Any, output: Any, options: Any, kind: str, end_strategy: Any
+):
     ran: list[str] = []
-    handler = Recorder()
-    usage = RunUsage()
-    agent = make([text('the answer'), KINDS[kind]], 'next', log=ran, end_strategy=end_strategy)
+    handler, usage = Recorder(), RunUsage()
+    following = 'next' if response[0] is ANSWER else [call('final_result', 'o2', response=5)]
+    calls = [KINDS[kind] if part is None else part for part in response]
+    agent = make(calls, following, log=ran, end_strategy=end_strategy, **options)
 
-    output, streamed = asyncio.run(stream(agent, handler, usage=usage))
-    following = agent.run_sync('more', message_history=streamed.all_messages())
+    streamed_output, streamed = asyncio.run(stream(agent, handler, usage=usage))
+    next_output = agent.run_sync('more', message_history=streamed.all_messages()).output
 
-    assert output == 'the answer'
-    assert following.output == 'next'
+    assert streamed_output == output
+    assert next_output == ('next' if response[0] is ANSWER else 5)
     assert handler.asked == []
     assert ran == []
     assert 'not executed' in str(returns(streamed.all_messages())[KINDS[kind].tool_call_id][0]).lower()
     assert usage.tool_calls == 0
-
-
-@pytest.mark.parametrize('end_strategy', ['early', 'graceful', 'exhaustive'])
-@pytest.mark.parametrize('kind', KINDS)
-@pytest.mark.parametrize('output_first', [True, False])
-def test_an_output_tool_ends_the_stream_and_skips_the_calls(kind: str, end_strategy: Any, output_first: bool):
-    ran: list[str] = []
-    handler = Recorder()
-    response = [OUTPUT, KINDS[kind]] if output_first else [KINDS[kind], OUTPUT]
-    following_output = call('final_result', 'o2', response=5)
-    agent = make(response, [following_output], log=ran, end_strategy=end_strategy, output_type=ToolOutput(int))
-
-    output, streamed = asyncio.run(stream(agent, handler))
-    following = agent.run_sync('more', message_history=streamed.all_messages())
-
-    assert (output, following.output) == (4, 5)
-    assert handler.asked == []
-    assert ran == []
-    assert 'not executed' in str(returns(streamed.all_messages())[KINDS[kind].tool_call_id][0]).lower()
 
 
 def test_a_tool_call_limit_does_not_count_calls_that_a_streamed_text_made_pointless():

@@ -48,14 +48,8 @@ def test_public_names_are_frozen():
     )
 
 
-def test_constructor_takes_the_handler():
-    result = make(Recorder()).run_sync('go')
-
-    assert result.output == 'done'
-
-
 @pytest.mark.parametrize('handler', [Recorder(), approve], ids=['sync', 'async'])
-def test_every_run_variant_takes_the_handler(handler: Any):
+def test_constructor_and_every_run_variant_take_the_handler(handler: Any):
     async def variants() -> list[Any]:
         agent = make()
         outputs = [(await agent.run('go', deferred_tool_handler=handler)).output]
@@ -79,8 +73,9 @@ def test_every_run_variant_takes_the_handler(handler: Any):
     asynchronous = asyncio.run(variants())
     sync = make().run_sync('go', deferred_tool_handler=handler).output
     stream_sync = make().run_stream_sync('go', deferred_tool_handler=handler).get_output()
+    constructor = make(handler).run_sync('go').output
 
-    assert [*asynchronous, sync, stream_sync] == ['done'] * 7
+    assert [*asynchronous, sync, stream_sync, constructor] == ['done'] * 8
 
 
 @pytest.mark.parametrize('handler', ['yes', 1, DeferredToolResults()])
@@ -150,7 +145,7 @@ def test_without_a_handler_and_without_the_output_type_the_run_fails_as_before()
         make().run_sync('go')
 
 
-def test_none_leaves_the_choice_as_it_is():
+def test_handler_none_leaves_the_choice_of_handler_unchanged():
     handler = Recorder()
 
     make(handler).run_sync('go', deferred_tool_handler=None)
@@ -164,11 +159,6 @@ def test_the_handler_sees_the_deps():
     make(handler, deps_type=str).run_sync('go', deps='ada')
 
     assert handler.contexts[0].deps == 'ada'
-
-
-@pytest.mark.parametrize('handler', [Recorder(), approve], ids=['sync', 'async'])
-def test_run_sync_works_with_both_kinds_of_handler(handler: Any):
-    assert make().run_sync('go', deferred_tool_handler=handler).output == 'done'
 
 
 def test_a_run_on_a_model_that_cannot_stream_keeps_working():

@@ -387,7 +387,7 @@ def test_a_run_keeps_its_thread_from_question_to_question_and_gives_it_up_at_its
     assert gone(set(seen))
 
 
-def test_what_one_question_leaves_in_its_context_does_not_reach_the_next():
+def test_context_variables_set_by_one_question_do_not_reach_the_next():
     mark: contextvars.ContextVar[str] = contextvars.ContextVar('mark', default='clean')
     seen: list[str] = []
 
