@@ -377,7 +377,7 @@ def test_required_in_tool_configs_overrules_a_function_that_pre_approves():
     assert asked.names == ['send']
 
 
-def test_a_memory_of_ones_own_is_used():
+def test_custom_memory_is_used():
     class Remembering:
         def __init__(self):
             self.stored = []
@@ -414,7 +414,7 @@ def test_once_per_session_remembers_nothing_in_a_wrapper_without_memory():
         ((), {'default': 'blocked'}, ValueError),
     ],
 )
-def test_a_wrapper_that_cannot_be_meant_is_an_error(args, options, error):
+def test_contradictory_wrapper_arguments_are_an_error(args, options, error):
     with pytest.raises(error, match=r'twice|third|default'):
         wrapped(Files().toolset(), Asked(), *args, **options)
 
@@ -460,7 +460,7 @@ def test_the_protocols_know_a_toolset_that_judges_and_words():
 
 
 @pytest.mark.parametrize('config', [None, {}, {'read': None}, {'read': {}}, {'read': {'pre_approved': False}}])
-def test_a_config_that_says_nothing_of_a_tool_asks_about_it(config):
+def test_tool_missing_from_the_config_is_asked_about(config):
     assert needs_approval_from_config('read', config).is_needs_approval
 
 

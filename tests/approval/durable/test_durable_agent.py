@@ -174,7 +174,7 @@ def test_of_two_answers_at_once_one_counts(url, inbox):
     assert bot.paid == ([10] if state == 'approved' else [])
 
 
-def test_two_rounds_and_several_calls_of_one_response(url, inbox):
+def test_several_calls_and_two_rounds_are_answered(url, inbox):
     bot = Bot([PAY, call('pay', '2', amount=20)], [call('pay', '3', amount=30)])
 
     async def main():
@@ -236,7 +236,7 @@ def test_the_approvers_arguments_are_those_that_run(url, inbox):
     assert bot.paid == [5]
 
 
-def test_what_is_remembered_is_not_asked_again(url, inbox, memory):
+def test_remembered_approval_is_not_asked_again(url, inbox, memory):
     bot = Bot([PAY], [call('pay', '2', amount=10)])
 
     told = asyncio.run(answered(bot.durable(url, ApprovalController(memory=memory)), inbox, ALWAYS))
@@ -813,7 +813,7 @@ def test_a_run_has_a_name_that_can_be_printed(run_id, problem, url):
         asyncio.run(Bot().durable(url).start('go', run_id=run_id))
 
 
-def test_what_is_too_large_to_be_shown_is_denied_and_no_reason_to_fail(url, inbox):
+def test_request_too_large_to_show_is_denied_without_failing_the_run(url, inbox):
     bot = Bot([call('note', '2', text='x' * 5_000_000), PAY])
 
     @bot.agent.tool_plain(requires_approval=True)
@@ -898,7 +898,7 @@ def test_a_segment_that_is_over_is_not_run_again(url):
     assert bot.paid == []
 
 
-def test_of_a_step_that_was_recorded_the_ledger_has_the_result():
+def test_result_of_a_recorded_step_comes_from_the_ledger():
     async def record(name, step):
         return None
 

@@ -36,7 +36,7 @@ async def nothing(run_id, segment):
     """A segment that does nothing."""
 
 
-def test_the_one_private_call_is_the_one_that_was_tried():
+def test_private_function_of_dbos_has_the_known_signature():
     parameters = inspect.signature(DBOSClass._recover_pending_workflows).parameters
 
     assert list(parameters) == ['executor_ids']
@@ -44,7 +44,7 @@ def test_the_one_private_call_is_the_one_that_was_tried():
 
 
 @pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
-def test_what_a_dead_worker_was_running_is_run_again_once(kind, tmp_path, request):
+def test_segment_of_a_dead_worker_is_run_again_once(kind, tmp_path, request):
     url = engine_url(str(tmp_path / 'state' / 'inbox.sqlite'))
     if kind == 'postgres':
         url = engine_url(request.getfixturevalue('postgres_url'))

@@ -121,7 +121,7 @@ async def test_an_idempotency_key_is_of_one_call_alone(process):
     assert len(set(tool.effects)) == 3
 
 
-async def test_there_is_no_current_call_outside(process):
+async def test_no_current_call_exists_outside_an_execution(process):
     await process().ledger.execute(CALL, Tool())
 
     with pytest.raises(LookupError, match='this execution has no ledger'):
@@ -176,7 +176,7 @@ async def test_a_result_that_cannot_be_kept_is_said_to_be_so_and_nothing_runs_ag
 
 
 @pytest.mark.parametrize('changed', ['', 'no JSON', '[]', '{"text":1}', '[' * 100_000])
-async def test_what_another_program_wrote_is_not_run_again(store, process, changed):
+async def test_call_with_an_unreadable_result_is_not_run_again(store, process, changed):
     await process().ledger.execute(CALL, Tool())
     with store.inbox_store.transaction() as execute:
         execute('UPDATE executions SET result = ?', (changed,))
@@ -194,7 +194,7 @@ async def test_malformed_approver_of_a_kept_result_is_left_out(store, process):
     assert await process().ledger.execute(CALL, Tool()) == Kept('done', value=1)
 
 
-async def test_what_no_longer_holds_is_refused_for_good(store, process):
+async def test_revoked_call_is_refused_for_good(store, process):
     tool = Tool()
 
     assert await process().ledger.execute(CALL, tool, check=lambda: 'Revoked.') == Kept('refused', text='Revoked.')
@@ -203,14 +203,14 @@ async def test_what_no_longer_holds_is_refused_for_good(store, process):
     assert (tool.effects, rows(store)) == ([], [(1, 'refused')])
 
 
-async def test_what_was_done_is_not_checked_again(process):
+async def test_executed_call_is_not_checked_again(process):
     await process().ledger.execute(CALL, Tool())
 
     assert (await process().ledger.execute(CALL, Tool(), check=lambda: 'Revoked.')).state == 'done'
 
 
 @pytest.mark.parametrize('same_process', [True, False])
-async def test_a_second_one_waits_for_the_first_and_gets_its_result(process, same_process):
+async def test_second_execution_waits_for_the_first_and_gets_its_result(process, same_process):
     tool, one = Tool(), process()
     other = one if same_process else process()
     first = await begun(one, tool)
@@ -266,7 +266,7 @@ async def test_cancelling_before_the_tool_begins_leaves_the_call_approved(store,
     assert (tool.effects, rows(store)) == ([], [(1, 'approved')])
 
 
-async def test_what_a_dead_worker_had_reserved_is_free_and_what_it_executed_is_unknown(store, process):
+async def test_reserved_calls_of_a_dead_worker_are_free_and_executed_ones_unknown(store, process):
     dead, heir = process(), process()
     await dead.ledger.execute(CALL, Tool())
     [row] = store.executions_of('run')
@@ -478,7 +478,7 @@ async def test_unknown_calls_are_found_by_the_id_of_the_run_as_it_is(store, proc
     assert await one.unknown('a\nb') == store.unknown_executions()
 
 
-async def test_nobody_answers_and_somebody_has_settled_it_meanwhile(process):
+async def test_call_settled_while_the_question_is_open_is_done(process):
     one, row = await unknown(process)
 
     async def nobody(question):
@@ -507,7 +507,7 @@ async def test_an_unknown_call_is_settled_once(store, process):
 
 
 @pytest.mark.parametrize('kind', ['settle', 'give_up', 'again'])
-async def test_who_has_settled_it_is_kept_and_in_the_log(store, process, kind):
+async def test_settler_of_a_call_is_kept_and_logged(store, process, kind):
     is_first = iter([True])
 
     def pay(to):
@@ -538,7 +538,7 @@ async def test_who_has_settled_it_is_kept_and_in_the_log(store, process, kind):
     assert settled == [(outcome, 'bob')]
 
 
-async def test_who_tried_it_again_is_kept_with_the_attempt_before(store, process):
+async def test_person_who_retries_is_kept_with_the_previous_attempt(store, process):
     one, row = await unknown(process)
 
     assert await one.again(row, 'ada')
@@ -764,7 +764,7 @@ async def test_a_function_without_a_framework_is_run_once_for_each_call(process,
     assert effects == ['ada'] * 3
 
 
-async def test_what_a_function_raised_is_not_repeated(process):
+async def test_function_that_raised_is_not_run_again(process):
     def pay(to):
         raise OSError('away')
 

@@ -28,7 +28,7 @@ ADA, BOB = Approver(id='ada'), Approver(id='bob', groups=frozenset({'ops'}))
 OPS = (ApproverRule(groups=frozenset({'ops'})),)
 
 
-def test_why_a_run_does_not_go_on(store):
+def test_status_names_what_the_run_waits_for(store):
     waiting(store, first := asked(), second := asked(call='c2'))
     told = [read_run(store, 'order-17').why]
     for each in (first, second):
@@ -59,7 +59,7 @@ def test_why_a_run_does_not_go_on(store):
         ({'requester': 'eve'}, 'everyone who has access'),
     ],
 )
-def test_who_may_answer_in_words(content, told):
+def test_approvers_are_described_in_words(content, told):
     assert approvers_of(read_entry(asked(**content))) == told
 
 
@@ -71,7 +71,7 @@ def test_unknown_run_id_raises_unknown_run(store):
             cancel_run(store, run_id, at=NOON)
 
 
-def test_who_may_answer_all_that_is_open_may_cancel(store):
+def test_approver_of_all_open_requests_may_cancel(store):
     waiting(store, asked(approvers=OPS), first := asked('send_mail', approvers=(ApproverRule(users=frozenset('x')),)))
 
     with pytest.raises(NotAnApprover):
@@ -86,7 +86,7 @@ def test_who_may_answer_all_that_is_open_may_cancel(store):
         cancel_run(store, 'order-17', ADA, at=SOON)
 
 
-def test_where_nothing_is_open_who_may_answer_all_that_was_asked_may_cancel(store):
+def test_approver_of_all_past_requests_may_cancel_if_none_is_open(store):
     waiting(store, first := asked(approvers=OPS))
     store.inbox_store.settle(first.id, 'withdrawn', at=SOON)
 
@@ -96,7 +96,7 @@ def test_where_nothing_is_open_who_may_answer_all_that_was_asked_may_cancel(stor
     assert cancel_run(store, 'order-17', BOB, at=SOON).run.status == 'cancelled'
 
 
-def test_who_asked_may_not_cancel_where_they_may_not_answer(store):
+def test_requester_may_not_cancel_without_the_right_to_answer(store):
     waiting(store, asked(forbid_self_approval=True, requester='ada'))
 
     with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
@@ -116,7 +116,7 @@ def test_without_a_request_that_says_who_nobody_may(store, requests):
     assert cancel_run(store, 'order-17', at=NOON).run.status == 'cancelled', 'the owner of the store may'
 
 
-def test_what_is_executed_is_shown(store):
+def test_executions_are_shown(store):
     waiting(store, asked())
     executing(store)
 
@@ -165,7 +165,7 @@ def test_a_call_is_settled_once_and_its_run_can_go_on(store, verdict, rows, kept
             settled(store, row, 'result')
 
 
-def test_what_is_not_unknown_is_not_settled(store):
+def test_only_unknown_calls_can_be_settled(store):
     waiting(store, asked())
     row = executing(store)
 
@@ -177,7 +177,7 @@ def test_what_is_not_unknown_is_not_settled(store):
     assert store.latest('key').state == 'executing'
 
 
-def test_who_may_answer_for_the_tool_may_settle(store):
+def test_approver_of_the_tool_may_settle(store):
     waiting(store, asked('pay', approvers=OPS), asked('send_mail', approvers=(ApproverRule(users=frozenset({'ada'})),)))
     row = unknown(store)
     mail = unknown(store, replace(CALL, key='mail', tool_name='send_mail'))

@@ -36,7 +36,7 @@ def states(store):
     return [(row.id, row.state) for row in store.requests_of('run')]
 
 
-def test_its_inbox_store_is_one(make_store):
+def test_store_has_a_conforming_inbox_store(make_store):
     check_inbox_store(lambda: make_store().inbox_store, tries=5)
 
 
@@ -157,7 +157,7 @@ def test_a_deadline_expires_what_is_still_open(store):
     assert store.ready('agent', 10) == [('run', 1)]
 
 
-def test_what_a_run_was_asked_is_pruned_after_it_has_ended(store):
+def test_requests_of_a_run_are_pruned_after_its_end(store):
     parked(store)
     store.add_execution(CALL)
     store.inbox_store.settle('asked', 'approved', at=NOON, answer='{}')
@@ -234,7 +234,7 @@ def test_only_its_holder_moves_an_execution(store):
     assert store.latest('none') is None
 
 
-def test_two_race_for_one_execution(make_store):
+def test_one_of_two_workers_wins_an_execution(make_store):
     stores, start = [make_store(), make_store()], threading.Barrier(2)
 
     def reserve(number, row):
@@ -312,7 +312,7 @@ def test_an_unknown_execution_is_tried_again_once_and_is_not_settled_after_that(
     assert store.retry(replace(CALL, attempt=3)) is False, 'the second is not unknown'
 
 
-def test_what_another_program_wrote_is_refused(tmp_path):
+def test_rows_changed_by_another_program_are_refused(tmp_path):
     store = open_store(f'sqlite:///{tmp_path}/state/inbox.sqlite')
     store.add_run(RUN)
     store.add_execution(CALL)

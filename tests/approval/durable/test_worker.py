@@ -159,7 +159,7 @@ def test_a_run_whose_segment_the_engine_gave_up_has_failed(looking):
     assert 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' in run.outcome
 
 
-def test_what_ended_weeks_ago_is_forgotten_once_an_hour(looking):
+def test_runs_that_ended_weeks_ago_are_pruned_once_an_hour(looking):
     looking.add('ended')
     looking.store.finish('ended', 0, 'done', '{}', at=NOON)
     looking.park('that waits')

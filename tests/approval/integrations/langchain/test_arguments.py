@@ -168,7 +168,7 @@ def test_arguments_that_do_not_fit_the_schema_are_refused(used, given, problem):
         read_arguments(used, given)
 
 
-def test_a_tool_is_told_from_another_by_what_the_model_is_told_of_it():
+def test_definition_digest_depends_on_the_description():
     assert definition_digest(Untyped()) == definition_digest(Untyped())
     assert definition_digest(Untyped(description='Other.')) != definition_digest(Untyped())
     assert definition_digest(mcp_tool()) is not None
@@ -187,7 +187,7 @@ def test_a_definition_that_cannot_be_written_down_has_no_digest():
     assert definition_digest(read) is None
 
 
-def test_what_serialisation_hides_is_read_and_marked():
+def test_values_hidden_by_serialisation_are_read_and_marked():
     class Spec(BaseModel):
         host: str
         command: str = Field(default='true', exclude=True)

@@ -175,7 +175,7 @@ def declaring(contents: dict[str, str], ran: list[str]):
     return tool(write)
 
 
-def test_what_the_tool_declares_must_be_the_same_when_it_runs(run):
+def test_declared_state_must_not_change_before_execution(run):
     contents, ran = {'a': 'old'}, []
 
     def answer(request):
@@ -204,7 +204,7 @@ def test_changed_arguments_for_which_the_tool_declares_what_is_no_json_do_not_ru
     assert told[0][1].startswith("The approver's arguments are invalid (no canonical JSON")
 
 
-def test_what_the_tool_declares_and_keeps_lets_it_run(run):
+def test_unchanged_declared_state_lets_the_call_run(run):
     contents, ran = {'a': 'old'}, []
     controller = ApprovalController(ui=RecordingUI(True))
 

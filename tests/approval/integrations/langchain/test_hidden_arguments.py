@@ -147,7 +147,7 @@ def test_an_approver_changes_or_removes_what_a_model_injected(is_async: bool):
     assert ran == [(2, 'other')]
 
 
-def test_code_injects_what_it_wants():
+def test_code_may_inject_arguments():
     ran: list[Any] = []
     ui = RecordingUI(True)
     wrapper = ApprovalToolWrapper(transfer_tool(ran), ApprovalController(ui=ui))

@@ -22,7 +22,7 @@ from tool_approval import (
 
 from .scripted import Runner, ScriptedModel, WaitingUI, call, change, results, scripted
 
-CHANGED = '[The approver changed the arguments of this call. It ran with: {"content":"new","path":"b"}]'
+CHANGED = '[The approver changed the arguments of this call, which ran with: {"content":"new","path":"b"}]'
 WRITE = [call('write', '1', path='a', content='old')]
 
 
@@ -252,7 +252,7 @@ def test_blocked_and_free_calls_of_a_response_are_not_counted_among_the_requests
     assert sorted(files.ran) == ['write /tmp/b', 'write c']
 
 
-def test_tools_about_which_nothing_is_said_run_freely_where_the_default_is_none(run, files):
+def test_unconfigured_tools_run_freely_if_the_default_is_none(run, files):
     ui = RecordingUI(False)
     controller = ApprovalController(ui=ui, policy={'write': {'approval': 'required'}})
     model = scripted([call('read', '1', path='a'), *[call('write', '2', path='a')]], 'done')
@@ -263,7 +263,7 @@ def test_tools_about_which_nothing_is_said_run_freely_where_the_default_is_none(
     assert files.ran == ['read a']
 
 
-def test_a_default_that_is_none_of_the_two_is_refused():
+def test_unknown_default_is_refused():
     with pytest.raises(ValueError, match="must be 'required' or 'none', not 'never'"):
         ApprovalMiddleware(ApprovalController(), default='never')
 

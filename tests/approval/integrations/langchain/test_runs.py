@@ -80,7 +80,7 @@ def test_a_lasting_key_lets_another_process_resume_the_run(run):
     assert ran == ['a of A']
 
 
-def test_what_a_tool_declares_is_kept_with_the_run_as_json(run):
+def test_declared_state_is_kept_with_the_run_as_json(run):
     ran: list[str] = []
 
     def read(path: str) -> str:
@@ -120,7 +120,7 @@ def test_a_run_that_stops_before_the_question_asks_when_it_goes_on(run, files):
     assert len(files.ran) == 1
 
 
-def test_the_state_that_callers_see_has_nothing_of_it(run, files):
+def test_output_state_has_messages_alone(run, files):
     agent = run.agent(scripted(READ, 'done'), files.tools(), ApprovalController(ui=RecordingUI(True)))
     given = {'messages': [('user', 'go')]}
 
@@ -205,7 +205,7 @@ def test_a_tool_that_a_middleware_further_inside_brings_does_not_run(run, files)
     assert told == [('read', "The agent has no tool 'read', so the call was not run.", 'error')]
 
 
-def test_what_the_host_fills_in_is_neither_shown_nor_bound(run):
+def test_injected_arguments_are_neither_shown_nor_bound(run):
     seen = []
 
     @tool
@@ -227,7 +227,7 @@ def test_what_the_host_fills_in_is_neither_shown_nor_bound(run):
     assert seen == [('a', '1', 2, '1')]
 
 
-def test_what_the_host_fills_in_cannot_be_sent_by_the_model(run):
+def test_injected_arguments_cannot_be_sent_by_the_model(run):
     seen = []
 
     class Arguments(BaseModel):

@@ -38,7 +38,7 @@ def test_a_consent_holds_for_the_response_it_was_given_for():
     assert find_consent({**state, 'messages': []}, '1') is None
 
 
-def test_nothing_is_on_offer_where_the_state_knows_of_nothing():
+def test_offer_is_empty_without_state():
     offer = find_offer({'messages': []})
 
     assert (offer.run_id, dict(offer.tools)) == (None, {})

@@ -34,7 +34,7 @@ def test_a_call_of_the_last_response_is_found_by_its_id(size: int):
 
 @pytest.mark.parametrize('size', SIZES)
 @pytest.mark.parametrize('position', [0, -1])
-def test_an_id_that_several_calls_have_names_none(size: int, position: int):
+def test_id_shared_by_several_calls_finds_no_arguments(size: int, position: int):
     response = response_of(size)
     response.parts = [
         *response.parts,

@@ -27,7 +27,7 @@ def ask_through(function: Any, ui: ScriptedUI, log: Log, policy: Any = None) -> 
 
 
 @pytest.mark.parametrize('answer', [True, 'better not'])
-def test_what_a_decorated_function_excludes_is_neither_shown_nor_written_down(answer: Any):
+def test_excluded_arguments_are_neither_shown_nor_logged(answer: Any):
     ui, log = ScriptedUI([answer]), Log()
 
     ask_through(requires_approval(exclude_keys=['question'])(lambda question: 'answer'), ui, log)
@@ -37,7 +37,7 @@ def test_what_a_decorated_function_excludes_is_neither_shown_nor_written_down(an
     assert 'SECRET' not in str(log.entries)
 
 
-def test_what_a_function_says_of_its_call_is_what_is_asked():
+def test_request_of_a_functions_own_check_is_asked():
     class Ask:
         def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest:
             return ApprovalRequest(
@@ -67,7 +67,7 @@ def test_what_a_function_says_of_its_call_is_what_is_asked():
     assert [option.kind for option in request.remember_options] == ['all']
 
 
-def test_what_is_blocked_before_the_function_is_asked_is_written_down_without_arguments():
+def test_blocked_external_call_is_logged_without_excluded_arguments():
     ui, log = ScriptedUI([]), Log()
 
     ask_through(
@@ -80,7 +80,7 @@ def test_what_is_blocked_before_the_function_is_asked_is_written_down_without_ar
     assert [entry['payload'] for entry in log.entries] == [{}]
 
 
-def test_a_function_that_only_says_that_it_needs_approval_leaves_what_the_call_says():
+def test_request_describes_the_call_if_the_function_has_no_check():
     ui = ScriptedUI([True])
 
     ask_through(lambda question: 'answer', ui, Log(), {'ask': {'approval': 'required'}})

@@ -99,7 +99,7 @@ def test_a_call_without_its_binding_does_not_run():
     assert log.told[-1] == ('outcome', 'refused', '1')
 
 
-def test_what_runs_without_a_json_form_is_refused_and_written_down_without_arguments():
+def test_execution_without_json_form_is_refused_and_logged_without_arguments():
     log = Log()
     handler = approval_handler(ApprovalController(audit=log))
     ctx: Any = RunContext(deps=None, model=scripted(), usage=pydantic_ai.RunUsage())
@@ -161,7 +161,7 @@ def test_a_tool_without_a_valid_schema_is_not_called_elsewhere():
     )
 
 
-def test_what_holds_always_holds_for_the_tool_as_it_was_defined(tmp_path: Any):
+def test_approval_for_always_ends_when_the_definition_of_the_tool_changes(tmp_path: Any):
     """A tool of the same name with another description or schema is another tool."""
 
     def remember(description: str, answers: list[Any]) -> list[str]:

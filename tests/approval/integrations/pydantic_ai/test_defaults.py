@@ -49,7 +49,7 @@ def test_two_conversations_that_share_a_controller_and_name_no_session_share_no_
     ui.assert_done()
 
 
-def test_what_memory_decides_is_decided_by_memory_where_nobody_is_named():
+def test_remembered_decision_names_memory_as_decider():
     controller = ApprovalController(ui=ScriptedUI(['s']))
     request = ApprovalRequest(tool_name='delete', args={'path': 'a'})
     asyncio.run(controller.request_approval(request))
@@ -67,7 +67,7 @@ class Asking(FunctionToolset[Any]):
 
 
 @pytest.mark.parametrize('is_wrapped', [True, False])
-def test_what_a_function_excludes_is_excluded_whoever_asks(is_wrapped: bool):
+def test_excluded_arguments_stay_excluded_whoever_asks(is_wrapped: bool):
     log = Log()
     controller = ApprovalController(ui=RecordingUI(True), audit=log)
     mail = requires_approval(exclude_keys=['body'])(_mail)
@@ -88,7 +88,7 @@ def _mail(to: str, body: str) -> str:
     return f'mailed {to}'
 
 
-def test_a_bare_tool_whose_function_blocks_the_call_is_denied_and_nobody_is_asked():
+def test_bare_tool_blocked_by_its_function_is_denied_without_asking():
     ui = RecordingUI(True)
     agent = Agent(scripted([call('_forbidden', '1')], 'done'))
     agent.tool_plain(requires_approval=True)(_forbidden)

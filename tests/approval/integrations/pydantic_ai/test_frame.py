@@ -34,7 +34,7 @@ def helper(controller: ApprovalController) -> Agent:
     )
 
 
-def test_nothing_is_above_the_calls_of_the_outermost_run():
+def test_lineage_is_empty_in_the_outermost_run():
     log = Log()
     controller = ApprovalController(ui=approve_all(), audit=log, policy={'wipe': {'approval': 'blocked'}})
 
@@ -43,7 +43,7 @@ def test_nothing_is_above_the_calls_of_the_outermost_run():
     assert lines_of(log) == [('decision', 'wipe', []), ('decision', 'delete', []), ('outcome', 'delete', [])]
 
 
-def test_above_the_calls_of_a_nested_run_is_the_call_that_started_it():
+def test_lineage_of_a_nested_run_names_the_call_that_started_it():
     log = Log()
     controller = ApprovalController(ui=approve_all(), audit=log, policy={'wipe': {'approval': 'blocked'}})
     boss = Agent(scripted([call('delegate', '1')], 'done'), name='boss')

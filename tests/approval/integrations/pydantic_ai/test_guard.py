@@ -185,7 +185,7 @@ def test_a_function_that_takes_the_context_is_asked_about_too():
 
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('agent', ['stock', 'ours', 'bubbling up'])
-def test_where_nobody_can_be_asked_it_does_not_run_and_the_error_says_what_to_do(kind: str, agent: str):
+def test_run_without_a_handler_raises_an_error_that_names_the_remedy(kind: str, agent: str):
     ran: list[str] = []
     tools = [checked(kind, ran)]
     made: Any = (pydantic_ai.Agent if agent == 'stock' else Agent)(scripted(CALL, 'done'), tools=tools)
@@ -209,7 +209,7 @@ def test_a_handler_of_the_users_own_is_asked():
     assert (seen, ran) == (["delete(path='a')"], ['a'])
 
 
-def test_one_that_is_not_asked_about_by_its_own_check_or_by_the_policy_runs():
+def test_function_runs_if_its_check_or_the_policy_needs_no_approval():
     ran: list[str] = []
     free = checked('needs_approval', ran)
     free.needs_approval = lambda name, args: False
@@ -232,7 +232,7 @@ def blocking(ran: list[str]) -> Any:
 
 @pytest.mark.parametrize('handler', [None, approval_handler(ApprovalController('approve_all'))])
 @pytest.mark.parametrize('is_declared', [True, False])
-def test_one_that_its_own_check_blocks_never_runs(handler: Any, is_declared: bool):
+def test_function_blocked_by_its_check_never_runs(handler: Any, is_declared: bool):
     ran: list[str] = []
     agent = Agent(scripted(CALL, 'done'))
     agent.tool_plain(requires_approval=is_declared and handler is not None)(blocking(ran))
@@ -242,7 +242,7 @@ def test_one_that_its_own_check_blocks_never_runs(handler: Any, is_declared: boo
     assert (answer_of(result)[0], ran) == ('Not here.', [])
 
 
-def test_one_that_its_own_check_blocks_does_not_run_though_another_handler_approves():
+def test_function_blocked_by_its_check_does_not_run_though_another_handler_approves():
     ran: list[str] = []
     agent = Agent(scripted(CALL, 'done'))
     agent.tool_plain(requires_approval=True)(blocking(ran))
@@ -267,7 +267,7 @@ def test_arguments_that_cannot_be_judged_are_refused():
 
 
 @pytest.mark.parametrize('changes', [True, False])
-def test_what_the_check_binds_must_not_change_until_it_runs(changes: bool):
+def test_state_bound_by_the_check_must_not_change_before_execution(changes: bool):
     ran: list[str] = []
     state = ['before']
 
@@ -322,7 +322,7 @@ def test_a_toolset_with_a_check_is_asked_too_and_the_stricter_verdict_holds(
     assert (len(ui.requests), ran) == (int(is_asked), ['a'] * runs)
 
 
-def test_one_that_was_renamed_is_asked_about_by_its_new_name_as_its_check_says():
+def test_renamed_function_is_asked_about_by_its_new_name():
     ran: list[str] = []
     function = checked('check_approval', ran)
     function.check_approval = lambda ctx: ApprovalRequest(
@@ -338,7 +338,7 @@ def test_one_that_was_renamed_is_asked_about_by_its_new_name_as_its_check_says()
 
 
 @APPROVED
-def test_a_declared_one_whose_check_binds_something_is_asked_about_once(is_approved: bool):
+def test_declared_function_with_a_check_is_asked_about_once(is_approved: bool):
     ran: list[str] = []
     function = checked('check_approval', ran)
     function.check_approval = lambda ctx: ApprovalRequest(tool_name=ctx.tool_name, bound_to={'state': 1})
@@ -353,7 +353,7 @@ def test_a_declared_one_whose_check_binds_something_is_asked_about_once(is_appro
 
 @pytest.mark.parametrize('kind', KINDS)
 @pytest.mark.parametrize('policy', [{}, {'delete': {'approval': 'none'}}])
-def test_what_an_approval_toolset_decides_is_not_asked_again(kind: str, policy: Any):
+def test_call_decided_by_an_approval_toolset_is_not_asked_again(kind: str, policy: Any):
     ran: list[str] = []
     ui = RecordingUI(True)
     controller = ApprovalController(ui=ui, policy=policy)
@@ -366,7 +366,7 @@ def test_what_an_approval_toolset_decides_is_not_asked_again(kind: str, policy: 
 
 
 @pytest.mark.parametrize('config', [None, {'delete': {'pre_approved': True}}])
-def test_what_a_callback_decides_is_not_asked_again(config: Any):
+def test_call_decided_by_a_callback_is_not_asked_again(config: Any):
     ran: list[str] = []
     asked: list[Any] = []
 
@@ -488,7 +488,7 @@ def test_a_judged_call_lends_its_judgement_to_no_other_call_that_its_toolset_mak
 
 @pytest.mark.parametrize('place', ['a toolset', 'a guarded function', 'a declared tool'])
 @pytest.mark.parametrize('way', ['inside the run', "the host's capability", 'stop and resume'])
-def test_what_a_check_changes_in_the_arguments_does_not_run_unseen(way: str, place: str):
+def test_arguments_changed_by_a_check_do_not_run_unseen(way: str, place: str):
     ran: list[list[str]] = []
 
     def delete(paths: list[str]) -> None:

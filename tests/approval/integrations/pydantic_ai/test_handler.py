@@ -28,7 +28,7 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, 
 
 from .agents import CHANGED, FAILED, REFUSED, Log, changed, deleting, external, told_in
 
-NOTICE = '[The approver changed the arguments of this call. It ran with: {"force":false,"path":"a"}]'
+NOTICE = '[The approver changed the arguments of this call, which ran with: {"force":false,"path":"a"}]'
 MISFIT = 'the values do not match the schema of the tool: path, force'
 
 
@@ -96,7 +96,7 @@ def test_strict_mode_denies_with_its_reason():
     assert reason.startswith('Strict mode: approval required')
 
 
-def test_what_is_no_controller_is_refused_where_it_is_given():
+def test_handler_is_refused_without_a_controller():
     with pytest.raises(UserError, match='takes an `ApprovalController`, not ScriptedUI'):
         approval_handler(ScriptedUI([True]))  # pyright: ignore[reportArgumentType]
 
@@ -144,7 +144,7 @@ def test_deps_may_name_no_session(session_id: Any):
     assert (ran, ui.requests[0].session_id) == (['a False'], None)
 
 
-def test_a_session_that_is_given_wins_over_one_of_the_deps_whatever_that_is():
+def test_given_session_wins_over_the_session_of_the_deps():
     agent, ran = deleting([call('delete', '1', path='a')], 'done', deps_type=SimpleNamespace)
     ui = approve_all()
     handler = approval_handler(ApprovalController(ui=ui), session='ada')
@@ -338,7 +338,7 @@ def test_the_notice_of_changed_arguments_can_be_switched_off():
         (ToolReturn('text', content='more'), 'text\n\n[The approver'),
     ],
 )
-def test_the_notice_stands_in_the_tools_result_whatever_its_kind(given: Any, told: Any):
+def test_notice_is_added_to_results_of_every_kind(given: Any, told: Any):
     agent = Agent(scripted([call('read', '1', path='/')], 'done'))
 
     @agent.tool_plain(requires_approval=True)
@@ -424,7 +424,7 @@ class PaymentError(Exception):
 
 @pytest.mark.parametrize('outcome', ['executed', 'refused', None, {'code': 5}])
 @pytest.mark.parametrize('is_bare', [True, False])
-def test_what_an_error_of_a_tool_says_of_itself_is_not_what_is_written_down(outcome: Any, is_bare: bool):
+def test_outcome_attribute_of_a_tools_error_does_not_reach_the_log(outcome: Any, is_bare: bool):
     def pay() -> str:
         raise PaymentError(outcome)
 
@@ -610,7 +610,7 @@ def test_an_approval_grants_what_it_shows_until_the_run_ends():
     assert returns(second.all_messages())['2'] == ('net', 'success')
 
 
-def test_what_a_tool_requires_is_granted_where_it_does_not_say_what_it_lacks():
+def test_required_capabilities_are_granted_if_none_are_named_as_missing():
     metadata = {
         'required_capabilities': ['net', 'disk'],
         'granted_capabilities': ['disk'],
@@ -626,7 +626,7 @@ def test_what_a_tool_requires_is_granted_where_it_does_not_say_what_it_lacks():
 
 
 @pytest.mark.parametrize('lacks', [[1, 'net'], ['n' * 101], [''], [f'c{n}' for n in range(21)]], ids=repr)
-def test_what_cannot_be_shown_whole_is_not_granted(lacks: list[Any]):
+def test_capabilities_that_cannot_be_shown_whole_are_not_granted(lacks: list[Any]):
     ui = ScriptedUI([True])
     result = fetching([call('fetch', '1', lacks=[])], missing_capabilities=lacks).run_sync(
         'go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
@@ -798,7 +798,7 @@ def test_a_nested_call_with_the_id_of_its_parent_has_its_own_outcome_and_notice(
 
     result = boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
 
-    assert 'It ran with: {"path":"b"}' in returns(result.all_messages())['1'][0]
+    assert 'which ran with: {"path":"b"}' in returns(result.all_messages())['1'][0]
     assert [(each['event'], each['tool_name']) for each in log.entries] == [
         ('decision', 'delegate'),
         ('decision', 'delete'),
@@ -1011,7 +1011,7 @@ def test_secrets_of_a_host_object_that_has_no_json_form_deny_the_call():
 
 
 @pytest.mark.parametrize('question', ['age?', 1])
-def test_no_external_call_is_left_unfinished_in_the_log_whatever_the_approver_made_of_it(tmp_path: Any, question: Any):
+def test_external_call_with_changed_arguments_has_an_outcome_in_the_log(tmp_path: Any, question: Any):
     log = tmp_path / 'audit.jsonl'
     ui, sink = RecordingUI(changed(question=question)), JsonlAuditSink(log, key=b'k' * 32)
 

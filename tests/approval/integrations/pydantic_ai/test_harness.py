@@ -54,7 +54,7 @@ def test_a_background_tool_does_not_run_and_the_model_reads_why(answer: bool):
 
 
 @pytest.mark.parametrize('answer', [True, False])
-def test_what_a_reviewing_model_approves_runs_without_a_question(answer: bool):
+def test_call_approved_by_a_reviewing_model_runs_without_a_question(answer: bool):
     approval_reviewer = pytest.importorskip('pydantic_ai_harness.approval_reviewer')
     verdict = call('final_result', 'r', response='no')
     reviewer = approval_reviewer.ApprovalReviewer(scripted([verdict]), question='Is it risky?')

@@ -301,7 +301,7 @@ def two_of_one_name(it: Twice) -> str:
         pytest.param(two_of_one_name, {'command': 'EVIL', 'text': 'harmless'}, id='fields with one name in JSON'),
     ],
 )
-def test_a_handler_of_ones_own_sees_all_fields(tool: Any, given: dict[str, str]):
+def test_custom_handler_sees_all_fields(tool: Any, given: dict[str, str]):
     seen: list[Any] = []
 
     async def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:

@@ -124,7 +124,7 @@ async def test_a_run_in_one_piece_does_its_calls_and_keeps_them(store, ledger):
     assert len(set(tools.keys)) == 3, 'the model used an id again, for another call'
 
 
-async def test_more_than_the_result_is_kept(store, ledger):
+async def test_content_and_metadata_are_kept_with_the_result(store, ledger):
     tool_return = ToolReturn(return_value={'n': 1}, content=['look', 'here'], metadata={'at': 7})
     controller, tools = ApprovalController(ui=RecordingUI()), Tools(tool_return)
     resumed = await stopped(controller)
@@ -199,7 +199,7 @@ async def test_a_block_that_was_added_meanwhile_holds(store, ledger, kind):
 
 
 @pytest.mark.parametrize('kind', ['toolset', 'handler'])
-async def test_an_approver_who_may_not_approve_any_more(store, ledger, kind):
+async def test_approval_by_a_removed_approver_is_refused(store, ledger, kind):
     def answer(request):
         return ApprovalDecision(approved=True, decided_by='ada')
 
@@ -221,7 +221,7 @@ async def test_an_approver_who_may_not_approve_any_more(store, ledger, kind):
     assert state == [('1', 1, 'refused')]
 
 
-async def test_an_approver_whom_the_inbox_does_not_list_any_more(store, ledger):
+async def test_lists_of_the_inbox_decide_whether_an_approval_still_holds(store, ledger):
     key = b'k' * 32
     ui = ScriptedUI([lambda request: ApprovalDecision(approved=True, decided_by='ada')])
     resumed = await stopped(ApprovalController(ui=ui, key=key))
@@ -380,7 +380,7 @@ async def test_on_a_host_without_conversations_the_run_that_made_the_call_is_its
     assert [row.run_id for row in all_of(store)] == [response.run_id]
 
 
-async def test_a_result_that_a_person_gives_is_returned_as_it_looks(store, ledger):
+async def test_result_given_by_a_person_is_returned_literally(store, ledger):
     key, given = b'k' * 32, {'__tool_return__': {'n': 1}}
     controller, tools = ApprovalController(ui=RecordingUI(), key=key), Tools()
     resumed = await stopped(controller)
@@ -394,7 +394,7 @@ async def test_a_result_that_a_person_gives_is_returned_as_it_looks(store, ledge
     assert tools.keys == []
 
 
-async def test_what_the_check_of_a_tool_finds_out_is_the_result(store):
+async def test_result_found_by_a_tools_own_check_is_returned(store):
     key = b'k' * 32
     controller, tools = ApprovalController(ui=RecordingUI(), key=key), Tools()
     resumed = await stopped(controller)

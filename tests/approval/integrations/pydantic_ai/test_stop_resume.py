@@ -188,7 +188,7 @@ def test_a_history_before_the_prompt_is_kept_once():
     assert len(result.all_messages()) == len(before) + 4
 
 
-def test_it_can_be_called_synchronously_inside_a_running_loop():
+def test_sync_form_works_inside_a_running_loop():
     agent, ran = deleting([call('delete', '1', path='a')], 'done')
 
     async def main():
@@ -312,7 +312,7 @@ def test_an_outcome_after_resuming_belongs_to_its_decision(tmp_path: Path, way: 
     assert (finding.head.lines, finding.unfinished) == (2, ())
 
 
-def test_what_a_run_is_resumed_from_cannot_keep_an_outcome_out_of_the_log():
+def test_forged_metadata_cannot_keep_an_outcome_out_of_the_log():
     log = Log()
     controller = ApprovalController(ui=approve_all(), audit=log)
     agent = guarded_agent(controller, [])

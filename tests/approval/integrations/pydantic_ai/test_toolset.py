@@ -275,7 +275,7 @@ def test_changed_arguments_run_and_are_bound_in_every_arrangement(layer: str):
     told, _ = run_in(layer, ApprovalToolset(files(ran), controller), controller, WRITE)
 
     assert ran == ['write safe ']
-    assert told.endswith('It ran with: {"content":"","path":"safe"}]')
+    assert told.endswith('which ran with: {"content":"","path":"safe"}]')
     assert log.told == [('decision', True, '1'), ('outcome', 'executed', '1')]
 
 
@@ -305,7 +305,7 @@ def test_arguments_swapped_after_the_approval_are_refused(layer: str):
 
 
 @LAYERS
-def test_what_is_blocked_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
+def test_call_blocked_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
     class Closing(WrapperToolset[Any]):
         is_closed = False
 
@@ -332,7 +332,7 @@ def test_what_is_blocked_after_its_approval_has_one_outcome_in_every_arrangement
 
 
 @LAYERS
-def test_what_can_no_longer_be_judged_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
+def test_call_that_becomes_invalid_after_its_approval_has_one_outcome_in_every_arrangement(layer: str):
     ran: list[str] = []
     log = Log()
     controller = ApprovalController(ui=approve_all(), audit=log)
@@ -345,7 +345,7 @@ def test_what_can_no_longer_be_judged_after_its_approval_has_one_outcome_in_ever
 
 @LAYERS
 @pytest.mark.parametrize('is_older_host', [False, True])
-def test_what_the_tool_refuses_after_its_approval_has_one_outcome_in_every_arrangement(
+def test_refusal_by_the_tool_has_one_outcome_in_every_arrangement(
     layer: str, is_older_host: bool, monkeypatch: pytest.MonkeyPatch
 ):
     if is_older_host:
@@ -366,7 +366,7 @@ def test_what_the_tool_refuses_after_its_approval_has_one_outcome_in_every_arran
 
 @LAYERS
 @pytest.mark.parametrize('path', ['a', 'b'])
-def test_what_runs_in_two_approval_toolsets_has_one_outcome_in_every_arrangement(layer: str, path: str):
+def test_call_in_two_approval_toolsets_has_one_outcome_in_every_arrangement(layer: str, path: str):
     ran: list[str] = []
     log = Log()
     ui = ScriptedUI([True if path == 'a' else changed(path=path, content='')])
@@ -376,10 +376,10 @@ def test_what_runs_in_two_approval_toolsets_has_one_outcome_in_every_arrangement
     told, _ = run_in(layer, toolset, controller, WRITE)
 
     assert (ran, log.ended()) == ([f'write {path} '], [('executed', None)])
-    assert told.count('It ran with') == (0 if path == 'a' else 1)
+    assert told.count('which ran with') == (0 if path == 'a' else 1)
 
 
-def test_what_other_code_approved_has_one_outcome_in_two_approval_toolsets():
+def test_call_approved_by_other_code_has_one_outcome_in_two_approval_toolsets():
     ran: list[str] = []
     log = Log()
     controller = ApprovalController(audit=log)
@@ -400,7 +400,7 @@ class Watching(WrapperToolset[Any]):
         return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args, bound_to={'content': self.content})
 
 
-def test_what_the_tool_declares_must_not_change_between_consent_and_execution_either():
+def test_declared_state_must_not_change_between_approval_and_execution():
     ran: list[str] = []
     watching = Watching(files(ran))
 
@@ -541,7 +541,7 @@ def test_a_failing_tool_is_written_down_as_failed_once(layer: str):
     assert 'SECRET' not in str(log.entries)
 
 
-def test_what_is_no_toolset_and_no_default_is_refused_where_it_is_given():
+def test_invalid_toolset_or_default_is_refused_on_construction():
     with pytest.raises(UserError, match='wraps a toolset, not list'):
         ApprovalToolset([], ApprovalController())  # type: ignore[arg-type]
     with pytest.raises(UserError, match="must be 'required' or 'none'"):
@@ -569,7 +569,7 @@ def test_a_tool_that_is_renamed_around_the_toolset_is_asked_about_by_the_name_th
     assert told['4'] == ('no', 'denied')
 
 
-def test_a_tool_that_calls_another_one_lends_it_no_name():
+def test_tool_that_calls_another_tool_does_not_lend_its_name():
     ran: list[str] = []
     ui = RecordingUI(True)
     controller = ApprovalController(ui=ui)
@@ -590,7 +590,7 @@ def test_a_tool_that_calls_another_one_lends_it_no_name():
     assert ran == []
 
 
-def test_a_tool_that_calls_another_one_with_the_same_schema_lends_it_no_name():
+def test_tool_that_calls_a_tool_with_the_same_schema_does_not_lend_its_name():
     ran: list[str] = []
     controller = ApprovalController(policy={'outer': {'approval': 'none'}, 'delete': {'approval': 'required'}})
     schema = {'type': 'object', 'properties': {'path': {'type': 'string'}}, 'required': ['path']}
