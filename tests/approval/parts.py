@@ -1,8 +1,9 @@
-"""What several tests of the core put together with."""
+"""What the tests of several folders share."""
 
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ KEY = b'k' * 32
 
 
 def noon() -> datetime:
-    """A clock that stands still."""
+    """A clock that does not go on."""
     return NOON
 
 
@@ -50,12 +51,22 @@ def decide_all(controller: ApprovalController, *requests: ApprovalRequest) -> li
 
 
 def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What this package logged. Of tasks of earlier tests `asyncio` may tell at any time."""
+    """What this package logged; `asyncio` may log something about the tasks of earlier tests at any time."""
     return [record.getMessage() for record in caplog.records if record.name.startswith('tool_approval')]
 
 
 def run_tool(function: Callable[..., Any], args: Mapping[str, Any], controller: ApprovalController, **rest: Any) -> Any:
     return asyncio.run(execute_tool(function, function.__name__, args, controller, **rest))
+
+
+def in_threads(*jobs: Callable[[], None]) -> None:
+    """Run all of them at once, each in a thread of its own, and wait."""
+    threads = [threading.Thread(target=job) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
 
 
 def start_python(script: str, *arguments: object) -> 'subprocess.Popen[bytes]':

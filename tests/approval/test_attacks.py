@@ -39,7 +39,7 @@ from tool_approval import (
     simple_approval_request,
 )
 
-from .parts import KEY, NOON, ListSink, decide, finish, logged, request_for, run_tool, start_python
+from .parts import KEY, NOON, ListSink, decide, finish, in_threads, logged, request_for, run_tool, start_python
 from .spoilt_files import SPOILT
 
 pytestmark = pytest.mark.anyio
@@ -831,11 +831,7 @@ def test_two_controllers_in_two_threads_never_have_two_questions_open():
 
         asyncio.run(two_runs())
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    in_threads(work, work)
 
     assert state == {'open': 0, 'most': 1, 'asked': 20}
 

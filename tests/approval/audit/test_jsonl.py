@@ -6,12 +6,13 @@ import os
 import re
 import stat
 import threading
+from functools import partial
 
 import pytest
 from tool_approval.audit import Head, JsonlAuditSink, jsonl, load_key, verify
 from tool_approval.audit.chain import START
 
-from tests.approval.parts import KEY, finish, start_python
+from tests.approval.parts import KEY, finish, in_threads, start_python
 from tool_approval import ApprovalController, ApprovalRequest, AuditError
 
 NOTE = {'event': 'note'}
@@ -257,11 +258,7 @@ def test_threads_write_at_once_and_nothing_is_lost(path):
         for number in range(50):
             shared[name % 2].record({'event': 'note', 'name': name, 'number': number})
 
-    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    in_threads(*(partial(work, name) for name in range(8)))
     for sink in shared:
         sink.close()
 

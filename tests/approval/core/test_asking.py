@@ -7,7 +7,7 @@ import pytest
 from tool_approval.core.asking import PromptLock, ask
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tests.approval.parts import logged, request_for
+from tests.approval.parts import in_threads, logged, request_for
 from tool_approval import ApprovalDecision, RememberOption
 
 pytestmark = pytest.mark.anyio
@@ -250,11 +250,7 @@ def test_two_loops_in_two_threads_never_have_two_questions_open(shape):
         begin.wait(timeout=60)
         asyncio.run(main())
 
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    in_threads(work, work)
 
     assert decisions == [[YES]] * 20
     assert (ui.most, ui.asked) == (1, 20)

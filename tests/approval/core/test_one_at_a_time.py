@@ -6,7 +6,7 @@ import threading
 import pytest
 from tool_approval.testing import ScriptedUI
 
-from tests.approval.parts import ListSink, decide, decide_all, request_for
+from tests.approval.parts import ListSink, decide, decide_all, in_threads, request_for
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
 
 pytestmark = pytest.mark.anyio
@@ -89,15 +89,6 @@ def test_a_ui_that_says_so_is_asked_all_at_once():
     decide_all(ApprovalController(ui=ui), *map(request_for, 'ab'))
 
     assert ui.most == 2
-
-
-def in_threads(*jobs):
-    threads = [threading.Thread(target=job) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
-    assert not any(thread.is_alive() for thread in threads)
 
 
 def test_runs_of_two_controllers_in_two_threads_share_the_turns_of_their_ui():

@@ -1,9 +1,12 @@
 import asyncio
 import gc
 import threading
+from functools import partial
 
 import pytest
 from tool_approval.core.asking import PromptLock
+
+from tests.approval.parts import in_threads
 
 pytestmark = pytest.mark.anyio
 
@@ -88,11 +91,7 @@ def test_turns_pass_between_the_loops_of_different_threads():
         begin.wait(timeout=60)
         asyncio.run(main(number))
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=60)
+    in_threads(*(partial(work, number) for number in range(8)))
 
     assert sorted(taken) == sorted(list(range(8)) * 20)
 

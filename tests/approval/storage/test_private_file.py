@@ -5,7 +5,6 @@ import re
 import stat
 import subprocess
 import sys
-import threading
 
 import pytest
 from tool_approval.storage.private_file import (
@@ -16,7 +15,7 @@ from tool_approval.storage.private_file import (
     replace_private,
 )
 
-from tests.approval.parts import finish, start_python
+from tests.approval.parts import finish, in_threads, start_python
 from tests.approval.spoilt_files import each_spoilt_file
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away; runs as root')
@@ -139,11 +138,7 @@ def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path):
                 most.append(len(inside))
                 inside.pop()
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    in_threads(*[work] * 4)
 
     assert most == [1] * 200
 
