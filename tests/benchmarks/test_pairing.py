@@ -10,7 +10,7 @@ from benchmarks.pairing import Checkpoint, Job, Timing, paired_round, race
 def recorder(turns: list[str], name: str, checkpoints: int) -> Job:
     async def job(checkpoint: Checkpoint) -> None:
         for number in range(checkpoints):
-            # What a run awaits between two model requests must not let the other side in.
+            # A run that awaits something between two model requests must not let the other side in.
             await asyncio.sleep(0)
             turns.append(f'{name}{number}')
             await checkpoint()

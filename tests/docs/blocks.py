@@ -37,9 +37,9 @@ class Block:
     """The number of its first line of code, from 1."""
     source: str
     typed: str
-    """What a person types while it runs."""
+    """The lines that a person types while the block runs."""
     output: str
-    """What the page says it prints."""
+    """The output that the page shows."""
     output_span: tuple[int, int] | None
     """Where the page says so, as offsets into its text."""
 

@@ -1,4 +1,4 @@
-"""What a package makes public, read from its source: names, docstrings, and the errors that functions raise."""
+"""Read the public names, docstrings and raised errors of a package from its source."""
 
 import ast
 import functools
@@ -14,7 +14,7 @@ _DIRECTIVE = re.compile(r'^::: ([\w.]+)$', re.MULTILINE)
 
 @dataclass(frozen=True, kw_only=True)
 class PublicName:
-    """One name that a package exports, and what stands behind it."""
+    """One name that a package exports, with its definition."""
 
     path: str
     """Where users import it from: `package.name`."""
@@ -39,7 +39,7 @@ def load(name: str, folder: Path) -> griffe.Object:
 
 
 def public_names(packages: Iterable[griffe.Object]) -> list[PublicName]:
-    """What the packages export, but for the version and what other projects define."""
+    """Return what the packages export, without the version and what other projects define."""
     return [
         PublicName(path=f'{package.path}.{name}', definition=_definition(package, str(name)))
         for package in packages
@@ -129,7 +129,7 @@ def _is_described_above(owner: griffe.Class, name: str) -> bool:
 
 
 def _declared_fields(owner: griffe.Class) -> set[str]:
-    """The fields that the class body annotates; what methods assign to `self` is their business."""
+    """The fields that the class body annotates; assignments of methods to `self` do not count."""
     body = _node(owner).body if isinstance(_node(owner), ast.ClassDef) else []
     return {
         statement.target.id

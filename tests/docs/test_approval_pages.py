@@ -1,4 +1,4 @@
-"""What the pages about approval list is what there is."""
+"""The pages about approval list exactly what the code has."""
 
 import asyncio
 import re

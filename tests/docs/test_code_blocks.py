@@ -43,7 +43,7 @@ def test_every_page_is_linted(tmp_path: Path) -> None:
     for page in PAGES_WITH_CODE:
         (tmp_path / f'{file_name(page)}.py').write_text('\n\n'.join(block.source for block in blocks_of(page)))
 
-    # Imports stand in the block that first needs them; examples need no docstrings, and few annotations.
+    # Imports are in the block that first needs them; examples need no docstrings, and few annotations.
     assert ruff('check', '--output-format', 'concise', '--ignore', 'ANN,D,E402', str(tmp_path)) == ''
 
 

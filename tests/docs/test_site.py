@@ -80,7 +80,7 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 
 class _Requests(HTMLParser):
-    """What a browser fetches when it shows a page."""
+    """Collects what a browser fetches when it shows a page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -21,11 +21,11 @@ OF_PROGRAMS = (
     'cat: .env: Permission denied',
     'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)',
 )
-"""What commands and bubblewrap print."""
+"""Texts that commands and bubblewrap print, and not this project."""
 PRINTED = tuple(
     each for each in MESSAGES if re.search('install bubblewrap|no model is named|is not installed', each) is not None
 )
-"""What a test below has printed, as it is put together of several texts."""
+"""Messages that a test below prints, because they are put together of several texts."""
 
 
 @cache

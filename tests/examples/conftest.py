@@ -21,7 +21,7 @@ LIMIT_S = 60
 
 @pytest.fixture
 def command() -> Callable[..., list[str]]:
-    """What a person would type to run an example, with warnings as errors."""
+    """The command that runs an example, with warnings as errors."""
     return lambda name, *args: [sys.executable, '-W', 'error', str(FOLDER / f'{name}.py'), *args]
 
 

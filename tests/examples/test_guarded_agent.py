@@ -6,7 +6,7 @@ pytest.importorskip('tree_sitter_bash')
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """A busy machine may need more than 20 ms for a command, which is then asked about; no test here is about that."""
+    """Give a busy machine more than 20 ms to parse a command: a command that takes longer needs approval."""
     monkeypatch.setattr('tool_approval.tools.shell.grammar.MAX_PARSE_S', 60)
 
 

@@ -24,7 +24,7 @@ def test_only_files_confirmed_through_the_pipe_are_deleted_and_its_end_denies(ru
         pytest.param('n\nyes\n', {'draft.txt', 'notes.txt'}, id='refused-then-approved'),
         pytest.param(' Y \nYES\n', {'notes.txt'}, id='both-approved'),
         pytest.param('\nmaybe\n', {'draft.txt', 'notes.txt', 'thesis.txt'}, id='neither-yes-nor-no-is-a-no'),
-        pytest.param('', {'draft.txt', 'notes.txt', 'thesis.txt'}, id='nobody-is-there'),
+        pytest.param('', {'draft.txt', 'notes.txt', 'thesis.txt'}, id='end-of-input'),
     ],
 )
 def test_only_a_clear_yes_deletes(load, monkeypatch, given, left):

@@ -19,7 +19,7 @@ class Memory(io.StringIO):
 
 
 class ShownScreen(Screen):
-    """Knows what it was told to show."""
+    """Keeps all that it was asked to show."""
 
     given_columns = None
 

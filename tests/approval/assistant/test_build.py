@@ -288,7 +288,7 @@ def pay() -> str:
         (lambda tools: tools.approval_required().prefixed('x'), ()),
         (lambda tools: ApprovalToolset(tools, ApprovalController(policy={})), ()),
         (lambda tools: tools.prepared(lambda ctx, definitions: definitions), ()),
-        # What it has is known only when it runs.
+        # The tools of an external toolset are known only when it runs.
         (lambda tools: ExternalToolset([]), ()),
     ],
 )

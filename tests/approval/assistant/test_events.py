@@ -1,4 +1,4 @@
-"""What is printed of a run."""
+"""Events of a run are printed."""
 
 import pytest
 from pydantic_ai.messages import (
@@ -21,7 +21,7 @@ from .shown import shown_screen
 
 
 def printed(*events, columns=60, **options):
-    """What is printed of events; a request among them is asked about then."""
+    """Return the text that is printed for these events; a request among them is asked about."""
     view = TurnView(shown_screen(columns=columns, **options))
     for event in events:
         if isinstance(event, ApprovalRequest):
@@ -268,7 +268,7 @@ class Over(Exception):
 
 
 def progress(*steps):
-    """What is shown while a clock goes on; a step is the time of a look, and what happens before it."""
+    """Return what is shown as time passes; a step is the time of a look, and what happens before it."""
     clock = Clock()
     view = TurnView(shown_screen(is_terminal=True), clock)
     view.begin()

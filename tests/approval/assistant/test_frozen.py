@@ -1,4 +1,4 @@
-"""What is said of a directory in which commands can make nothing."""
+"""A note names a directory in which commands cannot create anything."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

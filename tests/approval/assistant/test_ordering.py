@@ -37,7 +37,7 @@ class Notes(FunctionToolset):
 
 
 def results_of(*responses, approves=True):
-    """What the calls of these responses returned, who was asked, and what the log says."""
+    """Return the results of these responses' calls, the tools that were asked about, and the log."""
     person, log = RecordingUI(ApprovalDecision(approved=approves, note=None if approves else 'No.')), ListSink()
     controller = ApprovalController(ui=person, audit=log)
     order = CallOrder(approval_handler(controller))

@@ -1,4 +1,4 @@
-"""What a person types, message by message, at a pseudo-terminal."""
+"""A person types messages at a pseudo-terminal."""
 
 import os
 import termios
@@ -26,7 +26,7 @@ def say(text):
 
 
 def messages(*steps, above=lambda: None, columns=60, lines=20):
-    """What one who takes these steps has said until they leave, and the screen then."""
+    """Return the messages that a person sends with these steps, and the screen at the end."""
     with Person(steps, columns=columns, lines=lines) as person:
         prompts, said = Prompts(person.device), []
         while (message := prompts.ask(above)) is not None:

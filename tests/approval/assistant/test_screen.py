@@ -1,4 +1,4 @@
-"""What reaches the screen, and when."""
+"""Text reaches the screen in order, broken and styled."""
 
 import os
 import re
@@ -88,7 +88,7 @@ def test_lines_in_a_file_are_not_broken():
 
 
 def wrapped(text, *, columns=40, piece=7, is_terminal=True, **environment):
-    """What a model's text looks like that comes in pieces."""
+    """Return how a model's text that comes in pieces is shown."""
     screen = shown_screen(columns=columns, is_terminal=is_terminal, **environment)
     wrapper = StreamWrapper(screen)
     for start in range(0, len(text), piece):

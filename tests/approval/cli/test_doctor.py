@@ -1,4 +1,4 @@
-"""What `doctor` says of a machine."""
+"""`doctor` reports whether a machine has all that is needed."""
 
 import importlib.metadata
 import os

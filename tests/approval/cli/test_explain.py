@@ -1,4 +1,4 @@
-"""What `explain` says of one call, and by which exit status."""
+"""`explain` prints the decision about a call, and exits with its status."""
 
 import json
 import os

@@ -145,10 +145,10 @@ def test_written_file_passes_strict_check(tool_approval, fresh, options):
         'note: approvals.yaml: the file is trusted',
         '0 errors, 0 warnings',
     )
-    assert [note.split('`: `')[0] for note in notes] == [
-        f'note: approvals.yaml:8: extends: commands that run without approval if an OS sandbox confines them: preset `{each}'
-        for each in written(fresh).settings.extends
-    ]
+    begins = (
+        'note: approvals.yaml:8: extends: commands that run without approval if an OS sandbox confines them: preset `'
+    )
+    assert [note.split('`: `')[0] for note in notes] == [f'{begins}{each}' for each in written(fresh).settings.extends]
 
 
 def test_with_a_network_check_warns_and_passes(tool_approval, fresh):

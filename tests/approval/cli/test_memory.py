@@ -10,7 +10,7 @@ from tool_approval.storage import FileApprovalStore
 
 @pytest.fixture
 def remembered(work):
-    """Two approvals in the user's store, of a project that nobody names later."""
+    """Two approvals in the user's store, of a project that no later command names."""
     store = FileApprovalStore(work)
     for digit, by in (('a', 'ada'), ('b', None)):
         store.put(

@@ -259,7 +259,7 @@ def test_open_page_does_not_keep_the_server_from_ending(serve):
 
 @pytest.fixture
 def stopped(monkeypatch):
-    """What would be served, instead of serving it."""
+    """Record what would be served, instead of serving it."""
     from tool_approval.ui.web import serving
 
     seen = []

@@ -1,4 +1,4 @@
-"""What all tests of settings need."""
+"""Fixtures that all tests of settings use."""
 
 import shutil
 import sys
@@ -14,7 +14,7 @@ from .desk import Backend
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
-    """A busy machine may need more than 20 ms for a command, which is then asked about; no test here is about that."""
+    """Give a busy machine more than 20 ms to parse a command: a command that takes longer needs approval."""
     monkeypatch.setattr('tool_approval.tools.shell.grammar.MAX_PARSE_S', 60)
 
 

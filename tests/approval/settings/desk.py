@@ -1,4 +1,4 @@
-"""A working directory with a settings file, and somebody who approves."""
+"""A working directory with a settings file, and an approver who approves everything."""
 
 import asyncio
 import textwrap
@@ -23,7 +23,7 @@ confining = pytest.mark.skipif(
 
 
 class Backend:
-    """Stands in for an OS sandbox: tells what it was asked to do, and lets the command run."""
+    """Records what an OS sandbox would be asked to do, and lets the command run."""
 
     name = 'recording'
 
@@ -37,7 +37,7 @@ class Backend:
         return list(command)
 
     def probe(self):
-        raise AssertionError('nobody chooses it')
+        raise AssertionError('no test chooses this backend')
 
 
 def settings_of(text) -> Settings:
@@ -62,11 +62,11 @@ class Desk:
         self.files = FileTools(self.workspace.files)
 
     def run(self, command, **arguments):
-        """What the model is told, and whether somebody was asked."""
+        """Return what the model gets, and whether the approver was asked."""
         return self._call(self.workspace.shell, RUN_SHELL, {'command': command, **arguments})
 
     def approved(self, command):
-        """What comes of a command that nothing pre-approves."""
+        """Return what the model gets of a command that nothing pre-approves."""
         said, asked = self.run(f'true "$(id)"; {command}')
         assert asked, said
         return said

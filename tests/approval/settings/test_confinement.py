@@ -64,7 +64,7 @@ def test_a_blocked_command_is_never_confined(desk, backend):
 
 
 def approved_to_run(desk, backend, *commands):
-    """Which of the commands get the profile of an approved one, in a function whose call was approved."""
+    """Return which of the commands get the profile of an approved one, in a function whose call was approved."""
 
     async def function(command):
         for each in commands:

@@ -1,4 +1,4 @@
-"""What is not trusted only tightens."""
+"""Untrusted settings only tighten."""
 
 from pathlib import Path
 

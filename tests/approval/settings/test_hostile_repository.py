@@ -1,4 +1,4 @@
-"""What a repository and its commands plant: for the user's own git, which no sandbox confines, and for ours."""
+"""Repositories and commands plant nothing for the user's own Git, which no sandbox confines, or for ours."""
 
 import os
 import subprocess
@@ -67,7 +67,7 @@ def test_confined_a_repository_in_a_folder_does_not_become_a_submodule(desk, com
     assert (desk.folder / 'sub' / '.git').is_dir()
     assert git(desk.folder, 'ls-files', '--stage') == before
     assert not has_run(desk)
-    # What is kept from the index here.
+    # The same index, written by the user, does run what was planted.
     git(desk.folder, 'add', 'sub')
     assert has_run(desk)
 

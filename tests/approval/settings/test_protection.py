@@ -1,4 +1,4 @@
-"""What decides on approvals, and what Git runs, is found wherever it is."""
+"""Files that decide about approvals, and files that Git runs, are found wherever they are."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the whole file may say, and what an error tells of a mistake in it."""
+"""A whole settings file is read, and an error names each mistake in it."""
 
 import copy
 import sys

@@ -1,4 +1,4 @@
-"""What is trusted is read from one file of the user's own; anything odd about it trusts nothing."""
+"""Trust is kept in one file of the user; if anything is odd about this file, nothing is trusted."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_trust_in_new_bytes_ends_the_trust_in_the_old(store, policy):
     assert store.is_trusted(policy, OTHER)
 
 
-def test_trust_is_taken_back(store, policy):
+def test_trust_can_be_revoked(store, policy):
     store.trust(policy, DIGEST)
 
     assert store.revoke(policy) is True
@@ -55,7 +55,7 @@ def test_trust_is_taken_back(store, policy):
     assert not store.is_trusted(policy, DIGEST)
 
 
-def test_a_folder_is_the_same_by_another_name(store, policy, tmp_path):
+def test_trust_holds_under_another_path_to_the_folder(store, policy, tmp_path):
     (tmp_path / 'link').symlink_to('work')
     store.trust(policy, DIGEST)
 
@@ -89,7 +89,9 @@ INVALID = 'the content is invalid'
         ),
         pytest.param(lambda path: os.truncate(path, 4_194_305), 'larger than 4194304 bytes', id='too long'),
         pytest.param(
-            lambda path: path.chmod(0o644), 'others may use it (mode 0644); run: chmod 600', id='open to others'
+            lambda path: path.chmod(0o644),
+            'others can access the file (mode 0644); run: chmod 600',
+            id='open to others',
         ),
         pytest.param(
             lambda path: path.symlink_to(path.rename(path.with_name('other'))),
@@ -140,23 +142,23 @@ def test_a_store_that_a_link_puts_beside_the_file_trusts_nothing(policy, tmp_pat
     assert 'move it elsewhere' in TrustStore(tmp_path / 'state' / 'trusted.json').why_untrusted(policy, DIGEST)
 
 
-def test_a_folder_that_others_write_to_keeps_nothing(store, policy):
+def test_store_in_a_folder_that_others_can_write_is_refused(store, policy):
     store.path.parent.mkdir()
     store.path.parent.chmod(0o777)
 
-    with pytest.raises(TrustError, match='others may write to the folder'):
+    with pytest.raises(TrustError, match='other users can write to the folder'):
         store.trust(policy, DIGEST)
     assert list(store.path.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize(('name', 'digest'), [('a', 'short'), ('a', DIGEST.upper()), ('\udcff', DIGEST)])
-def test_what_cannot_be_written_down_is_not_trusted(store, policy, name, digest):
+def test_path_or_digest_that_cannot_be_stored_is_not_trusted(store, policy, name, digest):
     with pytest.raises(TrustError, match='cannot be stored; nothing was changed'):
         store.trust(policy.with_name(name), digest)
     assert not store.path.exists()
 
 
-def test_a_disk_that_fails_changes_nothing(store, policy, monkeypatch):
+def test_failed_write_changes_no_trust(store, policy, monkeypatch):
     store.trust(policy, DIGEST)
 
     def fail(path, content):

@@ -121,7 +121,7 @@ def test_command_approved_by_a_callback_has_the_access_of_an_approved_one(desk, 
 
 
 def resumed(desk, forge):
-    """What a model is told whose one call was approved in a run that ended, and then carried to another by `forge`."""
+    """Return what the model gets if its call was approved in one run, changed by `forge`, and resumed in another."""
 
     def respond(messages, info):
         answers = [part.content for part in messages[-1].parts if part.part_kind == 'tool-return']

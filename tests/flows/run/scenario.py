@@ -75,9 +75,9 @@ class Scenario:
         """Give one prompt, answer the questions, and see that the program ended well and that no other was asked.
 
         Args:
-            prompt: What the person says.
+            prompt: The message of the person.
             steps: The responses of the model; if the last has calls, one that says `Done.` follows.
-            questions: What is asked, in order: a text on the screen, and the key to press then. A question that takes
+            questions: The questions, in order: a text on the screen, and the key to press then. A question that takes
                 several keys, such as one that is remembered, is several entries.
             options: More options of the command.
             environment: Variables beside, or in place of, those of `Talk`, such as `VIRTUAL_ENV` and `PATH`.

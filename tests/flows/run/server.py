@@ -33,7 +33,7 @@ class ModelServer(ThreadingHTTPServer):
         }
 
     def told(self, number: int, role: str) -> list[str]:
-        """What the messages of a role said in the request of that number."""
+        """Return the messages of a role in the request of that number."""
         return [str(message['content']) for message in self.requests[number]['messages'] if message['role'] == role]
 
     def close(self) -> None:

@@ -74,7 +74,7 @@ class Talk:
         self.screen.type('\r')
 
     def wait_for_prompt(self) -> str:
-        """Wait until nothing stands after the last prompt."""
+        """Wait until there is no text after the last prompt."""
         return self.screen.wait(lambda: self.screen.lines[-1:] == ['>'], 'an empty prompt')
 
     def answer(self, question: str, keys: str) -> str:
@@ -89,7 +89,7 @@ class Talk:
         return self.screen.end()
 
     def entries(self, *, event: str = 'decision') -> list[dict[str, Any]]:
-        """What the audit log has."""
+        """Return the entries of the audit log."""
         log = self.state / 'tool-approval' / 'audit' / 'decisions.jsonl'
         entries = [json.loads(line) for line in log.read_text().splitlines()]
         return [entry for entry in entries if entry['event'] == event]

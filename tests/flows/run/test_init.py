@@ -1,4 +1,4 @@
-"""`tool-approval init` in a pseudo-terminal, in a repository that somebody else has written."""
+"""`tool-approval init` in a pseudo-terminal, in a repository that another person has written."""
 
 import os
 import sys

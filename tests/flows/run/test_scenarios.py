@@ -1,4 +1,4 @@
-"""What a developer does all day, with the OS sandbox on, and every question that it takes."""
+"""A developer's daily work with the OS sandbox on, and every question that it takes."""
 
 from .scenario import Scenario, call, shell
 

@@ -1,4 +1,4 @@
-"""Settings, environments and repositories that are broken or unusual: what the person and the model are told."""
+"""Settings, environments and repositories that are broken or unusual: messages to the person and to the model."""
 
 import re
 from pathlib import Path

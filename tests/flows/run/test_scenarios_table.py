@@ -1,6 +1,6 @@
-"""What a new user tries first, and what comes of it: the questions and results with the OS sandbox on.
+"""The first attempts of a new user: questions and results with the OS sandbox on.
 
-What a prompt of several pasted lines and Ctrl-C do needs no sandbox; it is tested in `test_stories.py`
+A prompt of several pasted lines and Ctrl-C need no sandbox; they are tested in `test_stories.py`
 (`test_lines_that_are_pasted_are_one_message`, and the tests whose names begin with `test_ctrl_c_`).
 """
 

@@ -51,7 +51,7 @@ def agent_of(inbox):
 
 
 async def story(tmp_path, act):
-    """Let an agent ask, and somebody do something about it over HTTP; what the agent says in the end."""
+    """Let an agent ask, and let a person answer over HTTP; what the agent says in the end."""
     # The agent and the bot have an inbox each, as in two processes.
     with Inbox(SQLiteStore(tmp_path / 'i.sqlite')) as agents, Inbox(SQLiteStore(tmp_path / 'i.sqlite')) as bots:
         async with asyncio.timeout(60), SlackServer().running() as slack:

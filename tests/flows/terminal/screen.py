@@ -44,7 +44,7 @@ class Screen:
 
     @property
     def lines(self) -> list[str]:
-        """What the screen shows, from its first line to the last that is not empty."""
+        """Return what the screen shows, from its first line to the last that is not empty."""
         shown = [line.rstrip() for line in self._screen.display]
         while shown and not shown[-1]:
             shown.pop()
@@ -56,7 +56,7 @@ class Screen:
 
     @property
     def scrolled(self) -> str:
-        """What has scrolled off, and what the screen shows."""
+        """Return what has scrolled off, and what the screen shows."""
         rows = [
             ''.join(row[column].data for column in range(self._screen.columns)).rstrip()
             for row in self._screen.history.top
@@ -177,5 +177,5 @@ class Story:
         return self.screen
 
     def entries(self) -> list[dict[str, Any]]:
-        """What the log has."""
+        """Return the entries of the log."""
         return [json.loads(line) for line in self.log.read_text().splitlines()] if self.log.exists() else []

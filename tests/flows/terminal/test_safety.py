@@ -17,7 +17,7 @@ QUESTION = '╭─ delete'
 
 
 def decided(screen: Screen) -> list[dict[str, Any]]:
-    """What was decided, once the program has said so."""
+    """Wait for the end of the program, and return its decisions."""
     shown = screen.wait(lambda: 'Decided: ' in screen.text and 'The end.' in screen.text, 'The end.')
     assert 'The terminal was not put back!' not in shown
     told = re.search(r'Decided: (.*?)The end\.', shown.replace('\n', ''))

@@ -188,7 +188,7 @@ def test_an_agent_inside_a_tool_is_stopped_with_all_above_it(story: Story) -> No
 
 
 def test_files_shared_with_another_agent_are_asked_about_one_by_one(story: Story) -> None:
-    # What was approved for an agent does not hold for the one inside its tool, nor for another file.
+    # An approval for an agent does not cover the agent inside its tool, nor another file.
     other = ['write_file', {'path': 'other.txt', 'content': 'three\n'}]
     screen = story.start([{'calls': [WRITE]}, {'calls': [WRITE]}, {'calls': [other]}], nested=True)
     screen.wait_for_question('╭─ write_file')

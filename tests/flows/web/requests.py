@@ -1,4 +1,4 @@
-"""What the runs of these stories ask."""
+"""Requests of the runs in these stories."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What people do about durable runs at the page, in Debian's Chromium."""
+"""People steer durable runs at the page, in Debian's Chromium."""
 
 import re
 from collections.abc import Callable

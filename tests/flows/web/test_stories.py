@@ -1,4 +1,4 @@
-"""What people do at the page, each in Debian's Chromium against a real server and runs that really wait."""
+"""People answer requests at the page, in Debian's Chromium, against a real server and runs that wait."""
 
 import contextlib
 import re
@@ -383,7 +383,7 @@ def test_enter_in_a_field_answers_nothing(site, visit, has_script, field):
     card(page, 'run_shell').get_by_label(field).press('Enter')
     card(page, 'run_shell').get_by_label(field).press('Enter')
 
-    # What a press sent would be under way before the next page is loaded.
+    # A request that Enter sent would be under way before the next page is loaded.
     page.reload()
     assert 'POST' not in sent
     assert not asked.done()
