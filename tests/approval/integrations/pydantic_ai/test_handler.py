@@ -26,7 +26,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, RememberOption
 
-from .agents import CHANGED, FAILED, REFUSED, Log, changed, deleting, external, told_in
+from .agents import CHANGED, FAILED, REFUSED, Log, changed, deleting, external, guarded, told_by, told_in
 
 NOTICE = '[The approver changed the arguments of this call, which ran with: {"force":false,"path":"a"}]'
 MISFIT = 'the values do not match the schema of the tool: path, force'
@@ -103,7 +103,7 @@ def test_handler_is_refused_without_a_controller():
 
 @pytest.mark.parametrize('session', [7, lambda ctx: 7])
 def test_a_session_that_is_no_text_is_an_error_and_nothing_runs(session: Any):
-    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    agent, ran = deleting()
     handler = approval_handler(ApprovalController(ui=approve_all()), session=session)
 
     with pytest.raises(UserError, match='`session` must be a string, not int'):
@@ -133,29 +133,27 @@ def test_a_session_of_the_deps_that_is_no_text_is_an_error_and_nothing_runs(make
     assert (ran, ui.requests) == ([], [])
 
 
-@pytest.mark.parametrize('session_id', [None, ''])
-def test_deps_may_name_no_session(session_id: Any):
-    agent, ran = deleting([call('delete', '1', path='a')], 'done', deps_type=SimpleNamespace)
+@pytest.mark.parametrize(
+    ('session', 'deps', 'session_id'),
+    [
+        pytest.param(None, SimpleNamespace(session_id=None), None, id='the deps name none'),
+        pytest.param(None, SimpleNamespace(session_id=''), None, id='the deps name an empty one'),
+        pytest.param(None, SimpleNamespace(session_id='ada'), 'ada', id='the deps name one'),
+        pytest.param('ada', SimpleNamespace(session_id=7), 'ada', id='a given one wins'),
+        pytest.param(lambda ctx: f'of {ctx.deps}', 'ada', 'of ada', id='a function of the run'),
+    ],
+)
+def test_session_is_given_or_named_by_the_deps(session: Any, deps: Any, session_id: str | None):
+    agent, ran = deleting()
     ui = approve_all()
-    handler = approval_handler(ApprovalController(ui=ui))
 
-    agent.run_sync('go', deps=SimpleNamespace(session_id=session_id), deferred_tool_handler=handler)
+    agent.run_sync('go', deps=deps, deferred_tool_handler=approval_handler(ApprovalController(ui=ui), session=session))
 
-    assert (ran, ui.requests[0].session_id) == (['a False'], None)
-
-
-def test_given_session_wins_over_the_session_of_the_deps():
-    agent, ran = deleting([call('delete', '1', path='a')], 'done', deps_type=SimpleNamespace)
-    ui = approve_all()
-    handler = approval_handler(ApprovalController(ui=ui), session='ada')
-
-    agent.run_sync('go', deps=SimpleNamespace(session_id=7), deferred_tool_handler=handler)
-
-    assert (ran, ui.requests[0].session_id) == (['a False'], 'ada')
+    assert (ran, ui.requests[0].session_id) == (['a False'], session_id)
 
 
 def test_decision_and_outcome_name_the_agent():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     log = Log()
 
     agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all(), audit=log)))
@@ -195,7 +193,7 @@ def test_the_person_sees_every_argument_with_defaults_and_which_request_of_how_m
 
 
 def test_requests_say_which_run_agent_and_call_they_are_of():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     ui = approve_all()
 
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
@@ -288,7 +286,7 @@ def test_approvals_of_a_session_do_not_outlive_the_run_unless_a_session_is_named
     ui = ScriptedUI(['s', 's', 's'])
     controller = ApprovalController(ui=ui)
     for session in (None, None, 'ada', 'ada'):
-        agent, _ = deleting([call('delete', '1', path='a')], 'done')
+        agent, _ = deleting()
         agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session=session))
 
     ui.assert_done()
@@ -304,22 +302,12 @@ def test_one_persons_conversation_does_not_use_anothers_approvals():
     handler = approval_handler(ApprovalController(ui=ui))
     ran: list[str] = []
     for person in ('ada', 'ada', 'mallory'):
-        agent, executed = deleting([call('delete', '1', path='a')], 'done', deps_type=Deps)
+        agent, executed = deleting(deps_type=Deps)
         agent.run_sync('go', deps=Deps(person), deferred_tool_handler=handler)
         ran += [person] * len(executed)
 
     ui.assert_done()
     assert ran == ['ada', 'ada']
-
-
-def test_a_session_may_be_found_by_a_function_of_the_run():
-    ui = ScriptedUI(['s'])
-    handler = approval_handler(ApprovalController(ui=ui), session=lambda ctx: f'of {ctx.deps}')
-    for _ in range(2):
-        agent, _ = deleting([call('delete', '1', path='a')], 'done', deps_type=str)
-        agent.run_sync('go', deps='ada', deferred_tool_handler=handler)
-
-    ui.assert_done()
 
 
 def test_the_notice_of_changed_arguments_can_be_switched_off():
@@ -473,7 +461,7 @@ class Meddling(AbstractCapability[Any]):
 
 
 def test_a_call_whose_arguments_change_between_question_and_execution_does_not_run():
-    agent, ran = deleting([call('delete', '1', path='a')], 'done', capabilities=[Meddling()])
+    agent, ran = deleting(capabilities=[Meddling()])
     log = Log()
     handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
 
@@ -485,7 +473,7 @@ def test_a_call_whose_arguments_change_between_question_and_execution_does_not_r
 
 
 def test_a_ui_that_changes_what_it_is_shown_changes_nothing_that_runs():
-    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    agent, ran = deleting()
 
     def meddle(request: ApprovalRequest):
         request.args['path'] = '/'  # type: ignore[index]
@@ -557,17 +545,9 @@ def test_remember_options_that_come_from_metadata_or_arguments_are_not_offered()
 
 
 def test_a_tool_is_told_which_missing_capabilities_it_was_granted():
-    agent = Agent(scripted([call('fetch', '1')], 'done'))
+    agent = fetching([call('fetch', '1', lacks=['net.external'])], isolation_profile='jail')
 
-    @agent.tool
-    def fetch(ctx: RunContext[Any]) -> str:
-        if not ctx.tool_call_approved:
-            raise ApprovalRequired(metadata={'missing_capabilities': ['net.external'], 'isolation_profile': 'jail'})
-        return str(ctx.tool_call_metadata['granted_capabilities'])
-
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all())))
-
-    assert returns(result.all_messages())['1'] == ("['net.external']", 'success')
+    assert told_in(agent, ApprovalController(ui=approve_all())) == {'1': ('net.external', 'success')}
 
 
 def fetching(*responses: Any, name: str | None = 'fetcher', **metadata: Any):
@@ -617,23 +597,21 @@ def test_required_capabilities_are_granted_if_none_are_named_as_missing():
         'missing_capabilities': None,
     }
     ui = ScriptedUI([True])
-    result = fetching([call('fetch', '1', lacks=[])], **metadata).run_sync(
-        'go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
-    )
+
+    told = told_in(fetching([call('fetch', '1', lacks=[])], **metadata), ApprovalController(ui=ui))
 
     assert ui.requests[0].missing_capabilities == ('net',)
-    assert returns(result.all_messages())['1'] == ('net', 'success')
+    assert told['1'] == ('net', 'success')
 
 
 @pytest.mark.parametrize('lacks', [[1, 'net'], ['n' * 101], [''], [f'c{n}' for n in range(21)]], ids=repr)
 def test_capabilities_that_cannot_be_shown_whole_are_not_granted(lacks: list[Any]):
     ui = ScriptedUI([True])
-    result = fetching([call('fetch', '1', lacks=[])], missing_capabilities=lacks).run_sync(
-        'go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui))
-    )
+
+    told = told_in(fetching([call('fetch', '1', lacks=[])], missing_capabilities=lacks), ApprovalController(ui=ui))
 
     assert 'grants' not in dict(facts(ui.requests[0]))
-    assert returns(result.all_messages())['1'] == ('nothing', 'success')
+    assert told['1'] == ('nothing', 'success')
 
 
 @pytest.mark.parametrize('is_shared', [False, True])
@@ -702,19 +680,15 @@ def test_capabilities_that_were_changed_after_the_approval_are_refused(granted: 
 
 
 def test_a_tool_of_an_approval_toolset_is_granted_what_it_lacks():
-    inner = FunctionToolset[Any](id='net')
-
     def fetch(ctx: RunContext[Any]) -> str:
         if not ctx.tool_call_approved:
             raise ApprovalRequired(metadata={'missing_capabilities': ['net'], 'worker': 'crawler'})
         return ' '.join(ctx.tool_call_metadata['granted_capabilities'])
 
-    inner.add_function(fetch)
     ui = ScriptedUI([True])
     controller = ApprovalController(ui=ui)
-    agent = Agent(scripted([call('fetch', '1')], 'done'), toolsets=[ApprovalToolset(inner, controller, 'none')])
 
-    told = told_in(agent, controller)
+    told = told_by(guarded(fetch, controller, default='none'), controller, [call('fetch', '1')])
 
     assert dict(facts(ui.requests[0]))['worker'] == 'crawler'
     assert told['1'] == ('net', 'success')
@@ -945,7 +919,7 @@ def test_handler_decides_through_the_capability_of_the_host():
 
 
 def test_handler_decides_while_a_run_streams():
-    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    agent, ran = deleting()
     handler = approval_handler(ApprovalController(ui=approve_all()))
 
     async def main():
@@ -957,7 +931,7 @@ def test_handler_decides_while_a_run_streams():
 
 
 def test_cancelling_the_run_cancels_the_question_and_runs_nothing():
-    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    agent, ran = deleting()
 
     async def main():
         asked, gone = asyncio.Event(), asyncio.Event()
@@ -985,7 +959,7 @@ def test_cancelling_the_run_cancels_the_question_and_runs_nothing():
     assert ran == []
 
 
-def test_secrets_of_a_host_object_that_has_no_json_form_deny_the_call():
+def test_arguments_that_cannot_be_read_deny_the_call():
     from tool_approval.integrations.pydantic_ai import build_approval_requests
 
     requests = DeferredToolRequests(
