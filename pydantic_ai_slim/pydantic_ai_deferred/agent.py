@@ -56,7 +56,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             deps_type: As in `pydantic_ai.Agent`.
             deferred_tool_handler: Resolves the deferred calls of every run that is not given another handler.
             inherit_handler: Whether a run of this agent inside another agent's tool may use the outer run's handler if
-                it has none.
+                this agent has none.
             capabilities: As in `pydantic_ai.Agent`. Capabilities that handle deferred calls themselves are asked first;
                 the handler gets the remaining calls.
             keywords: All other keywords of `pydantic_ai.Agent`.
@@ -149,7 +149,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
         Args:
             path: The file.
-            fmt: Format of the file, if the file name does not end with it.
+            fmt: Format of the file, if its extension does not show the format.
             keywords: Same as for `from_spec`.
 
         Raises:

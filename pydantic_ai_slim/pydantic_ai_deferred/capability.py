@@ -53,8 +53,8 @@ class DeferredHandlerCapability(AbstractCapability[Any]):
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Add the capabilities of this run, unless the run got them when it started.
 
-        If a capability returns another one here, the host selects the model a second time, and traces an instrumented
-        model twice.
+        If a capability returns another capability here, the host selects the model a second time, and traces an
+        instrumented model twice.
         """
         plan = delivered_to(self) or self.plan
         return self if plan.superseded else CombinedCapability(capabilities_for(plan))
@@ -73,7 +73,7 @@ class RunCapability(AbstractCapability[Any]):
     """A capability of one run."""
 
     run: Run
-    """State of that run."""
+    """State of the run that the capability belongs to."""
 
     def run_of(self, ctx: RunContext[Any]) -> Run | None:
         """Return the run that a hook is called in, or `None` if the hook must do nothing."""
@@ -263,7 +263,7 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """Handler of a run in which no other capability rewrites arguments; keeps them itself, without `RunArguments`."""
+    """Handler of a run whose arguments no other capability rewrites; it keeps them itself, without `RunArguments`."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Serve the run that starts, if its state was delivered. `open_run` keeps it alive while the run is open."""
+        """Serve the starting run if its state was delivered. `open_run` keeps the state alive while the run is open."""
         run = delivered_to(self)
         if run is None:
             return self

@@ -77,9 +77,9 @@ class Declined(DeferredToolResults):
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
     """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
-    Pass `bubble_up` as the handler of one run to stop and resume, even if the agent has a handler. The run's output
-    type must then contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to
-    decline a whole response. A run with this handler offers no handler to nested runs.
+    Pass `bubble_up` as the handler of one run to stop and resume, even if the agent has a handler. With `bubble_up`,
+    the run's output type must contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx,
+    requests)` to decline a whole response. A run with this handler offers no handler to nested runs.
     """
     return Declined()
 
@@ -150,7 +150,7 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise UserError(
             'The deferred tool handler is a plain function, which runs in a thread, but the event loop '
-            f'`{type(here).__name__}` accepts no results from threads; a Temporal workflow is an example. The handler '
+            f'`{type(here).__name__}` accepts no results from threads, like that of a Temporal workflow. The handler '
             'was not called, and no deferred call was executed. Use `async def handler(ctx, requests)`; in a '
             'workflow, let the handler wait for an activity or a signal that brings the answer.'
         )

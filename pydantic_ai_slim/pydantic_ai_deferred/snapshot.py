@@ -26,9 +26,9 @@ def take_snapshot(
         validated: The validated arguments by `tool_call_id`, for the calls that the host has validated.
 
     Returns:
-        The same calls and metadata. Each list is in the order of the model's response; the host lists raised deferrals
-        before declared ones. Arguments are a dictionary in JSON form if the host has validated them, and otherwise the
-        model's own.
+        A copy with the same calls and metadata. Each list is in the order of the model's response; the host lists
+        raised deferrals before declared ones. Arguments are a dictionary in JSON form if the host has validated them,
+        and otherwise what the model sent.
     """
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:

@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite the arguments of a call. A function that makes a capability may do so, too."""
+    """Whether a capability may rewrite the arguments of a call. Functions that create capabilities may do so, too."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

@@ -3,7 +3,7 @@
 A streamed run ends with the first part that could be an output. `DeferredToolRequests` is an output, so a *declared*
 deferral (a call of a tool with `requires_approval=True`, or of an external tool) would end the run, which is wrong if
 there is a handler. So during a model request, declared tools look ordinary to the stream. When the response is
-complete, they get their declared kind back, and the loop goes on as usual.
+complete, the tools get their declared kind back, and the loop goes on as usual.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DeclaredTools:
     _disguised: list[tuple[ToolDefinition, ToolKind]] = field(default_factory=list[tuple[ToolDefinition, ToolKind]])
 
     def own(self, definitions: Sequence[ToolDefinition]) -> list[ToolDefinition]:
-        """Replace declared definitions with copies for this run only, because toolsets share theirs between runs."""
+        """Replace the definitions of declared tools with copies, because toolsets share definitions between runs."""
         self._definitions = []
         owned: list[ToolDefinition] = []
         for definition in definitions:

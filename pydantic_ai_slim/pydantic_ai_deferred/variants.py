@@ -215,7 +215,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             message_history: The conversation so far.
             model_settings: Settings for every request.
             usage_limits: Limits on every turn.
-            model: The model. Hosts before 2.x use only the limits of the agent.
+            model: The model. Hosts before 2.x use only the agent's model.
             deferred_tool_handler: Asked in this chat instead of the agent's own handler.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
@@ -245,9 +245,9 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 ):
     """Adds a handler for deferred tool calls to any agent.
 
-    The handler has precedence over the one that the wrapped agent was built with, but not over an override or a run's
-    keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap such an agent
-    only if it is our `Agent`, or give the handler to its constructor.
+    The handler has precedence over the handler that the wrapped agent was built with, but not over an override or a
+    run's keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap such an
+    agent only if it is our `Agent`, or give the handler to its constructor.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
             wrapped: The agent.
             deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
             inherit_handler: Whether a run of this agent inside another agent's tool may use the outer run's handler if
-                it has none.
+                this agent has none.
 
         Raises:
             UserError: The handler cannot be called.

@@ -3,7 +3,7 @@ from tool_approval.testing import RecordingUI
 
 from tool_approval import ApprovalController
 
-NOTICE = '[The approver changed the arguments of this call. It ran with: {"path":"draft.txt.bak"}]'
+NOTICE = '[The approver changed the arguments of this call, which ran with: {"path":"draft.txt.bak"}]'
 
 
 def test_person_is_asked_and_each_outcome_reaches_the_model(run):
@@ -26,7 +26,7 @@ def test_person_is_asked_and_each_outcome_reaches_the_model(run):
     ]
 
 
-def test_where_everything_is_denied_the_files_are_only_listed(load):
+def test_denied_calls_change_no_file(load):
     example = load('langchain_agent')
     agent = example.create_agent(
         example.Planner(),

@@ -223,7 +223,7 @@ def test_an_unnamed_outermost_agent_shares_with_its_own_runs_alone():
 
 
 def test_approval_for_always_needs_a_store():
-    with pytest.raises(StoreError, match="'always' cannot be remembered: this memory has no store"):
+    with pytest.raises(StoreError, match="`remember='always'` needs a memory with a store"):
         ApprovalMemory().store(request_for(), ALWAYS)
 
 

@@ -27,7 +27,7 @@ REFUSED = [
         AlreadySettled('denied', by='a\nb', at=AT),
         "the request is no longer open: denied by 'a\\nb' at 2026-01-02T03:04:05+00:00",
     ),
-    (OtherContent(), 'the answer does not match the content of the request; load it again and decide again'),
+    (OtherContent(), 'the answer does not match the request; load the request again and decide again'),
     (
         NotAnApprover('ada', 'rm', 'only listed approvers may answer'),
         "'ada' may not answer a request for 'rm': only listed approvers may answer",

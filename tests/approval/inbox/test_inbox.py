@@ -112,7 +112,7 @@ async def test_an_answer_for_another_digest_is_refused_and_the_request_stays_ope
     first = await page.get(await agents.post(request_for('a')))
     second = await page.get(await agents.post(request_for('a')))
     for digest in (second.digest, '', 'ä\ud800', first.digest.upper()):
-        with pytest.raises(OtherContent, match='load it again and decide again'):
+        with pytest.raises(OtherContent, match='load the request again and decide again'):
             await page.decide(first.id, YES, by=ADA, digest=digest)
 
     assert [entry.id for entry in await page.open()] == [first.id, second.id]

@@ -39,8 +39,8 @@ class Finding:
     head: Head
     """Head after the last intact line."""
     broken_line: int | None = None
-    """Number of the first line that is not intact, from 1. If lines are missing, it is one more than the number of the
-    last line. The value is `None` for an intact log."""
+    """Number of the first line that is not intact, from 1. If lines are missing, the number is that of the last line
+    plus one. The value is `None` for an intact log."""
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()

@@ -37,7 +37,7 @@ class CallArguments(NamedTuple):
     arguments as the tool receives them. Secrets are in clear text. Empty if `shown` contains everything."""
     fields: dict[str, Any] | None = None
     """If the only argument is a model, its fields in the form of `shown`, because hosts pass them to the function.
-    `None` otherwise, even for a mapping, whose items are separate arguments."""
+    Otherwise `None`, even for a mapping, because its items are separate arguments."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''
@@ -133,7 +133,7 @@ def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored(changed: Any, shown: Any, given: Any) -> Any:
-    """Put the model's values back in place of hidden ones in arguments that an approver edited.
+    """Replace hidden values with the model's values, in arguments that an approver edited.
 
     Args:
         changed: Arguments after the edit.
@@ -246,7 +246,7 @@ def _revealed(secret: Any) -> Any:
 def _is_altered(given: Any, value: Any, own: Any) -> bool:
     """Return whether `own`, the tool's JSON form of `value`, omits or alters part of `given`.
 
-    `value` is opened, but its leaves are still Python objects, which distinguishes type conversions from alterations.
+    The leaves of `value` are still Python objects, which distinguishes type conversions from alterations.
     """
     if isinstance(given, Mapping):
         if not isinstance(value, Mapping) or not isinstance(own, Mapping):

@@ -1,4 +1,4 @@
-"""Ask a UI, where needed one question at a time, and turn its answers into decisions."""
+"""Ask a UI, one question at a time if necessary, and turn its answers into decisions."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDec
 
 def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     if not isinstance(decision, ApprovalDecision):
-        raise _NoDecision(f'a value of type {type(decision).__name__}')
+        raise _NoDecision(f'a value of type {type(decision).__name__} was returned')
     try:
         # The decision may have skipped validation, and a UI that changes its arguments later must not change these.
         given = vars(decision) if decision.override_args is None else decision.model_dump(warnings='none')

@@ -32,7 +32,7 @@ def canonical_json(value: object) -> str:
 
     Raises:
         NotCanonicalError: NaN or an infinity, an integer of more than 4300 digits (Python's limit), a lone surrogate, a
-            key that is not a string, a value cannot be represented in JSON, or circular or too deep nesting.
+            key that is not a string, a value that JSON cannot represent, or circular or too deep nesting.
     """
     try:
         if type(value) not in LEAVES:
@@ -103,7 +103,7 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
     Args:
         tool_name: Name of the tool.
         kind: `exact`, or the kind of a wider `RememberOption`. Different kinds never share a fingerprint.
-        payload: Values that two requests must share to count as the same.
+        payload: Values that two requests must share to be treated as the same.
         key: Secret key of any length, so that payloads cannot be guessed from fingerprints.
 
     Returns:

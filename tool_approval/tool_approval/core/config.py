@@ -51,8 +51,8 @@ class InForce:
 class ToolRules:
     """The rules under `tools`.
 
-    An exact name takes precedence over a glob, and a glob with more literal characters over one with fewer. A rule that
-    blocks takes precedence over all other rules.
+    An exact name takes precedence over a glob, and a glob with more literal characters over a glob with fewer. A rule
+    that blocks takes precedence over all other rules.
     """
 
     def __init__(self, rules: Mapping[str, ToolRule]) -> None:
@@ -181,7 +181,7 @@ def parse_document(text: str, *, source: str | None = None) -> tuple[dict[str, A
 
 
 def plain_rules(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration with rules as mappings, lists as lists, and without empty sections."""
+    """Return the configuration without empty sections, with rules as mappings and sequences as lists."""
     document = {key: value for key, value in config.items() if value is not None or key not in _SECTIONS}
     for key, plain in _SECTIONS.items():
         if isinstance(document.get(key), Mapping):

@@ -31,7 +31,7 @@ _STRICT = (
     'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
     'add a rule that allows such calls.'
 )
-_NO_STORE = "'always' cannot be remembered: the memory has no store; pass `ApprovalMemory(store)`"
+_NO_STORE = "`remember='always'` needs a memory with a store; pass `ApprovalMemory(store)`"
 
 _log = logging.getLogger('tool_approval')
 
@@ -71,8 +71,8 @@ class ApprovalController:
         """Combine policy, UI, memory and audit log.
 
         Args:
-            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. In all three, blocked
-                calls are refused and calls that need no approval run.
+            mode: `interactive` asks, `approve_all` approves and `strict` denies without asking. In all three modes, a
+                blocked call is refused, and a call that needs no approval is run.
             policy: The rules, or a mapping from tool names and globs to rules.
             ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
@@ -182,8 +182,8 @@ class ApprovalController:
         """Ask about a request once, even if mode or memory would decide it.
 
         Returns:
-            Whether a person approved it; `None` if it cannot be shown, no person answered, or the arguments were
-            changed.
+            Whether a person approved the request; `None` if it cannot be shown, no person answered, or the arguments
+            were changed.
 
         Raises:
             AuditError: The answer could not be logged.
@@ -209,7 +209,7 @@ class ApprovalController:
             remembered: Id of the remembered approval that approved it, if any.
 
         Returns:
-            Why the approval is no longer valid, or `None` if it is.
+            Why the approval is no longer valid, or `None` if it is valid.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted.
@@ -290,10 +290,10 @@ class ApprovalController:
         digest: str | None = None,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call. A failure to write is only reported, since the call cannot be undone.
+        """Log the outcome of a call. A failure to write the entry is only reported, since the call cannot be undone.
 
         Args:
-            request: The approved request, or one with the same tool, call id and run id.
+            request: The approved request, or a request with the same tool, call id and run id.
             outcome: `executed`, `failed` or `refused`.
             error: Exception that the call raised; only its type is written.
             digest: Digest of the decision; computed from the request if `None`.
@@ -321,7 +321,7 @@ class ApprovalController:
         return request.detached(request.facts._replace(**place), metadata={**request.metadata, **place})
 
     def _decide_alone(self, request: ApprovalRequest, digest: str | None) -> ApprovalDecision | None:
-        """Decide by policy and mode, if they can."""
+        """Decide a request by policy and mode, if possible."""
         # 1. A block is final.
         verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:

@@ -157,7 +157,7 @@ class _Questions:
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Count answers that arrived in time. A denial by the UI itself counts only if no other UI is left."""
+        """Count answers that arrived in time. A UI's denial without an approver counts only if no other UI is left."""
         for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a UI denied a request without an approver: with a note, and `decided_by` is `ui` or `timeout`."""
+    """Return whether a UI denied a request without an approver: with a note, and by `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

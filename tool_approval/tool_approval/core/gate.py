@@ -276,7 +276,7 @@ class Execution:
         if not self._gate.tells_changes or call.is_enclosed or binding is None or not binding.has_changed_arguments:
             return None
         changed = canonical_json(call.arguments.shown)
-        return f'The approver changed the arguments of this call. It ran with: {changed}'
+        return f'The approver changed the arguments of this call, which ran with: {changed}'
 
     def __enter__(self) -> Self:
         """Make the approval available to the tool."""
@@ -370,7 +370,7 @@ class Gate:
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: GateResult) -> GateResult:
-        """Judge arguments changed by an approver now, and bind the approval to the tool's values for them.
+        """Judge arguments that an approver changed, and bind the approval to the tool's values for these arguments.
 
         Without this step, `confirm` refuses changed arguments if the tool declares other values for them.
 
@@ -455,7 +455,7 @@ class Gate:
         return result
 
     def still_holds(self, allowed: Allowed) -> str | None:
-        """Return why the approval of a call is no longer valid right before it runs, or `None` if it is."""
+        """Return why the approval of a call is no longer valid right before the call runs, or `None` if it is valid."""
         binding = allowed.binding
         approver, remembered = (None, None) if binding is None else (binding.approver, binding.remembered)
         request = allowed.request or self._anew(allowed.call)

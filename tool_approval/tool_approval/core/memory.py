@@ -124,7 +124,7 @@ class ApprovalMemory:
             raise ValueError(f'the request does not offer the remember option {decision.remember_option!r}')
         store = self._store if decision.remember == 'always' else None
         if store is None and decision.remember == 'always':
-            raise StoreError('', "'always' cannot be remembered: this memory has no store; pass `store=`")
+            raise StoreError('', "`remember='always'` needs a memory with a store; pass `store=`")
         kind = decision.remember_option
         labels = {option.kind: option.label for option in request.remember_options}
         label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))
@@ -232,7 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the names of the calling agents and the tools between them; for a nameless agent, its run."""
+        """Return the names of the calling agents and the tools between them; for an agent without a name, its run."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

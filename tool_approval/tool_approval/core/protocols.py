@@ -45,7 +45,7 @@ class UIAbilities(NamedTuple):
     """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. The method returns
     one decision for all requests, or a sequence with one decision per request, in order."""
     groups_responses: bool = False
-    """Whether the UI asks about all requests of a response as one group, whatever group they name."""
+    """Whether the UI asks about all requests of a response as one group, even if they name other groups."""
     one_at_a_time: bool | None = None
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
     may be open concurrently. If this member is missing, a UI with only coroutine functions is asked concurrently. A UI
@@ -55,9 +55,9 @@ class UIAbilities(NamedTuple):
     """Whether the UI is asked one question at a time: `one_at_a_time` if set, otherwise whether one of its methods may
     block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
-    """Called with a request, from the event loop's thread, when its answer is no longer awaited. A blocking UI that is
-    asked one question at a time keeps its turn until the abandoned call returns, because input typed for an old
-    question must not answer a new one."""
+    """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. A
+    blocking UI that is asked one question at a time keeps its turn until the abandoned call returns, because input
+    typed for an old question must not answer a new one."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
     """Whether an approver may still approve a request; called right before the call runs."""
 

@@ -150,10 +150,10 @@ class CallFacts(NamedTuple):
 
 
 _TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
-"""Facts that are strings, named as their metadata keys."""
+"""Facts that are strings. Each has the same name as its metadata key."""
 
 _NUMBERS = ('position', 'batch_size')
-"""Facts that are integers, named as their metadata keys."""
+"""Facts that are integers. Each has the same name as its metadata key."""
 
 
 class ApprovalRequest(BaseModel):
@@ -255,7 +255,7 @@ class ApprovalRequest(BaseModel):
     def facts(self) -> CallFacts:
         """Facts about the call, read from the metadata when the request was made.
 
-        Where the request has its own field for a fact, such as `run_id`, use the field.
+        If the request has its own field for a fact, such as `run_id`, use the field.
         """
         return CallFacts.of(self.metadata)
 
@@ -381,7 +381,7 @@ def simple_approval_request(
     Args:
         tool_name: Name of the tool.
         args: Argument values by parameter name.
-        description: One line for the approver. `None` lists the arguments that are not excluded.
+        description: One line for the approver. If `None`, it lists the arguments that are not excluded.
         exclude_keys: Arguments that are not remembered, shown or logged, such as secrets and bulky content.
     """
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else exclude_keys

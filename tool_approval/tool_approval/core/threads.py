@@ -31,7 +31,7 @@ class RunCancelled(asyncio.CancelledError):
 async def call_sync_or_async(
     function: Callable[..., object], *args: Any, on_end: Callable[[], None] = lambda: None, **keywords: Any
 ) -> object:
-    """Call a coroutine function on the event loop, a plain one in a thread of its own, and await the result.
+    """Call a coroutine function on the event loop, a plain function in its own thread, and await the result.
 
     Args:
         function: Function to call.
@@ -69,7 +69,7 @@ async def call_sync_or_async(
 
 @types.coroutine
 def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work`. If a cancellation arrives when the result is already there, delay it to the next wait.
+    """Await `work`. If the result is already there when a cancellation arrives, delay the latter to the next wait.
 
     asyncio would drop that result, which may be an approver's answer.
     """

@@ -1,4 +1,4 @@
-"""Read a tool's approval check, in any of its forms, as a verdict. `@requires_approval` is one form."""
+"""Read a tool's approval check, in any of its forms, as a verdict. `@requires_approval` is one of these forms."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CurrentCall(NamedTuple):
     tool_call_id: str
     """Id of the call in its run."""
     attempt: int
-    """1, or more if a person or the tool's own check let a call of unknown outcome run again."""
+    """Number of the attempt: above 1 if a person or the tool's check let a call of unknown outcome run again."""
     idempotency_key: str
     """Key of this attempt: the same for every executor, and different for every other attempt. Pass the key to a
     service that acts only once per key."""
@@ -56,7 +56,7 @@ executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_execu
 
 
 def current_call() -> CurrentCall:
-    """Return the call that is executing, inside a tool with a ledger. Agents that the tool runs get the same call.
+    """Return the call that is executing, inside a tool with a ledger. Agents that the tool runs see the same call.
 
     Raises:
         LookupError: The execution has no ledger.
@@ -71,7 +71,7 @@ def current_call() -> CurrentCall:
 def judging() -> Generator[None]:
     """Enclose the check of a call, the question and the execution, and discard the check's state at the end.
 
-    Inside, the call is treated as not approved until `approving` changes that.
+    Inside the context, the call is treated as not approved until `approving` changes that.
     """
     # Attack: a call is denied, and a direct call with the same arguments uses its check (test_file_toolset.py).
     token = judged.set(None)
@@ -128,7 +128,7 @@ async def ask_check(
 ) -> ApprovalResult | None:
     """Return the verdict of a tool's own approval check.
 
-    The first of these that the tool has is used:
+    The first of these checks that the tool has is used:
 
     - `check_approval(ctx)`, sync or async: `None` lets the call run, an `ApprovalRequest` asks, `PermissionError`
       blocks.
@@ -263,10 +263,10 @@ def requires_approval(
             that are not excluded.
 
     Returns:
-        A decorator that attaches `check_approval(ctx)` to the function and returns it.
+        A decorator that attaches `check_approval(ctx)` to the function and returns the function.
 
     Raises:
-        TypeError: The decorator was applied to a `staticmethod` or `classmethod` object: put it below these.
+        TypeError: The decorator was applied to a `staticmethod` or `classmethod` object: put the decorator below these.
     """
     # Copied, because the collection may be an iterator or change later.
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)

@@ -100,7 +100,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
     """Make the approval request that belongs to a verdict.
 
     Args:
-        context: The call. Its metadata provides `run_id`, `session_id` and `lineage`.
+        context: The call, whose metadata provides `run_id`, `session_id` and `lineage`.
         verdict: Verdict of the tool or the policy.
         **details: Further fields of the request.
 

@@ -16,7 +16,7 @@ _KEY: Final = token_bytes(32)
 matches (test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: maximum arguments to serialise one by one. More are serialised together."""
+"""Chosen: maximum arguments to serialise one by one. More arguments are serialised together."""
 
 _LONG = 10_000
 """Chosen: maximum characters of a value to serialise. A longer value is hashed, which is faster."""

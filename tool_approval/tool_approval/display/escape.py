@@ -54,8 +54,8 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
 
     The function escapes controls, direction and format characters, invisible characters, unusual blanks, private and
     unassigned code points, lone surrogates, and combining marks that do not belong to the letter before them. A letter
-    such as `é` can also be written as an `e` with a separate accent. Only the form that differs from normalization form
-    C (Unicode Standard Annex 15) is escaped.
+    such as `é` can also be written as an `e` with a separate accent. The form that is not normalization form C (Unicode
+    Standard Annex 15) is escaped.
 
     Args:
         text: Any text; a newline is escaped, too.

@@ -14,8 +14,8 @@ from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
 MOST_EXTRA_ACCESS = 10
-"""Chosen: maximum lines of facts, because people read no more. If there are more, the approver must open the whole
-request to see them."""
+"""Chosen: maximum lines of facts, because people read no more. If there are more lines, the approver must open the
+whole request to see them."""
 LONGEST_NAME = 100
 _LONGEST = 600
 """Chosen: maximum characters of a fact, enough for a sentence or two. A longer text is cut, with a notice."""

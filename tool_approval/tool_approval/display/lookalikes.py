@@ -178,13 +178,13 @@ _LATIN_AFTER: Final = re.compile(r'[A-Za-z]|[-._/:]{1,3}[A-Za-z_]')
 Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit', 'stroke']
 """Why a character may be mistaken for another.
 
-- `same`: it is a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
-- `sign`: it looks like an ASCII sign.
-- `typography`: it looks like an ASCII sign, but is common in longer texts; or it is several ASCII characters in one.
-- `letter`: its script has letters with Latin shapes, or it is a Latin letter of no common alphabet.
-- `other letter`: it is of another script that is not East Asian.
-- `digit`: it is a digit of another script.
-- `stroke`: it is an East Asian letter of one or two strokes."""
+- `same`: the character is a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
+- `sign`: the character looks like an ASCII sign.
+- `typography`: the character looks like an ASCII sign, but is common in longer texts, or it combines several.
+- `letter`: the character's script has letters with Latin shapes, or it is a Latin letter of no common alphabet.
+- `other letter`: the character is a letter of another script that is not East Asian.
+- `digit`: the character is a digit of another script.
+- `stroke`: the character is an East Asian letter of one or two strokes."""
 
 Traits = Mapping[Trait, frozenset[str]]
 
@@ -203,7 +203,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
     """Return the characters of a text that look like others in their context, by code point.
 
     Letters are returned if they share a word with Latin letters, or if all non-Latin letters of similar scripts in the
-    text look Latin. In code, words of only such letters are also returned if they are joined to Latin text, as in an
+    text look Latin. In code, a word of only such letters is also returned if it is joined to Latin text, as in an
     address. `chars` are the text's characters, and `traits` has the traits of at least these characters.
     """
     if _ANY_FORMULA.search(text):

@@ -79,8 +79,8 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """Return the scope that one key remembers for the session: its kind, and a short description.
 
-    This is the last option that has a `RememberOption.brief`. If no option has one, the scope is `exact`, without a
-    description if only values of the call could describe the scope. A brief is ignored if it would have to be escaped
+    The scope is the last option that has a `RememberOption.brief`. If no option has one, the scope is `exact`, without
+    a description if only values of the call could describe the scope. A brief is ignored if it would have to be escaped
     or if another option has the same text.
     """
     choices = dict(remember_choices(request))
@@ -103,8 +103,8 @@ def _folded(text: str) -> str:
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
     """Return the keys that answer a request.
 
-    `s`, `r` and `a` are missing if the request is not shown in full. `r` requires several scopes, and `a` requires a
-    store.
+    The keys `s`, `r` and `a` are missing if the request is not shown in full. The key `r` requires several scopes, and
+    `a` requires a store.
 
     Args:
         request: Request to answer.

@@ -165,7 +165,7 @@ def _parts(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
-    """Remove invisible characters where they belong, count Windows line ends, and find a byte order mark."""
+    """Remove invisible characters where they are ordinary, count Windows line ends, and find a byte order mark."""
     judged: dict[str, str] = {}
     ends, has_mark = 0, False
     for text, part in parts.items():

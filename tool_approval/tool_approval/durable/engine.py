@@ -28,7 +28,7 @@ GRACE_S = 10
 off is unknown."""
 
 CONNECTIONS = 8
-"""Chosen: maximum database connections of the engine in each process. PostgreSQL allows 100 in total by default."""
+"""Chosen: maximum database connections of the engine in each process. PostgreSQL's default limit is 100 in total."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
@@ -80,7 +80,7 @@ APPLICATION = 'tool-approval'
 
 APPLICATION_VERSION = 'runs-1'
 """Version of the order of a segment's recorded steps. DBOS's own version changes with any code. This version stays the
-same, so that a new release resumes runs of an older one."""
+same, so that a new release resumes runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""

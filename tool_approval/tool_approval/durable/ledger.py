@@ -109,7 +109,7 @@ class Ledger:
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
-        """Id of this worker, which no other worker ever has. So only the holder can change an execution."""
+        """Id of this worker, which no other worker ever has. Only the holder can change an execution."""
         self._reconcile = dict(reconcile or {})
         self._lease_s = lease_s
         self._has_thread = beats

@@ -43,7 +43,7 @@ class RunEnded(SteeringRefused):
 
 
 class NotUnknown(SteeringRefused):
-    """The outcome of the call is no longer unknown, or never was."""
+    """The outcome of the call is no longer unknown, or was never unknown."""
 
     def __init__(self) -> None:
         """Set the message."""
@@ -203,7 +203,7 @@ class RunDetails:
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
     def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
-        """Raise an error unless this person may answer each request of the run for that tool.
+        """Raise an error unless this person may answer each request of the run for the tool of `row`.
 
         Raises:
             NotAnApprover: The person may not answer one of these requests. The message states the reason.

@@ -51,7 +51,7 @@ class RunRow:
     status: RunStatus = 'queued'
     """Status of the run."""
     segment: int = 0
-    """Number of the current segment, or of the next one while the run waits."""
+    """Number of the current segment, or of the next segment while the run waits."""
     outcome: str | None = None
     """Output or error as JSON, or `None` until the run has ended."""
 
@@ -101,7 +101,7 @@ class DurableStore:
         """Use a database.
 
         Args:
-            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. With another value, a
+            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. Without this setting, a
                 call may be executed again after a power failure.
         """
         self.inbox_store = inbox_store
@@ -154,7 +154,7 @@ class DurableStore:
         may still settle them.
 
         Returns:
-            The number of executions.
+            The number of released executions.
         """
         # SQLite finds them by its index of such states only where they are named in the same words.
         is_held = "owner = ? AND state IN ('reserved', 'executing')"
@@ -325,7 +325,7 @@ class DurableStore:
         return self.inbox_store.parked_of(run_id)
 
     def expire(self, now: datetime) -> int:
-        """Settle parked requests whose deadline has passed as `expired`, and return their number."""
+        """Let the parked requests expire whose deadline has passed, and return the number of these requests."""
         # Usually there are none, and even an empty change has to wait for the disk.
         due = "SELECT 1 FROM requests WHERE state = 'pending' AND deadline <= ? LIMIT 1"
         if not self._select(due, (_number(now),)):
@@ -346,7 +346,7 @@ class DurableStore:
     # Executions
 
     def add_execution(self, row: ExecutionRow) -> bool:
-        """Add an execution. Return `False`, and change nothing, if that attempt exists."""
+        """Add an execution. Return `False`, and change nothing, if the attempt already exists."""
         with self.inbox_store.transaction() as execute:
             return _add(execute, row)
 

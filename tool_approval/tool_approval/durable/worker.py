@@ -40,7 +40,7 @@ class Sweep:
     """Checks the store repeatedly, in a thread of its own.
 
     An approver's process only writes the answer. Every living worker determines which runs can continue, which
-    deadlines have passed, and which runs of dead workers to resume. Several workers may do this at the same time.
+    deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
     """
 
     def __init__(

@@ -67,7 +67,7 @@ class OtherContent(AnswerRefused):
 
     def __init__(self) -> None:
         """The approver should load the request again."""
-        super().__init__('the answer does not match the content of the request; load it again and decide again')
+        super().__init__('the answer does not match the request; load the request again and decide again')
 
 
 class NotAnApprover(AnswerRefused):

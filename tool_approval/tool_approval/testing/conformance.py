@@ -101,7 +101,7 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
 
 
 def _numbered(requests: list[ApprovalRequest]) -> list[ApprovalRequest]:
-    """Number requests as a controller numbers those of one response."""
+    """Number requests as a controller numbers the requests of one response."""
     placed = {'batch_size': len(requests), 'can_remember_always': True}
     return [
         request.model_copy(update={'metadata': {**request.metadata, 'position': number, **placed}})

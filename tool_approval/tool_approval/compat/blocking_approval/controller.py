@@ -42,7 +42,7 @@ class ApprovalController:
         """Function that decides a request according to the mode.
 
         Raises:
-            NotImplementedError: The mode is `interactive`, and there is no callback. The error is a `RuntimeError`.
+            NotImplementedError: The mode is `interactive` without a callback. This error is also a `RuntimeError`.
         """
         if self.mode == 'approve_all':
             return lambda request: ApprovalDecision(approved=True)

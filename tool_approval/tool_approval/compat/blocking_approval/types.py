@@ -20,7 +20,7 @@ _NO_REASON = 'no reason was given'
 
 
 class ApprovalRequest(BaseModel):
-    """A call about which the callback is asked."""
+    """A call that the callback is asked to approve."""
 
     tool_name: str
     """Name that the model calls the tool by."""
@@ -138,7 +138,7 @@ class SupportsNeedsApproval(Protocol):
 
         Returns:
             An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
-            not. `{'description': ...}` asks with that description. An awaitable of one of these is allowed as well.
+            not. `{'description': ...}` asks with that description. An awaitable of such a value is allowed as well.
         """
         ...  # pragma: no cover - a protocol has no body
 

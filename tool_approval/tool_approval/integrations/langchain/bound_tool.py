@@ -202,7 +202,7 @@ class BoundTool(StandIn):
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     def _ready(self, input: ToolInput) -> ToolInput | ToolMessage:
-        """Return a copy of the checked arguments, which no other code can change, or the answer to another call."""
+        """Return a copy of the checked arguments, which no other code can change, or the answer to a refused call."""
         # Attack: another middleware, the UI or the tool's own check has the same nested objects, and changes them after
         # the approval (test_arguments_that_another_middleware_changes_do_not_run).
         try:

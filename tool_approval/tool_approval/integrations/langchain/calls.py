@@ -143,7 +143,7 @@ class ToolArguments:
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
-    """Parameters that the host fills in, such as the graph's state. These are passed on unchanged."""
+    """Parameters that the host fills in, such as the graph's state. Their values are passed on unchanged."""
 
 
 def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:

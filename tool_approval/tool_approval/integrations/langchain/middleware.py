@@ -115,8 +115,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     answered with a message that has `status='error'` and the reason.
 
     Put this middleware last in the list. As the last one, it knows the tools that other middleware adds, and no other
-    middleware runs between it and the tools. In any place, a call that another middleware changes after the decision
-    does not run. Only a middleware between this one and the tools that replaces a tool must be trusted.
+    middleware runs between it and the tools. In any position of the list, a call that another middleware changes after
+    the decision does not run. Only a middleware between this one and the tools that replaces a tool must be trusted.
     """
 
     state_schema = ApprovalState

@@ -227,13 +227,13 @@ class DurableAgent(Generic[DepsT, OutputT]):
     @property
     def engine(self) -> Engine:
         """Engine of this worker."""
-        assert self._engine is not None, 'segments run in workers'
+        assert self._engine is not None, 'segments run only in workers'
         return self._engine
 
     @property
     def ledger(self) -> Ledger:
         """Ledger of this worker."""
-        assert self._ledger is not None, 'segments run in workers'
+        assert self._ledger is not None, 'segments run only in workers'
         return self._ledger
 
     async def _run_segment(self, run_id: str, number: int) -> None:

@@ -176,7 +176,7 @@ class Batch:
         return self.results
 
     async def prepare(self) -> list[Prepared]:
-        """Return the requests of all calls: first the calls that await approval, then the external ones."""
+        """Return the requests of all calls: first the calls that await approval, then the external calls."""
         approvals = [await self._approval(call) for call in self.requests.approvals]
         return [*approvals, *[await self._external(call) for call in self.requests.calls]]
 
@@ -198,7 +198,7 @@ class Batch:
         return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
-        """Return the tool's own request, or for a bare tool a new one that includes its function's check."""
+        """Return the tool's own request, or, for a bare tool, a new request that includes its function's check."""
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None:
             return self._prepared(call, self._request(call))
@@ -265,7 +265,7 @@ class Batch:
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
         """Answer an approval, bound to the values that the tool will get."""
         call_id, decision = str(request.tool_call_id), settled.decision
-        assert decision is not None, 'a deferred call is decided'
+        assert decision is not None, 'every deferred call has a decision'
         if isinstance(settled, Allowed) and settled.binding is not None:
             self.results.metadata[call_id] = binding_metadata(settled.binding)
             if decision.override_args is not None:

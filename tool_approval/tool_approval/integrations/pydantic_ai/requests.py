@@ -129,11 +129,11 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
     Args:
         ctx: The run that makes the call.
         session: The conversation that approvals are remembered for.
-        tool_name: Name by which the model calls the tool. Without it, the facts do not include the tool.
+        tool_name: Name by which the model calls the tool. Without the name, the facts do not include the tool.
 
     Raises:
-        UserError: The given or returned session is not a text; or no session is given, and the `session_id` of the deps
-            is not a text.
+        UserError: The given or returned session is not a string; or no session is given, and the `session_id` of the
+            deps is not a string.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)

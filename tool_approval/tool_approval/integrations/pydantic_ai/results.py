@@ -100,7 +100,7 @@ async def execute_once(
     ctx: RunContext[Any],
     recheck: Callable[[], str | None] | None = None,
 ) -> Any:
-    """Execute a call like `execute`. With a ledger, the call is executed at most once."""
+    """Execute a call as `execute` does. With a ledger, the call is executed at most once."""
     if ledger is None:
         return await execute(gate, allowed, run())
     result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run()), ctx=ctx, recheck=recheck)
@@ -209,7 +209,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
         outcome: The outcome that the handler or the `ApprovalToolset` around the call logs.
 
     Returns:
-        The message, on hosts without `ToolFailed`.
+        The message itself, on hosts without `ToolFailed`.
 
     Raises:
         ToolFailed: Raised on hosts that have `ToolFailed`. The result is treated as failed, and uses up no retry.
@@ -262,7 +262,7 @@ _log = logging.getLogger('tool_approval')
 
 
 def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> str | None:
-    """Return why arguments do not fit the tool's schema, without quoting a value, or `None` if they do."""
+    """Return why arguments do not fit the tool's schema, without quoting a value, or `None` if they fit."""
     tool = find_tool(ctx, name)
     if tool is None:
         return None

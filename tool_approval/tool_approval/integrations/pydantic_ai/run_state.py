@@ -104,7 +104,7 @@ class Stop(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     calls: list[StoredCall]
-    """All calls, in the order of a batch."""
+    """All calls of the stop, in the order of a batch."""
     decided: StopDecisions | None = None
     """Decisions about the calls, once there is no open question."""
     questions: list[Question] = Field(default_factory=list[Question])

@@ -424,7 +424,7 @@ class DurableHandler:
 
     segment: Segment
     stop: Stop | None = None
-    """The stop, once calls have left the run."""
+    """The stop of the run, once its calls have left it."""
 
     wraps_resumed = True
 

@@ -45,9 +45,9 @@ async def collect_approvals(
         mode: `interactive`, `approve_all` or `strict`.
         memory: Remembered approvals. Give the same memory for every stop of a conversation; a new one if `None`.
         controller: Controller in place of `ui`, `mode` and `memory`; it also has a policy, an audit log and more. Give
-            the same controller to the `ApprovalToolset`s. It needs a lasting `key` if another process resumes.
+            the same controller to the `ApprovalToolset`s. If another process resumes, give it a lasting `key`.
         external: Functions that execute external calls, by tool name.
-        session: The conversation that approvals are remembered for. If `None`, the memory itself is one conversation.
+        session: The conversation that approvals are remembered for. If `None`, all memory is one conversation.
         caller: The agent's name.
 
     Returns:

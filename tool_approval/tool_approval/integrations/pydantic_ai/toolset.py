@@ -58,7 +58,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         return self.wrapped.id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the inner toolset's tools, with declared approvals made ordinary."""
+        """Return the inner toolset's tools. Tools that were declared to need approval become ordinary tools."""
         return {
             name: replace(tool, tool_def=replace(tool.tool_def, kind='function'))
             if tool.tool_def.kind == 'unapproved'
