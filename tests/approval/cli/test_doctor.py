@@ -110,7 +110,7 @@ def test_missing_library_is_named_with_the_install_command(tool_approval, backen
     ]
 
 
-def test_doctor_reports_no_extras_without_an_installed_distribution(tool_approval, backends, monkeypatch):
+def test_doctor_names_no_library_without_an_installed_distribution(tool_approval, backends, monkeypatch):
     def lacking(name):
         raise importlib.metadata.PackageNotFoundError
 
