@@ -28,9 +28,11 @@ from tool_approval.display import (
     wrap,
 )
 
+from tests.cases import rows
 from tests.tables import table
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
+CHARACTERS = Path(__file__).with_name('characters.toml')
 TEXTS = st.text(
     st.one_of(st.characters(), st.sampled_from('<U+0041>\t \n⇥\u200b\u0301\u0336e\u1112\u1161\u11ab')), max_size=40
 )
@@ -61,49 +63,12 @@ def presented(type, content, **metadata) -> ApprovalPresentation:
 
 
 @table(
-    ('text', 'escaped'),
-    [
-        ('ls -la', 'ls -la'),
-        ('\x1b[2K\r', '<U+001B>[2K<U+000D>'),
-        ('a\u200bb', 'a<U+200B>b'),
-        ('\u202etxt', '<U+202E>txt'),
-        ('\U000e0041', '<U+E0041>'),
-        ('\ufe0f\U000e0100', '<U+FE0F><U+E0100>'),
-        ('\ue000\udcff\U0010ffff', '<U+E000><U+DCFF><U+10FFFF>'),
-        ('\u3164\u00a0\u2800\u034f', '<U+3164><U+00A0><U+2800><U+034F>'),
-        ('\U00013441\U00013442', '<U+13441><U+13442>'),  # printable since Unicode 15
-        ('\u2028\x85', '<U+2028><U+0085>'),
-        ('<U+001B>', '<U+003C>U+001B>'),
-        ('<b> \\u001b ^[ \u241b', '<b> \\u001b ^[ \u241b'),
-        ('e\u0301', 'e<U+0301>'),
-        ('x\u0301 \u1eb9\u0301', 'x\u0301 \u1eb9\u0301'),
-        ('\u00e9\u0323', '\u00e9<U+0323>'),
-        ('\u212b\u2126\uf900', '<U+212B><U+2126><U+F900>'),
-        ('\u0958\u0915\u093c', '<U+0958>\u0915\u093c'),
-        ('r\u0336m', 'r<U+0336>m'),
-        ('a\u20dd', 'a<U+20DD>'),
-        ('\u0301a', '<U+0301>a'),
-        ('-\u0301', '-<U+0301>'),
-        ('x\u0301\u0300\u0302\u0303', 'x\u0301\u0300\u0302<U+0303>'),
-        ('\u0915\u093f', '\u0915\u093f'),
-        ('a\u093f', 'a<U+093F>'),
-        ('\u304b\u3099', '\u304b<U+3099>'),
-        ('\u3042\u3099', '\u3042\u3099'),
-        ('x\u1161', 'x<U+1161>'),
-        ('a\u3099', 'a<U+3099>'),
-        ('\u1112\u1161\u11ab', '\u1112<U+1161><U+11AB>'),
-        ('\u1112\u119e\u11ab', '\u1112\u119e\u11ab'),
-        ('\u1161\u11ab', '<U+1161><U+11AB>'),
-        ('\u1112\u119e\u1161', '\u1112\u119e<U+1161>'),
-        ('日本語 привет', '日本語 привет'),
-        ('\tx', '⇥   x'),
-        ('ab\tx', 'ab⇥ x'),
-        ('⇥', '<U+21E5>'),
-        ('a\nb', 'a<U+000A>b'),
-    ],
+    ('why', 'text', 'escaped'),
+    # No data file can have half of a character.
+    [*rows(CHARACTERS, 'escapes'), ('no character', '\ue000\udcff\U0010ffff', '<U+E000><U+DCFF><U+10FFFF>')],
 )
-def test_invisible_and_steering_characters_are_escaped(text: str, escaped: str) -> None:
-    assert escape_line(text) == escaped
+def test_invisible_and_steering_characters_are_escaped(why: str, text: str, escaped: str) -> None:
+    assert escape_line(text) == escaped, why
 
 
 def test_only_newlines_stay_in_a_text_of_several_lines() -> None:
@@ -536,36 +501,16 @@ def test_names_that_are_not_plain_words_are_quoted(name: str, shown: str) -> Non
 
 
 @table(
-    ('text', 'told'),
+    ('why', 'text', 'told'),
     [
-        ('a\x1b\x1b', 'U+001B ESCAPE (2 times)'),
-        ('a\u202eb', 'U+202E RIGHT-TO-LEFT OVERRIDE'),
-        ('a\u200bb', 'U+200B ZERO WIDTH SPACE'),
-        ('a\u3164b', 'U+3164 HANGUL FILLER'),
-        ('a\u00a0b', 'U+00A0 NO-BREAK SPACE'),
-        ('a\ue000b', 'U+E000'),
-        ('r\u0336', 'U+0336 COMBINING LONG STROKE OVERLAY'),
-        ('e\u0301', 'U+0301 COMBINING ACUTE ACCENT'),
-        ('x\u0301' * 30 + '-\u0302', 'U+0302 COMBINING CIRCUMFLEX ACCENT'),
-        ('\u0430pple.com', 'U+0430 CYRILLIC SMALL LETTER A'),
-        ('\u0440\u0430\u0443', 'U+0440 CYRILLIC SMALL LETTER ER'),
-        ('rm \u037e ls', 'U+037E GREEK QUESTION MARK'),
-        ('\uff52\uff4d', 'U+FF52 FULLWIDTH LATIN SMALL LETTER R'),
-        ('a\u2215b', 'U+2215 DIVISION SLASH'),
-        ('\u2013rf', 'U+2013 EN DASH'),
-        ('r\u0261', 'U+0261 LATIN SMALL LETTER SCRIPT G'),
-        ('\u05d0', 'right-to-left letters'),
-        ('a' + ' ' * 60 + 'b', 'a long gap'),
-        ('привет сache', 'U+0441 CYRILLIC SMALL LETTER ES'),
-        ('curl https://аррӏе.com # ж', 'U+0430 CYRILLIC SMALL LETTER A'),
-        ('curl example.com/аррӏе # ж', 'U+0430 CYRILLIC SMALL LETTER A'),
-        ('curl https://аррӏе # ж', 'U+0430 CYRILLIC SMALL LETTER A'),
-        ('\x01\x02\x03\x04\x05\x06', 'and 2 more'),
+        *rows(CHARACTERS, 'warnings'),
+        ('a mark after many ordinary ones', 'x\u0301' * 30 + '-\u0302', 'U+0302 COMBINING CIRCUMFLEX ACCENT'),
+        ('blanks that push text off the screen', 'a' + ' ' * 60 + 'b', 'a long gap'),
     ],
 )
-def test_odd_characters_are_named(text: str, told: str) -> None:
+def test_odd_characters_are_named(why: str, text: str, told: str) -> None:
     for call in (request(x=text), request(**{text: 1}), ApprovalRequest(tool_name=text)):
-        assert any(told in warning for warning in warnings_of(call))
+        assert any(told in warning for warning in warnings_of(call)), why
 
 
 @table(

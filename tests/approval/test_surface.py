@@ -1,9 +1,11 @@
 """What is public, that it is described, and that the core needs nothing but pydantic."""
 
 import ast
+import importlib
 import pkgutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -21,104 +23,8 @@ import tool_approval.tools.shell
 import tool_approval
 
 PUBLIC = {
-    tool_approval: (
-        'ApprovalAware',
-        'ApprovalBlocked',
-        'ApprovalConfigError',
-        'ApprovalContext',
-        'ApprovalController',
-        'ApprovalDecision',
-        'ApprovalDenied',
-        'ApprovalError',
-        'ApprovalMemory',
-        'ApprovalMode',
-        'ApprovalPolicy',
-        'ApprovalPresentation',
-        'ApprovalRefused',
-        'ApprovalRequest',
-        'ApprovalResult',
-        'ApprovalStore',
-        'ApprovalUI',
-        'AuditError',
-        'AuditSink',
-        'CurrentCall',
-        'ExecutionNotRepeated',
-        'FirstOf',
-        'LineageEntry',
-        'MissingExtraError',
-        'NotCanonicalError',
-        'PolicyConfig',
-        'Presenter',
-        'Redactor',
-        'RememberOption',
-        'RememberedApproval',
-        'StoreError',
-        'ToolRule',
-        '__version__',
-        'answered_elsewhere',
-        'canonical_json',
-        'current_call',
-        'digest',
-        'execute_tool',
-        'fingerprint',
-        'make_request',
-        'requires_approval',
-        'simple_approval_request',
-        'truncate_for_display',
-    ),
-    tool_approval.answering: (
-        'LABELS',
-        'AnswerKind',
-        'AnswerOptions',
-        'NotOffered',
-        'UnreadableArguments',
-        'answer_options',
-        'decision_on',
-        'editable',
-        'is_changed',
-        'may_approve_together',
-        'outcome_words',
-        'place_in_response',
-        'read_arguments',
-        'with_arguments',
-    ),
-    tool_approval.testing: (
-        'RecordingUI',
-        'ScriptedUI',
-        'approve_all',
-        'check_audit_sink',
-        'check_inbox_store',
-        'check_store',
-        'check_ui',
-        'deny_all',
-    ),
-    tool_approval.inbox: (
-        'MOVES',
-        'AlreadySettled',
-        'Answer',
-        'AnswerRefused',
-        'Approver',
-        'ApproverRule',
-        'Channel',
-        'Content',
-        'Inbox',
-        'InboxEntry',
-        'InboxError',
-        'InboxStore',
-        'InboxUI',
-        'InboxUnavailable',
-        'InboxUntrusted',
-        'InvalidAnswer',
-        'NotAnApprover',
-        'OtherContent',
-        'RequestTooLarge',
-        'Row',
-        'Settled',
-        'State',
-        'UnknownRequest',
-        'refusal_text',
-    ),
-    tool_approval.audit: ('Finding', 'Head', 'JsonlAuditSink', 'load_key', 'verify', 'verify_text'),
+    importlib.import_module(name): tuple(package['names'])
+    for name, package in tomllib.loads(Path(__file__).with_name('public_names.toml').read_text()).items()
 }
 each_package = pytest.mark.parametrize('package', PUBLIC, ids=lambda package: package.__name__)
 

@@ -1,12 +1,14 @@
 """What a configuration may say, and what an error tells of a mistake in it."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 from tool_approval.core.config import read_config
 from tool_approval.core.errors import dotted
 
+from tests.cases import rows
 from tests.tables import table
 from tool_approval import ApprovalConfigError, ApprovalPolicy, MissingExtraError, PolicyConfig, ToolRule
 
@@ -49,58 +51,22 @@ def test_a_configuration_cannot_be_changed():
 
 
 @table(
-    ('document', 'key', 'problem'),
+    ('why', 'document', 'key', 'problem'),
     [
-        ({'tool': {}}, 'tool', 'unknown key; did you mean `tools`?'),
-        ({'defaults': 'none'}, 'defaults', 'unknown key; did you mean `default`?'),
-        ({'policy': {}}, 'policy', 'unknown key'),
-        ({'pre_approved': ['read']}, 'pre_approved', 'unknown key'),
-        ({'tools': {'rm': {'aproval': 'none'}}}, 'tools.rm.aproval', 'unknown key; did you mean `approval`?'),
-        ({'tools': {'rm': {'desc': 'x'}}}, 'tools.rm.desc', 'unknown key'),
+        *rows(Path(__file__).with_name('invalid_config.toml'), 'mistakes'),
+        ('no such TOML', {'tools': {1: {}}}, 'tools.1', 'the value must be a string; quote it'),
         (
-            {'tools': {'rm': {'pre_approved': True}}},
-            'tools.rm.pre_approved',
-            'unknown key; did you mean `approval`?',
+            'no such TOML',
+            {'auto_grant': {'vm': ['net', None]}},
+            'auto_grant.vm.1',
+            'the value must be a string; quote it',
         ),
-        (
-            {'tools': {'rm': {'approval': 'require'}}},
-            'tools.rm.approval',
-            'unknown value `require`; did you mean `required`?; use `required`, `none`, `blocked`',
-        ),
-        (
-            {'tools': {'rm': {'approval': 'deny'}}},
-            'tools.rm.approval',
-            'unknown value `deny`; did you mean `blocked`?; use `required`, `none`, `blocked`',
-        ),
-        (
-            {'tools': {'rm': {'approval': 'once_per_session'}}},
-            'tools.rm.approval',
-            'unknown value `once_per_session`; use `required`, `none`, `blocked`',
-        ),
-        (
-            {'tools': {'rm': {'approval': False}}},
-            'tools.rm.approval',
-            'unknown value False; YAML reads yes, no, on and off as true and false; use `required`, `none`, `blocked`',
-        ),
-        ({'tools': {'rm': {'approval': 1}}}, 'tools.rm.approval', 'not a string; use `required`, `none`, `blocked`'),
-        ({'tools': {'rm': {'approval': []}}}, 'tools.rm.approval', 'not a string; use `required`, `none`, `blocked`'),
-        ({'tools': {'rm': {'description': 2026}}}, 'tools.rm.description', 'the value must be a string; quote it'),
-        ({'tools': {'rm': {'description': ['a']}}}, 'tools.rm.description', 'the value must be a string; quote it'),
-        ({'tools': {'rm': 'blocked'}}, 'tools.rm', 'the value is not a rule; write a rule as `{approval: required}`'),
-        ({'tools': {'rm': ['blocked']}}, 'tools.rm', 'the value is not a rule; write a rule as `{approval: required}`'),
-        ({'tools': ['rm']}, 'tools', 'the value must be a mapping of keys to values'),
-        ({'tools': {1: {}}}, 'tools.1', 'the value must be a string; quote it'),
-        ({'default': 'blocked'}, 'default', 'unknown value `blocked`; use `required`, `none`'),
-        ({'default': 'deny'}, 'default', 'unknown value `deny`; use `required`, `none`'),
-        ({'auto_grant': ['vm']}, 'auto_grant', 'the value must be a mapping of keys to values'),
-        ({'auto_grant': {'vm': 'net'}}, 'auto_grant.vm', 'not a list'),
-        ({'auto_grant': {'vm': ['net', None]}}, 'auto_grant.vm.1', 'the value must be a string; quote it'),
     ],
 )
-def test_invalid_config_is_an_error_that_names_the_key_and_the_valid_values(document, key, problem):
+def test_invalid_config_is_an_error_that_names_the_key_and_the_valid_values(why, document, key, problem):
     mistake = mistake_in(document)
 
-    assert (mistake.key, mistake.problem) == (key, problem)
+    assert (mistake.key, mistake.problem) == (key, problem), why
     assert str(mistake) == f'{key}: {problem}'
 
 
