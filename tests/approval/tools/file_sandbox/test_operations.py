@@ -163,27 +163,6 @@ def test_directories_are_moved_whole(world):
     assert not (world.ws / 'notes/sub').exists()
 
 
-@pytest.mark.parametrize('dest', ['notes/sub', 'notes/sub/', 'notes/sub/deeper', 'notes/../notes/sub/b.txt'])
-def test_nothing_is_moved_onto_or_into_itself(world, dest):
-    assert world.decide('move', 'notes/sub', dest) == 'block'
-    assert world.decide('move', 'notes/sub/b.txt', 'notes/sub/b.txt') == 'block'
-    assert world.decide('copy', 'notes/sub/b.txt', 'notes/sub/b.txt') == 'block'
-
-
-def test_a_directory_is_moved_only_where_all_its_names_are_allowed(world):
-    (world.ws / 'cache/d/e').mkdir(parents=True)
-    (world.ws / 'cache/d/e/x.sh').touch()
-    (world.ws / 'notes/d').mkdir()
-    (world.ws / 'notes/d/x.sh').touch()
-
-    assert world.decide('move', 'cache/d', 'notes/e') == 'block'
-    assert world.decide('move', 'notes/d', 'cache/e') == 'block'
-    assert world.decide('delete', 'notes/d') == 'block'
-    assert world.decide('move', 'notes/sub', 'cache/d') == 'block'
-    (world.ws / 'cache/d/e/x.sh').unlink()
-    assert world.decide('move', 'cache/d', 'notes/e') == 'ask'
-
-
 def test_files_and_directories_are_deleted(world):
     (world.ws / 'cache/d/e').mkdir(parents=True)
     (world.ws / 'cache/d/e/x').touch()

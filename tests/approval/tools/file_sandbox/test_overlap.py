@@ -9,57 +9,6 @@ from tool_approval.tools.file_sandbox.paths import SandboxRoot
 from .world import OVERLAPPING
 
 
-@pytest.mark.parametrize(
-    ('operation', 'paths', 'expected'),
-    [
-        ('write_file', ['new'], 'allow'),
-        ('write_file', ['notes/new'], 'ask'),
-        ('write_file', ['ref/new'], 'block'),
-        ('write_file', ['notes/../new'], 'allow'),
-        ('write_file', ['notes/../ref/r.md'], 'block'),
-        ('make_directory', ['ref/new'], 'block'),
-        ('make_directory', ['ref'], 'block'),
-        ('make_directory', ['notes'], 'ask'),
-        ('delete', ['notes'], 'block'),
-        ('delete', ['.'], 'block'),
-        ('delete', ['ref/r.md'], 'block'),
-        ('move', ['notes', 'notes2'], 'block'),
-        ('move', ['ref', 'ref2'], 'block'),
-        ('move', ['ref/r.md', 'r.md'], 'block'),
-        ('move', ['notes/sub', 'sub'], 'ask'),
-        ('move', ['cache', 'cache2'], 'allow'),
-        ('move', ['cache', 'notes/cache'], 'ask'),
-        ('copy', ['ref/r.md', 'r.md'], 'allow'),
-        ('copy', ['ref/r.md', 'notes/r.md'], 'ask'),
-    ],
-)
-def test_the_innermost_root_decides(world, operation, paths, expected):
-    assert world.decide(operation, *paths, config=OVERLAPPING) == expected
-
-
-def test_a_directory_that_contains_a_root_stays_where_it_is(world):
-    (world.ws / 'a/inner').mkdir(parents=True)
-    config = {'paths': {**OVERLAPPING['paths'], 'inner': {'root': 'a/inner'}}}
-
-    assert world.decide('move', 'a', 'b', config=config) == 'block'
-    assert world.decide('delete', 'a', config=config) == 'block'
-    assert world.decide('write_file', 'a', config=config) == 'block'
-
-
-def test_a_root_that_is_missing_keeps_its_rules(world):
-    config = {'paths': {**OVERLAPPING['paths'], 'later': {'root': 'later/on'}}}
-
-    assert world.decide('write_file', 'later/on/file', config=config) == 'block'
-    assert world.decide('write_file', 'later', config=config) == 'block'
-    assert world.decide('move', 'cache', 'later', config=config) == 'block'
-
-
-@pytest.mark.parametrize('name', ['Ref', 'REF', 'ref.', 'ref ', 'ｒｅｆ'])
-def test_a_look_alike_of_a_root_is_refused(world, name):
-    assert world.decide('write_file', f'{name}/r.md', config=OVERLAPPING) == 'block'
-    assert world.decide('make_directory', name, config=OVERLAPPING) == 'block'
-
-
 def test_another_name_for_the_directory_of_a_root_is_refused(world, monkeypatch):
     """As a second mount of it, or a file system that ignores accents would give: told by device and inode."""
     sandbox = world.sandbox(OVERLAPPING)

@@ -34,37 +34,11 @@ def test_special_file_is_refused(world, special, operation):
     assert world.decide('copy', 'cache/c.dat', 'cache/s') == 'block'
 
 
-@pytest.mark.parametrize('operation', ['move', 'delete'])
-def test_a_directory_that_contains_one_is_neither_moved_nor_deleted(world, operation):
-    (world.ws / 'cache/d').mkdir()
-    os.mkfifo(world.ws / 'cache/d/p')
-
-    assert world.decide(operation, 'cache/d', *(['cache/e'] if operation == 'move' else [])) == 'block'
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root makes devices')
 def test_a_device_in_a_root_is_refused(world):
     os.mknod(world.ws / 'cache/null', 0o666 | 0o020000, os.makedev(1, 3))
 
     assert {world.decide(operation, 'cache/null') for operation in EVERY} == {'block'}
-
-
-@pytest.mark.parametrize('path', ['notes/a.txt/', 'notes/a.txt/.', 'notes/a.txt/x.txt', 'notes/a.txt/../a.txt'])
-def test_a_file_is_no_directory(world, path):
-    assert world.decide('read_file', path) == 'block'
-    assert world.decide('write_file', path) == 'block'
-
-
-def test_a_directory_is_no_file(world):
-    (world.ws / 'cache/d').mkdir()
-
-    for operation in ('read_file', 'write_file', 'edit_file'):
-        assert world.decide(operation, 'cache/d') == 'block'
-    assert world.decide('copy', 'cache/d', 'cache/e') == 'block'
-    assert world.decide('copy', 'cache/c.dat', 'cache/d') == 'block'
-    assert world.decide('move', 'cache/c.dat', 'cache/d') == 'block'
-    assert world.decide('list_files', 'cache/c.dat') == 'block'
-    assert world.decide('make_directory', 'cache/c.dat') == 'block'
 
 
 def test_a_path_that_is_too_deep_or_has_a_name_that_is_too_long_is_refused(world):
