@@ -1,6 +1,8 @@
 """Durable runs as their worker leaves them in the store."""
 
 import secrets
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -48,3 +50,17 @@ def unknown(store: DurableStore, row: ExecutionRow = CALL) -> ExecutionRow:
     row = executing(store, row)
     assert store.release('worker', 0, at=SOON) == 1
     return replace(row, state='unknown')
+
+
+def change(store: DurableStore, statement: str, *values: object) -> None:
+    """Change the store as another program would."""
+    with store.inbox_store.transaction() as execute:
+        execute(statement, values)
+
+
+def eventually(condition: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    ends_at = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < ends_at
+        time.sleep(0.02)

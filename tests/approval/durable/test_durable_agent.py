@@ -28,6 +28,8 @@ from tests.approval.parts import ListSink
 from tests.loop.scripted import call, returns
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalError, ApprovalMemory, ApprovalPresentation
 
+from .parts import change
+
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
@@ -455,13 +457,22 @@ def test_dependencies_are_made_anew_in_each_segment(url, inbox):
     assert made == ['c42', 'c42']
 
 
-def test_dependencies_that_cannot_be_kept_are_refused_with_the_field(url):
+@pytest.mark.parametrize(
+    ('prompt', 'options', 'problem'),
+    [
+        ('go', {'run_id': 'a\0b'}, 'cannot be printed'),
+        ('go', {'run_id': 'cafe\u0301'}, 'cannot be printed'),
+        ('go', {'run_id': 'x' * 201}, 'more than 200 characters'),
+        ('go', {'deps': ('customer', {'id': 1, 'client': object()})}, "'client' is of type object"),
+        ('go', {'deps': ('other', {})}, "Unknown factory of dependencies 'other'"),
+        ([TextContent(content='go', metadata=object())], {}, '`prompt` has no JSON form'),
+    ],
+)
+def test_a_run_that_cannot_be_kept_is_refused(prompt, options, problem, url):
     durable = Bot().durable(url, deps={'customer': dict})
 
-    with pytest.raises(UserError, match="'client' is of type object"):
-        asyncio.run(durable.start('go', deps=('customer', {'id': 1, 'client': object()})))
-    with pytest.raises(UserError, match="Unknown factory of dependencies 'other'"):
-        asyncio.run(durable.start('go', deps=('other', {})))
+    with pytest.raises(UserError, match=problem):
+        asyncio.run(durable.start(prompt, **options))
 
 
 def test_an_agent_in_a_tool_asks_here_and_waits_in_the_process(url, inbox):
@@ -530,18 +541,23 @@ def test_a_run_of_the_same_id_executes_after_its_store_was_removed(url, tmp_path
     assert asyncio.run(main()) == ['{}', '{}']
 
 
-def test_an_error_of_the_run_is_its_result(url):
+@pytest.mark.parametrize(
+    ('error', 'told'),
+    [(ValueError('broken'), r'ValueError.*broken'), (asyncio.CancelledError(), 'CancelledError')],
+    ids=['an error', 'a cancellation from inside'],
+)
+def test_an_error_of_a_tool_ends_its_run_as_its_result(error, told, url):
     bot = Bot([call('break', '1')])
 
     @bot.agent.tool_plain(name='break')
-    def break_() -> str:
-        raise ValueError('broken')
+    async def break_() -> str:
+        raise error
 
     async def main():
         durable = bot.durable(url)
         async with working(durable):
             run = await durable.start('go')
-            with pytest.raises(DurableRunFailed, match=r'ValueError.*broken'):
+            with pytest.raises(DurableRunFailed, match=told):
                 await run.result()
             assert (await run.status()).status == 'failed'
 
@@ -559,12 +575,6 @@ def test_half_characters_end_no_run(url, inbox):
 
     assert told == {'l': ['a file ?, a face \U0001f600', 'success'], '1': ['paid 10', 'success']}
     assert bot.paid == [10]
-
-
-def change(store, statement, *values):
-    """Change the store as another program would."""
-    with store.inbox_store.transaction() as execute:
-        execute(statement, values)
 
 
 def change_state(url, state):
@@ -688,7 +698,7 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
         async with working(durable):
             [entry] = await soon(inbox)
             assert (
-                'The call may have happened. Approve to run the call again, or deny to give it up.'
+                'The call may have happened. Approve to run the call again, or deny to give up the call.'
                 in entry.request.description
             )
             await answer(inbox, entry, decision)
@@ -725,23 +735,6 @@ def test_a_call_that_may_have_happened_is_given_up_where_nobody_may_approve_it(u
 
     assert asyncio.run(main())['1'][0].endswith('The call may have happened. The call was not run again.')
     assert len(bot.paid) == 1
-
-
-def test_a_tool_that_is_cancelled_from_inside_ends_its_run(url):
-    bot = Bot([call('stop', '1')])
-
-    @bot.agent.tool_plain
-    async def stop() -> str:
-        raise asyncio.CancelledError
-
-    async def main():
-        durable = bot.durable(url)
-        async with working(durable):
-            run = await durable.start('go')
-            with pytest.raises(DurableRunFailed, match='CancelledError'):
-                await run.result()
-
-    asyncio.run(main())
 
 
 @pytest.mark.parametrize('error', [SystemExit, KeyboardInterrupt])
@@ -802,15 +795,6 @@ def test_a_process_is_one_worker_of_an_agent(url):
                     raise AssertionError
 
     asyncio.run(main())
-
-
-@pytest.mark.parametrize(
-    ('run_id', 'problem'),
-    [('a\0b', 'cannot be printed'), ('cafe\u0301', 'cannot be printed'), ('x' * 201, 'more than 200 characters')],
-)
-def test_a_run_has_a_name_that_can_be_printed(run_id, problem, url):
-    with pytest.raises(UserError, match=problem):
-        asyncio.run(Bot().durable(url).start('go', run_id=run_id))
 
 
 def test_request_too_large_to_show_is_denied_without_failing_the_run(url, inbox):
@@ -908,11 +892,6 @@ def test_result_of_a_recorded_step_comes_from_the_ledger():
     durable = SimpleNamespace(engine=SimpleNamespace(record=record), persistently=lambda action: action())
 
     assert asyncio.run(Segment(durable, 'run', 0, RunState(history=[])).once('execute', kept)) == 'kept'
-
-
-def test_a_prompt_that_cannot_be_kept_is_refused(url):
-    with pytest.raises(UserError, match='`prompt` has no JSON form'):
-        asyncio.run(Bot().durable(url).start([TextContent(content='go', metadata=object())]))
 
 
 def test_unknown_run_is_reported(url):

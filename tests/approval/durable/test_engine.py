@@ -8,7 +8,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
@@ -23,13 +22,7 @@ from dbos._dbos import DBOS as DBOSClass
 from tool_approval.durable import engine
 from tool_approval.durable.engine import DBOSEngine, engine_url
 
-
-def eventually(condition):
-    """Wait until something is so."""
-    ends_at = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < ends_at
-        time.sleep(0.02)
+from .parts import eventually
 
 
 async def nothing(run_id, segment):

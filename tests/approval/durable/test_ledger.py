@@ -25,6 +25,8 @@ from tool_approval import (
     execute_tool,
 )
 
+from .parts import change
+
 pytestmark = pytest.mark.anyio
 
 CALL = ExecutedCall(run_id='run', tool_name='pay', tool_call_id='call', args={'to': 'ada'}, identity=['pay', 1])
@@ -178,8 +180,7 @@ async def test_a_result_that_cannot_be_kept_is_said_to_be_so_and_nothing_runs_ag
 @pytest.mark.parametrize('changed', ['', 'no JSON', '[]', '{"text":1}', '[' * 100_000])
 async def test_call_with_an_unreadable_result_is_not_run_again(store, process, changed):
     await process().ledger.execute(CALL, Tool())
-    with store.inbox_store.transaction() as execute:
-        execute('UPDATE executions SET result = ?', (changed,))
+    change(store, 'UPDATE executions SET result = ?', changed)
 
     kept = await process().ledger.execute(CALL, Tool())
 
@@ -188,8 +189,7 @@ async def test_call_with_an_unreadable_result_is_not_run_again(store, process, c
 
 async def test_malformed_approver_of_a_kept_result_is_left_out(store, process):
     await process().ledger.execute(CALL, Tool())
-    with store.inbox_store.transaction() as execute:
-        execute('UPDATE executions SET result = ?', ('{"value":1,"by":{}}',))
+    change(store, 'UPDATE executions SET result = ?', '{"value":1,"by":{}}')
 
     assert await process().ledger.execute(CALL, Tool()) == Kept('done', value=1)
 
@@ -271,13 +271,11 @@ async def test_reserved_calls_of_a_dead_worker_are_free_and_executed_ones_unknow
     await dead.ledger.execute(CALL, Tool())
     [row] = store.executions_of('run')
     dead.tick()
-    with store.inbox_store.transaction() as execute:
-        execute("UPDATE executions SET state = 'reserved'")
+    change(store, "UPDATE executions SET state = 'reserved'")
     assert heir.sees_dead() == {dead.ledger.worker_id}
     assert store.latest(row.key) == replace(row, state='approved', owner=None)
 
-    with store.inbox_store.transaction() as execute:
-        execute("UPDATE executions SET state = 'executing', owner = ?, result = NULL", (dead.ledger.worker_id,))
+    change(store, "UPDATE executions SET state = 'executing', owner = ?, result = NULL", dead.ledger.worker_id)
     assert heir.sees_dead() == {dead.ledger.worker_id}
     assert await heir.ledger.unknown('run') == [replace(row, state='unknown', result=None)]
     store.forget_worker(dead.ledger.worker_id)

@@ -19,6 +19,8 @@ from tool_approval.testing import check_inbox_store
 
 from tests.approval.parts import NOON
 
+from .parts import change
+
 LATER = NOON + timedelta(seconds=1)
 RUN = RunRow(id='run', agent='agent', state='{}', created_at=NOON, changed_at=NOON)
 ASKED = Row(id='asked', owner='run', content='{"a":1}', posted_at=NOON)
@@ -198,8 +200,7 @@ def test_the_secret_is_made_once(make_store):
 @pytest.mark.parametrize('value', ['', 'xyz', 'ab'])
 def test_a_changed_secret_is_refused(store, value):
     store.secret()
-    with store.inbox_store.transaction() as execute:
-        execute('UPDATE secret SET value = ?', (value,))
+    change(store, 'UPDATE secret SET value = ?', value)
 
     with pytest.raises(InboxUntrusted, match='the secret key was changed'):
         store.secret()
@@ -316,24 +317,22 @@ def test_rows_changed_by_another_program_are_refused(tmp_path):
     store = open_store(f'sqlite:///{tmp_path}/state/inbox.sqlite')
     store.add_run(RUN)
     store.add_execution(CALL)
-    with store.inbox_store.transaction() as execute:
-        execute("UPDATE runs SET changed_at = 'soon'")
-        execute('UPDATE executions SET started_at = ?', (2**62,))
+    change(store, "UPDATE runs SET changed_at = 'soon'")
+    change(store, 'UPDATE executions SET started_at = ?', 2**62)
 
     with pytest.raises(InboxUntrusted, match='a row was changed by another program'):
         store.get_run('run')
     with pytest.raises(InboxUntrusted, match='a row was changed by another program'):
         store.latest('key')
-    with pytest.raises(InboxUntrusted, match='CHECK constraint failed'), store.inbox_store.transaction() as execute:
-        execute("UPDATE runs SET status = 'later'")
+    with pytest.raises(InboxUntrusted, match='CHECK constraint failed'):
+        change(store, "UPDATE runs SET status = 'later'")
     store.close()
 
 
 def test_a_run_that_is_not_utf_8_hides_no_other(tmp_path):
     store = open_store(f'sqlite:///{tmp_path}/state/inbox.sqlite')
     store.add_run(RUN)
-    with store.inbox_store.transaction() as execute:
-        execute("UPDATE runs SET state = CAST(x'ff7b' AS TEXT)")
+    change(store, "UPDATE runs SET state = CAST(x'ff7b' AS TEXT)")
 
     assert [run.state for run in store.list_runs()] == ['\ufffd{']
     store.close()

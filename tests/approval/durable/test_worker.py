@@ -1,6 +1,5 @@
 """The sweep: which runs are enqueued, whose work is taken up, and what a store that is away does to it."""
 
-import time
 from datetime import timedelta
 
 import pytest
@@ -15,6 +14,8 @@ from tests.approval.parts import NOON, logged
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from tool_approval.durable.worker import AT_ONCE, Sweep
+
+from .parts import eventually
 
 
 class FakeEngine:
@@ -197,10 +198,7 @@ def test_looking_goes_on_when_the_store_is_back(looking, caplog, monkeypatch):
     monkeypatch.setattr(looking.store, 'expire', failing)
     looking.add('run')
     looking.sweep.start()
-    ends_at = time.monotonic() + 20
-    while not looking.engine.enqueued or not any('go on' in each for each in logged(caplog)):
-        assert time.monotonic() < ends_at
-        time.sleep(0.02)
+    eventually(lambda: looking.engine.enqueued and any('go on' in each for each in logged(caplog)))
     looking.sweep.close()
 
     assert looking.engine.enqueued == [('run', 0)]
@@ -216,10 +214,7 @@ def test_an_unexpected_error_is_logged_by_its_name_alone(looking, caplog, monkey
 
     monkeypatch.setattr(looking.store, 'expire', failing)
     looking.sweep.start()
-    ends_at = time.monotonic() + 20
-    while not logged(caplog):
-        assert time.monotonic() < ends_at
-        time.sleep(0.02)
+    eventually(lambda: logged(caplog))
     looking.sweep.close()
 
     assert logged(caplog)[0] == 'Durable runs wait: ValueError'
