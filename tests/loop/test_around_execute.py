@@ -49,33 +49,30 @@ A = call('delete', '1', path='a')
 OVERRIDDEN = {'1': ToolApproved(override_args={'path': 'b'})}
 
 
-@pytest.mark.parametrize(
-    ('make_handler', 'responses', 'executed', 'told'),
-    [
-        pytest.param(Around, [[A]], [('1', {'path': 'a'}, {'path': 'a', 'force': False})], '<a False>', id='defaults'),
-        pytest.param(
-            partial(Around, **OVERRIDDEN),
-            [[A]],
-            [('1', {'path': 'b'}, {'path': 'b', 'force': False})],
-            '<b False>',
-            id='overridden arguments',
-        ),
-        pytest.param(
-            partial(Around, change={'path': 'z', 'force': True}),
-            [[A]],
-            [('1', {'path': 'a'}, {'path': 'a', 'force': False})],
-            '<z True>',
-            id='arguments changed while executing',
-        ),
-        pytest.param(
-            partial(Around, **{'1': ToolDenied('no')}),
-            [[A, call('read', '2')]],
-            [],
-            'no',
-            id='not for denied or undeferred calls',
-        ),
-    ],
-)
+EXECUTIONS: dict[str, Any] = {
+    'defaults': (Around, [[A]], [('1', {'path': 'a'}, {'path': 'a', 'force': False})], '<a False>'),
+    'overridden arguments': (
+        partial(Around, **OVERRIDDEN),
+        [[A]],
+        [('1', {'path': 'b'}, {'path': 'b', 'force': False})],
+        '<b False>',
+    ),
+    'arguments changed while executing': (
+        partial(Around, change={'path': 'z', 'force': True}),
+        [[A]],
+        [('1', {'path': 'a'}, {'path': 'a', 'force': False})],
+        '<z True>',
+    ),
+    'not for denied or undeferred calls': (
+        partial(Around, **{'1': ToolDenied('no')}),
+        [[A, call('read', '2')]],
+        [],
+        'no',
+    ),
+}
+
+
+@pytest.mark.parametrize(('make_handler', 'responses', 'executed', 'told'), EXECUTIONS.values(), ids=EXECUTIONS)
 def test_around_execute_gets_the_arguments_and_gives_the_result(
     make_handler: Any, responses: Any, executed: Any, told: str
 ):

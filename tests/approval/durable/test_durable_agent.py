@@ -270,30 +270,28 @@ def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, in
 GONE = "The approver of this call may no longer approve 'pay', so the call was not run."
 
 
-@pytest.mark.parametrize(
-    ('decision', 'options', 'changed', 'told'),
-    [
-        pytest.param(YES, {}, None, PAID, id='as it was'),
-        pytest.param(YES, {'policy': BLOCKED}, None, ["The tool 'pay' is blocked by policy.", 'denied'], id='blocked'),
-        pytest.param(NO, {'policy': FREE}, None, ['Not now.', 'denied'], id='denied, and free by now'),
-        pytest.param(YES, {'approvers': BOB_ALONE}, None, [GONE, 'denied'], id='the approver is no longer listed'),
-        pytest.param(YES, {'approvers': NOBODY}, None, [GONE, 'denied'], id='nobody is listed any more'),
-        pytest.param(
-            YES,
-            {},
-            "content = '{'",
-            ['The stored request cannot be read, so the call was denied.', 'denied'],
-            id='the request cannot be read',
-        ),
-        pytest.param(
-            YES,
-            {},
-            """content = replace(content, '"amount":10', '"amount":99')""",
-            ['The answer did not match the request, so the call was denied.', 'denied'],
-            id='the request was changed',
-        ),
-    ],
-)
+ANSWERS = {
+    'as it was': (YES, {}, None, PAID),
+    'blocked': (YES, {'policy': BLOCKED}, None, ["The tool 'pay' is blocked by policy.", 'denied']),
+    'denied, and free by now': (NO, {'policy': FREE}, None, ['Not now.', 'denied']),
+    'the approver is no longer listed': (YES, {'approvers': BOB_ALONE}, None, [GONE, 'denied']),
+    'nobody is listed any more': (YES, {'approvers': NOBODY}, None, [GONE, 'denied']),
+    'the request cannot be read': (
+        YES,
+        {},
+        "content = '{'",
+        ['The stored request cannot be read, so the call was denied.', 'denied'],
+    ),
+    'the request was changed': (
+        YES,
+        {},
+        """content = replace(content, '"amount":10', '"amount":99')""",
+        ['The answer did not match the request, so the call was denied.', 'denied'],
+    ),
+}
+
+
+@pytest.mark.parametrize(('decision', 'options', 'changed', 'told'), ANSWERS.values(), ids=ANSWERS)
 def test_an_answer_is_checked_again_by_the_worker_that_resumes(decision, options, changed, told, url, inbox):
     before, bot = Bot([PAY]), Bot([PAY])
 

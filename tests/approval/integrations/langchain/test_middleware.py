@@ -50,38 +50,27 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
 
 
 NEW = change(path='b', content='new')
+FAILED_PROMPT = 'The approval prompt failed (RuntimeError), so the call was denied.'
 STRICT = (
     'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
     'add a rule that allows such calls.'
 )
 
 
-@pytest.mark.parametrize(
-    ('controller', 'answers', 'ran', 'told'),
-    [
-        pytest.param({}, [False], [], (DENIED, 'error'), id='denied without a note'),
-        pytest.param({}, [NEW], ['write b new'], (f'written\n\n{CHANGED}', 'success'), id='changed'),
-        pytest.param(
-            {'policy': {'wr*': {'approval': 'blocked'}}},
-            [],
-            [],
-            ("The tool 'write' is blocked by policy.", 'error'),
-            id='blocked',
-        ),
-        pytest.param({'mode': 'strict'}, [], [], (STRICT, 'error'), id='strict'),
-        pytest.param({'mode': 'approve_all'}, [], ['write a old'], ('written', 'success'), id='all approved'),
-        pytest.param(
-            {'ui': None}, [], [], ('There is no approver to ask, so the call was denied.', 'error'), id='no approver'
-        ),
-        pytest.param(
-            {},
-            [RuntimeError('secret')],
-            [],
-            ('The approval prompt failed (RuntimeError), so the call was denied.', 'error'),
-            id='a UI that fails',
-        ),
-    ],
-)
+BLOCKING = {'policy': {'wr*': {'approval': 'blocked'}}}
+
+DECISIONS = {
+    'denied without a note': ({}, [False], [], (DENIED, 'error')),
+    'changed': ({}, [NEW], ['write b new'], (f'written\n\n{CHANGED}', 'success')),
+    'blocked': (BLOCKING, [], [], ("The tool 'write' is blocked by policy.", 'error')),
+    'strict': ({'mode': 'strict'}, [], [], (STRICT, 'error')),
+    'all approved': ({'mode': 'approve_all'}, [], ['write a old'], ('written', 'success')),
+    'no approver': ({'ui': None}, [], [], ('There is no approver to ask, so the call was denied.', 'error')),
+    'a UI that fails': ({}, [RuntimeError('secret')], [], (FAILED_PROMPT, 'error')),
+}
+
+
+@pytest.mark.parametrize(('controller', 'answers', 'ran', 'told'), DECISIONS.values(), ids=DECISIONS)
 def test_the_decision_is_what_runs_and_what_the_model_is_told(run, files, controller, answers, ran, told):
     ui = ScriptedUI(answers)
 
@@ -364,21 +353,18 @@ def test_a_failure_that_the_tool_tells_the_model_is_written_down_as_failed(run):
     assert audit.outcomes() == ['failed']
 
 
-@pytest.mark.parametrize(
-    ('args', 'reason'),
-    [
-        pytest.param({}, 'the values do not match the schema of the tool: path: Field required', id='missing'),
-        pytest.param(
-            {'path': 5},
-            'the values do not match the schema of the tool: path: Input should be a valid string',
-            id='another type',
-        ),
-        pytest.param(
-            {'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number is too long or not finite', id='not JSON'
-        ),
-        pytest.param({'path': '\ud800'}, 'no canonical JSON: a text contains a lone surrogate', id='lone surrogate'),
-    ],
-)
+UNFIT = {
+    'missing': ({}, 'the values do not match the schema of the tool: path: Field required'),
+    'another type': (
+        {'path': 5},
+        'the values do not match the schema of the tool: path: Input should be a valid string',
+    ),
+    'not JSON': ({'path': 'a', 'more': float('nan')}, 'no canonical JSON: a number is too long or not finite'),
+    'lone surrogate': ({'path': '\ud800'}, 'no canonical JSON: a text contains a lone surrogate'),
+}
+
+
+@pytest.mark.parametrize(('args', 'reason'), UNFIT.values(), ids=UNFIT)
 def test_arguments_that_do_not_fit_are_refused_without_asking(run, files, args, reason):
     ui = RecordingUI(True)
 

@@ -71,27 +71,20 @@ def test_an_approved_call_returns_what_the_tool_returns(invoke, files, given):
     assert ui.requests[0].args == {'path': 'a', 'content': 'nothing'}
 
 
-@pytest.mark.parametrize(
-    ('controller', 'answers', 'error', 'reason'),
-    [
-        pytest.param({}, ['Ask Kim.'], ApprovalDenied, 'Ask Kim', id='denied'),
-        pytest.param(
-            {'mode': 'approve_all', 'policy': {'write': {'approval': 'blocked'}}},
-            [],
-            ApprovalBlocked,
-            "The tool 'write' is blocked by policy",
-            id='blocked',
-        ),
-        pytest.param({'mode': 'strict'}, [], ApprovalDenied, 'Strict mode: approval required', id='strict'),
-        pytest.param(
-            {},
-            [RuntimeError('secret')],
-            ApprovalDenied,
-            r'The approval prompt failed \(RuntimeError\)',
-            id='a UI that fails',
-        ),
-    ],
-)
+REFUSALS = {
+    'denied': ({}, ['Ask Kim.'], ApprovalDenied, 'Ask Kim'),
+    'blocked': (
+        {'mode': 'approve_all', 'policy': {'write': {'approval': 'blocked'}}},
+        [],
+        ApprovalBlocked,
+        "The tool 'write' is blocked by policy",
+    ),
+    'strict': ({'mode': 'strict'}, [], ApprovalDenied, 'Strict mode: approval required'),
+    'a UI that fails': ({}, [RuntimeError('secret')], ApprovalDenied, r'The approval prompt failed \(RuntimeError\)'),
+}
+
+
+@pytest.mark.parametrize(('controller', 'answers', 'error', 'reason'), REFUSALS.values(), ids=REFUSALS)
 def test_a_call_that_is_not_approved_raises_with_the_reason(invoke, files, controller, answers, error, reason):
     ui = ScriptedUI(answers)
     wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui, **controller))

@@ -29,51 +29,26 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, 
 from .agents import CHANGED, FAILED, REFUSED, Log, changed, deleting, external, guarded, told_by, told_in
 
 NOTICE = '[The approver changed the arguments of this call, which ran with: {"force":false,"path":"a"}]'
-MISFIT = 'the values do not match the schema of the tool: path, force'
+MISFIT = 'are invalid (the values do not match the schema of the tool: path, force), so the call was not run.'
+BLOCKS, FREES = {'del*': {'approval': 'blocked'}}, {'delete': {'approval': 'none'}}
+BLOCKED = ("The tool 'delete' is blocked by policy.", 'denied')
+DELETED = ('deleted /', 'success')
+
+DECISIONS: dict[str, Any] = {
+    'denied without a note': ({}, [False], [], (DENIED, 'denied')),
+    'denied with a note': ({}, ['closed'], [], ('closed', 'denied')),
+    'no approver': ({'ui': None}, [], [], ('There is no approver to ask, so the call was denied.', 'denied')),
+    'blocked': ({'policy': BLOCKS}, [], [], BLOCKED),
+    'blocked, all approved': ({'mode': 'approve_all', 'policy': BLOCKS}, [], [], BLOCKED),
+    'blocked, strict': ({'mode': 'strict', 'policy': BLOCKS}, [], [], BLOCKED),
+    'no approval needed, strict': ({'mode': 'strict', 'policy': FREES}, [], ['/ False'], DELETED),
+    'all approved': ({'mode': 'approve_all'}, [], ['/ False'], DELETED),
+    'changed': ({}, [changed(path='a')], ['a False'], (f'deleted a\n\n{NOTICE}', 'success')),
+    'changed and unfit': ({}, [changed(path=['x'], force='?')], [], (f"The approver's arguments {MISFIT}", 'denied')),
+}
 
 
-@pytest.mark.parametrize(
-    ('controller', 'answers', 'ran', 'told'),
-    [
-        pytest.param({}, [False], [], (DENIED, 'denied'), id='denied without a note'),
-        pytest.param({}, ['closed'], [], ('closed', 'denied'), id='denied with a note'),
-        pytest.param(
-            {'ui': None}, [], [], ('There is no approver to ask, so the call was denied.', 'denied'), id='no approver'
-        ),
-        *(
-            pytest.param(
-                {'mode': mode, 'policy': {'del*': {'approval': 'blocked'}}},
-                [],
-                [],
-                ("The tool 'delete' is blocked by policy.", 'denied'),
-                id=f'blocked, {mode}',
-            )
-            for mode in ('interactive', 'approve_all', 'strict')
-        ),
-        pytest.param(
-            {'mode': 'strict', 'policy': {'delete': {'approval': 'none'}}},
-            [],
-            ['/ False'],
-            ('deleted /', 'success'),
-            id='no approval needed, strict',
-        ),
-        pytest.param({'mode': 'approve_all'}, [], ['/ False'], ('deleted /', 'success'), id='all approved'),
-        pytest.param(
-            {},
-            [changed(path='a')],
-            ['a False'],
-            (f'deleted a\n\n{NOTICE}', 'success'),
-            id='changed',
-        ),
-        pytest.param(
-            {},
-            [changed(path=['SECRET'], force='perhaps')],
-            [],
-            (f"The approver's arguments are invalid ({MISFIT}), so the call was not run.", 'denied'),
-            id='changed so that they do not fit',
-        ),
-    ],
-)
+@pytest.mark.parametrize(('controller', 'answers', 'ran', 'told'), DECISIONS.values(), ids=DECISIONS)
 def test_the_decision_is_what_runs_and_what_the_model_is_told(
     controller: dict[str, Any], answers: list[Any], ran: list[str], told: tuple[str, str]
 ):
@@ -794,39 +769,31 @@ def never(question: str) -> str:
     raise AssertionError
 
 
-REQUIRED, BLOCKED = {'ask': {'approval': 'required'}}, {'ask': {'approval': 'blocked'}}
-OUTSIDE = 'the values do not match the schema of the tool: question (type)'
+ASK_REQUIRED, ASK_BLOCKED = {'ask': {'approval': 'required'}}, {'ask': {'approval': 'blocked'}}
+OUTSIDE = 'are invalid (the values do not match the schema of the tool: question (type)), so the call was not run.'
+
+
+EXTERNAL_CALLS: dict[str, Any] = {
+    'unasked': ('age?', str.upper, {}, [], ('AGE?', 'success')),
+    'fails': ('?', fail, {}, [], ("The call of 'ask' failed (RuntimeError).", FAILED)),
+    'no function': ('?', None, {}, [], ("No function is configured for external calls of 'ask'.", FAILED)),
+    'outside of its schema': (['SECRET'], never, {}, [], (f"The arguments of 'ask' {OUTSIDE}", FAILED)),
+    'blocked': ('?', never, ASK_BLOCKED, [], ("The tool 'ask' is blocked by policy.", FAILED)),
+    'approved': ('age?', str.upper, ASK_REQUIRED, [True], ('AGE?', 'success')),
+    'denied': ('?', never, ASK_REQUIRED, ['better not'], ('better not', FAILED)),
+    'changed': ('?', str.upper, ASK_REQUIRED, [changed(question='age?')], ('AGE?', 'success')),
+    'changed and unfit': (
+        '?',
+        never,
+        ASK_REQUIRED,
+        [changed(question=1)],
+        (f"The approver's arguments {OUTSIDE}", FAILED),
+    ),
+}
 
 
 @pytest.mark.parametrize(
-    ('question', 'function', 'policy', 'answers', 'told'),
-    [
-        pytest.param('age?', str.upper, {}, [], ('AGE?', 'success'), id='unasked'),
-        pytest.param('?', fail, {}, [], ("The call of 'ask' failed (RuntimeError).", FAILED), id='fails'),
-        pytest.param(
-            '?', None, {}, [], ("No function is configured for external calls of 'ask'.", FAILED), id='no function'
-        ),
-        pytest.param(
-            ['SECRET'],
-            never,
-            {},
-            [],
-            (f"The arguments of 'ask' are invalid ({OUTSIDE}), so the call was not run.", FAILED),
-            id='outside of its schema',
-        ),
-        pytest.param('?', never, BLOCKED, [], ("The tool 'ask' is blocked by policy.", FAILED), id='blocked'),
-        pytest.param('age?', str.upper, REQUIRED, [True], ('AGE?', 'success'), id='approved'),
-        pytest.param('?', never, REQUIRED, ['better not'], ('better not', FAILED), id='denied'),
-        pytest.param('?', str.upper, REQUIRED, [changed(question='age?')], ('AGE?', 'success'), id='changed'),
-        pytest.param(
-            '?',
-            never,
-            REQUIRED,
-            [changed(question=1)],
-            (f"The approver's arguments are invalid ({OUTSIDE}), so the call was not run.", FAILED),
-            id='changed so that it does not fit',
-        ),
-    ],
+    ('question', 'function', 'policy', 'answers', 'told'), EXTERNAL_CALLS.values(), ids=EXTERNAL_CALLS
 )
 def test_an_external_call_is_decided_and_carried_out(
     question: Any, function: Any, policy: Any, answers: list[Any], told: tuple[str, str]
@@ -990,7 +957,9 @@ def test_external_call_with_changed_arguments_has_an_outcome_in_the_log(tmp_path
     ui, sink = RecordingUI(changed(question=question)), JsonlAuditSink(log, key=b'k' * 32)
 
     told_in(
-        asking(), ApprovalController(ui=ui, policy=REQUIRED, audit=sink), external={'ask': lambda question: question}
+        asking(),
+        ApprovalController(ui=ui, policy=ASK_REQUIRED, audit=sink),
+        external={'ask': lambda question: question},
     )
 
     found = verify(log, key=b'k' * 32)
