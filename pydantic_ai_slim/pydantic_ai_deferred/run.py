@@ -245,13 +245,13 @@ def is_nested() -> bool:
 
 @contextmanager
 def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
-    """Let runs started inside the context inherit no handler, except in the tool itself.
+    """Let runs that start inside the context inherit no handler, unless the tool itself starts them.
 
     Yields:
         A function that returns the context to execute the tool in.
     """
     place = _place.get()
-    assert place is not None, 'must be entered inside of `Run.inside_tool`'
+    assert place is not None, 'the context must be entered inside of `Run.inside_tool`'
     with setting(_place, _Place(place.run, place, is_asking=True)):
         yield lambda: setting(_place, place)
 

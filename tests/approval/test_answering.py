@@ -45,7 +45,7 @@ def test_answer_options_follow_from_the_request_and_its_display(request_, kinds,
     assert set(kinds) <= set(LABELS)
 
 
-def test_a_ui_that_shows_less_says_so():
+def test_ui_that_shows_less_offers_less():
     assert answer_options(PLAIN, is_whole=False).spans == ()
     assert answer_options(LONG, is_whole=True).spans == ('session',)
     with pytest.raises(NotOffered, match="remembered as 'session'"):
@@ -66,7 +66,7 @@ def test_a_ui_that_shows_less_says_so():
         (1, 1_000_000, None),
     ],
 )
-def test_the_place_among_the_requests_of_a_response_is_said_where_it_says_something(position, size, place):
+def test_place_in_a_response_is_shown_if_it_is_valid_and_not_the_only_one(position, size, place):
     placed = PLAIN.model_copy(update={'metadata': {'position': position, 'batch_size': size}})
 
     assert place_in_response(placed) == place
@@ -167,7 +167,7 @@ def test_a_text_without_arguments_is_refused(text):
     [
         ('pending', None, ('', '')),
         ('expired', None, ('Expired', ': no approver answered in time')),
-        ('withdrawn', None, ('Withdrawn', ': the run no longer waits for it')),
+        ('withdrawn', None, ('Withdrawn', ': the run no longer waits for an answer')),
         ('denied', ApprovalDecision(approved=False), ('Denied', '')),
         ('approved', ApprovalDecision(approved=True, remember='session'), ('Approved', ' for this session')),
         ('approved', ApprovalDecision(approved=True, remember='always'), ('Approved', ', always')),

@@ -171,7 +171,7 @@ def test_room_shows_withdrawn_requests_and_new_members_see_open_ones(in_room):
         eve = await join('token-eve')
         seen = await eve.read('Deny with a note')
 
-        assert f'#{carol} Withdrawn: the run no longer waits for it' in gone
+        assert f'#{carol} Withdrawn: the run no longer waits for an answer' in gone
         assert f'#{dan} Approve' in seen
         assert f'#{carol}' not in seen
         second.cancel()

@@ -214,7 +214,7 @@ def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, s
     if state == 'pending':
         return '', ''
     if decision is None:
-        why = 'no approver answered in time' if state == 'expired' else 'the run no longer waits for it'
+        why = 'no approver answered in time' if state == 'expired' else 'the run no longer waits for an answer'
         return state.capitalize(), f': {why}'
     changed = '' if decision.override_args is None else ' with changed arguments'
     return state.capitalize(), f'{changed}{_SPANS[decision.remember]}'

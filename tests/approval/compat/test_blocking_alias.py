@@ -80,7 +80,7 @@ def test_alias_refuses_to_install_over_the_imported_published_package(monkeypatc
     published.__file__ = '/site-packages/pydantic_ai_blocking_approval/__init__.py'
     monkeypatch.setitem(sys.modules, OLD, published)
 
-    with pytest.raises(AliasError, match=r'/site-packages/.*before the first import of it') as raised:
+    with pytest.raises(AliasError, match=r'/site-packages/.*before it is imported') as raised:
         install_alias()
 
     assert raised.value.module is published

@@ -7,7 +7,7 @@ from tool_approval.display.texts import Care, texts_of
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
-NOT_ALL = 'too long to check in full: characters in the middle may not be what they seem'
+NOT_ALL = 'too long to check in full: unchecked characters in the middle may be deceptive'
 CYRILLIC_A = '\u0430 is U+0430 CYRILLIC SMALL LETTER A'
 
 

@@ -360,15 +360,15 @@ class Elsewhere:
     [
         (YES.model_copy(update={'decided_by': 'eve'}), 'Approved by eve'),
         (NO.model_copy(update={'decided_by': 'eve'}), 'Denied by eve'),
-        (YES.model_copy(update={'decided_by': 'policy'}), 'Withdrawn: the run no longer waits for it'),
-        (YES, 'Withdrawn: the run no longer waits for it'),
+        (YES.model_copy(update={'decided_by': 'policy'}), 'Withdrawn: the run no longer waits for an answer'),
+        (YES, 'Withdrawn: the run no longer waits for an answer'),
         (
             NO.model_copy(update={'decided_by': 'eve', 'note': 'x' * MAX_BYTES}),
-            'Withdrawn: the run no longer waits for it',
+            'Withdrawn: the run no longer waits for an answer',
         ),
     ],
 )
-async def test_what_was_answered_elsewhere_says_by_whom(inbox, page, decision, outcome):
+async def test_answer_given_elsewhere_names_its_approver(inbox, page, decision, outcome):
     elsewhere = Elsewhere(decision)
     ui = InboxUI(inbox, channels=[elsewhere])
     [decided] = await ApprovalController(ui=FirstOf(elsewhere, ui)).request_approvals([request_for()])
@@ -427,7 +427,7 @@ async def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, 
     assert told == ['Approved by eve' if first.approved else 'Denied by bob']
 
 
-async def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, monkeypatch, caplog):
+async def test_answer_elsewhere_counts_during_an_outage_of_the_store(inbox, page, monkeypatch, caplog):
     tried = []
 
     def away(*arguments, **settings):
@@ -446,4 +446,4 @@ async def test_while_the_store_is_away_an_answer_elsewhere_counts(inbox, page, m
 
     assert decided.approved
     assert entry.state == 'withdrawn'
-    assert 'the inbox could not report whether an approver had denied it there' in caplog.text
+    assert 'the inbox could not report whether the call had been denied before' in caplog.text

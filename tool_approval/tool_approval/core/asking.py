@@ -48,7 +48,7 @@ class PromptLock:
             raise
 
     def release(self) -> None:
-        """Pass the lock to the waiter that has waited longest. May be called from any thread."""
+        """Pass the lock to the waiter that has waited longest. Any thread may call this method."""
         with self._lock:
             while self._waiting:
                 turn = self._waiting.popleft()

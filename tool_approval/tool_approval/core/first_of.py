@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a UI denied a request without an approver: with a note, and by `ui` or `timeout`."""
+    """Return whether a denial came from a UI, not an approver: it has a note, and is by `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

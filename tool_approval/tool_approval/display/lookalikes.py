@@ -58,7 +58,7 @@ STROKES: Final = (
     '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
     '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
 )
-"""East Asian letters of one or two strokes. Alone among Latin letters, such letters look like - | / = O I or others."""
+"""East Asian letters of one or two strokes, which look like - | / = O I or others when alone among Latin letters."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
 """Matches `STROKES` that are not next to East Asian characters."""
@@ -180,7 +180,7 @@ Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit',
 
 - `same`: the character is a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
 - `sign`: the character looks like an ASCII sign.
-- `typography`: the character looks like an ASCII sign, but is common in longer texts, or it combines several.
+- `typography`: the character looks like an ASCII sign, but is common in longer texts; or it replaces several signs.
 - `letter`: the character's script has letters with Latin shapes, or it is a Latin letter of no common alphabet.
 - `other letter`: the character is a letter of another script that is not East Asian.
 - `digit`: the character is a digit of another script.

@@ -79,9 +79,9 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """Return the scope that one key remembers for the session: its kind, and a short description.
 
-    The scope is the last option that has a `RememberOption.brief`. If no option has one, the scope is `exact`, without
-    a description if only values of the call could describe the scope. A brief is ignored if it would have to be escaped
-    or if another option has the same text.
+    The scope is the last option that has a `RememberOption.brief`. If no option has a brief, the scope is `exact`,
+    without a description if only values of the call could describe the scope. A brief is ignored if it would have to be
+    escaped or if another option has the same text.
     """
     choices = dict(remember_choices(request))
     briefs = Counter(

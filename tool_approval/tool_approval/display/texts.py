@@ -125,7 +125,7 @@ class Texts:
     """The texts of a request that an approver reads."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
-    """Each text once, in display order, with the strictest care that any of its places requires."""
+    """Each text once, in display order, with the strictest check that any of its places requires."""
     is_all: bool = True
     """Whether no text of the request was left out."""
 

@@ -142,7 +142,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
     if has_mark:
         rows.append('a byte order mark at the beginning: U+FEFF')
     if not is_all:
-        rows.append('too long to check in full: characters in the middle may not be what they seem')
+        rows.append('too long to check in full: unchecked characters in the middle may be deceptive')
     return rows
 
 

@@ -238,7 +238,7 @@ class DurableStore:
             run_id: The run.
             segment: The current segment of the run. The next segment has the next number.
             state: The input of the next segment.
-            requests: The requests to post. Existing requests are left unchanged, answered or not.
+            requests: The requests to post. Existing requests are not changed, whether answered or not.
             deadline: The time of day when the requests expire.
             at: The current time.
 

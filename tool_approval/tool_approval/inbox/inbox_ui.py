@@ -223,7 +223,7 @@ class InboxUI:
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
             _log.warning(
-                'A call was approved in another UI; the inbox could not report whether an approver had denied it there'
+                'A call was approved in another UI; the inbox could not report whether the call had been denied before'
             )
             return None
         return entry if entry.state == 'denied' else None

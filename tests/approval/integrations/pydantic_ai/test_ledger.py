@@ -327,33 +327,18 @@ def all_states(store):
     return [(row.tool_call_id, row.attempt, row.state) for row in all_of(store)]
 
 
-async def test_an_external_call_is_done_once(store, ledger):
+@pytest.mark.parametrize(
+    ('error', 'told', 'state'),
+    [(None, {'sent': 'ada'}, 'done'), (OSError(), "The call of 'send' failed (OSError).", 'failed')],
+)
+async def test_an_external_call_is_done_once(store, ledger, error, told, state):
     sent = []
 
     def send(question):
         sent.append((question, current_call().idempotency_key))
+        if error is not None:
+            raise error
         return {'sent': question}
-
-    def agent(*responses):
-        return pydantic_ai_deferred.Agent(
-            scripted(*responses),
-            toolsets=[external('send')],
-            deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI()), {'send': send}, ledger=ledger),
-        )
-
-    first = await agent([call('send', '1', question='ada')], 'done').run('go', conversation_id='talk')
-    second = await agent([call('send', '1', question='ada')], 'done').run('go', conversation_id='talk')
-
-    assert returned(first) == returned(second) == [{'sent': 'ada'}]
-    assert len(sent) == 1
-
-
-async def test_an_external_call_that_fails_is_not_done_again(store, ledger):
-    sent = []
-
-    def send(question):
-        sent.append(question)
-        raise OSError
 
     def agent():
         return pydantic_ai_deferred.Agent(
@@ -364,9 +349,9 @@ async def test_an_external_call_that_fails_is_not_done_again(store, ledger):
 
     results = [await agent().run('go', conversation_id='talk') for _ in range(2)]
 
-    assert [returned(each) for each in results] == [["The call of 'send' failed (OSError)."]] * 2
-    assert sent == ['ada']
-    assert all_states(store) == [('1', 1, 'failed')]
+    assert [returned(each) for each in results] == [[told]] * 2
+    assert [question for question, _ in sent] == ['ada']
+    assert all_states(store) == [('1', 1, state)]
 
 
 async def test_on_a_host_without_conversations_the_run_that_made_the_call_is_its_place(store, ledger, monkeypatch):

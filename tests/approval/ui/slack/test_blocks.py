@@ -108,7 +108,7 @@ def test_a_plain_request_reads_well():
     assert set(buttons_of({'blocks': message.blocks}).values()) == {f'{"i" * 43}.{"d" * 64}.0'}
 
 
-def test_what_looks_like_something_else_is_warned_of():
+def test_look_alike_characters_are_warned_of():
     blocks = list(message_of(entry_of(ApprovalRequest(tool_name='send', args={'to': 'p\u0430ypal.example'}))).blocks)
 
     assert '*Warning*\n```\n! ' in shown(blocks)
@@ -127,7 +127,7 @@ def test_what_looks_like_something_else_is_warned_of():
     ],
     ids=['long', 'escaped', 'facts', 'confirmation', 'payload'],
 )
-def test_the_session_is_not_offered_where_something_is_not_shown(request_):
+def test_session_approval_is_not_offered_if_something_is_not_shown(request_):
     names = buttons_of({'blocks': message_of(entry_of(request_)).blocks})
 
     assert 'approve_session' not in names
@@ -152,7 +152,7 @@ def test_scope_of_a_session_approval_is_shown_before_the_answer():
         ('denied', answer_of('ada', approved=False, note='No'), '*Note*\n```\nNo\n```'),
         ('denied', answer_of('ada', approved=False, note='n' * 400), 'n' * 300 + '...'),
         ('expired', None, '*Expired* at 12:00:00 UTC: no approver answered in time'),
-        ('withdrawn', None, '*Withdrawn* at 12:00:00 UTC: the run no longer waits for it'),
+        ('withdrawn', None, '*Withdrawn* at 12:00:00 UTC: the run no longer waits for an answer'),
     ],
 )
 def test_a_settled_request_shows_its_outcome_and_no_buttons(state, answer, told):
@@ -162,7 +162,7 @@ def test_a_settled_request_shows_its_outcome_and_no_buttons(state, answer, told)
     assert buttons_of({'blocks': message.blocks}) == {}
 
 
-def test_an_outcome_without_a_time_says_none():
+def test_outcome_without_a_time_shows_none():
     entry = entry_of(ApprovalRequest(tool_name='t'), 'expired').model_copy(update={'settled_at': None})
 
     assert message_of(entry).text == '`t`: *Expired*: no approver answered in time'

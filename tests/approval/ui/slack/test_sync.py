@@ -34,7 +34,7 @@ async def test_request_settled_elsewhere_is_shown_as_settled(scene):
         texts = [shown(message['blocks']) for message in scene.slack.messages.values()]
         assert '*Approved*; answered by `Ada <!channel>` (`ada`) at ' in texts[0]
         assert '*Withdrawn* at ' in texts[1]
-        assert 'the run no longer waits for it' in texts[1]
+        assert 'the run no longer waits for an answer' in texts[1]
 
 
 async def test_a_bot_that_was_away_finds_its_messages_again(scene):

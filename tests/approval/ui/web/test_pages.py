@@ -236,7 +236,7 @@ def test_an_approval_for_the_session_covers_what_was_chosen(desk):
     assert 'Approved for this session by ada' in shown(desk, '/history')
 
 
-def test_always_is_offered_where_there_is_a_store_for_it(desk):
+def test_always_is_offered_if_there_is_a_store(desk):
     entry = desk.post(request_for(metadata={'can_remember_always': True}))
 
     page = shown(desk)
@@ -378,7 +378,7 @@ def test_requests_of_one_response_are_in_its_order(desk):
     assert re.findall(r'path: "(\w)"', shown(desk)) == list('abcde')
 
 
-def test_times_are_in_utc_where_no_script_makes_them_the_readers(desk):
+def test_times_are_in_utc_without_a_script(desk):
     entry = desk.post(expires_at=datetime(2030, 7, 1, 1, 30, tzinfo=timezone(timedelta(hours=2))))
 
     page = desk.client.get('/').text
@@ -440,7 +440,7 @@ def test_the_list_is_filtered_by_tool_agent_and_run(desk):
     assert 'path: "two"' in shown(desk, '/?tool=&agent=&run=')
 
 
-def test_more_than_a_page_wait_behind_it(desk):
+def test_page_counts_the_requests_that_do_not_fit(desk):
     for number in range(AT_ONCE + 2):
         desk.post(request_for(str(number)))
 
@@ -479,7 +479,7 @@ def test_history_is_shown_by_day_and_until_a_day(desk):
 
 
 @pytest.mark.parametrize('day', ['tomorrow', '2026-02-30', '9999-12-31', '2026-03-04T12:00:00Z'])
-def test_history_until_no_day_is_refused(desk, day):
+def test_history_until_an_invalid_date_is_refused(desk, day):
     response = desk.client.get(f'/history?until={day}')
 
     assert response.status_code == 400
@@ -540,7 +540,7 @@ def test_a_search_is_shown_as_a_text(desk):
 
 
 @pytest.mark.parametrize('moment', ['yesterday', '2026-03-04T12:00:00', ''])
-def test_history_before_no_moment_is_refused(desk, moment):
+def test_history_before_an_invalid_time_is_refused(desk, moment):
     assert desk.client.get(f'/history?before={moment}').status_code == 400
 
 
@@ -553,7 +553,7 @@ def test_history_shows_the_end_of_unanswered_requests(desk):
 
     page = shown(desk, '/history')
 
-    assert 'the run no longer waits for it' in page
+    assert 'the run no longer waits for an answer' in page
     assert 'no approver answered in time' in page
 
 
@@ -580,7 +580,7 @@ def test_second_answer_names_the_first_approver(desk):
         {'answer': 'session', 'remember_option': 'exact', 'args': '{"path": "b"}'},
     ],
 )
-def test_a_form_that_says_nothing_that_was_offered_answers_nothing(desk, fields):
+def test_form_with_an_answer_that_was_not_offered_is_refused(desk, fields):
     entry = desk.post()
 
     response = desk.form(f'/requests/{entry.id}/answer', {'digest': entry.digest, **fields})

@@ -19,7 +19,7 @@ class AliasError(ApprovalError, ImportError):
         self.module = module
         found = getattr(module, '__file__', None) or 'a module without a file'
         super().__init__(
-            f'{OLD_NAME!r} was already imported from {found}; call install_alias() before the first import of it',
+            f'{OLD_NAME!r} was already imported from {found}; call install_alias() before it is imported',
             name=OLD_NAME,
         )
 

@@ -98,7 +98,7 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: The agent's name, in place of the one in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration, and inside a graph the id of the
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, this id is that of the
             single step, so that an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
@@ -152,8 +152,8 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     Args:
         tool: The tool.
         given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
-        judges_injected: Whether a model's call may have values for parameters that the host fills in. If so, such
-            values are judged and shown if JSON can represent them.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. The model's
+            values for such parameters are judged and shown if JSON can represent them.
 
     Raises:
         ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The text names the

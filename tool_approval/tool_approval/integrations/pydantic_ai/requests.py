@@ -224,7 +224,7 @@ def tool_facts(ctx: RunContext[Any] | None, name: str) -> dict[str, Any]:
         name: The tool.
 
     Returns:
-        `toolset_id`, and `tool_digest` of name, description and schema. The result is empty if the tool is unknown.
+        `toolset_id`, and `tool_digest` (of name, description and schema). The result is empty if the tool is unknown.
     """
     tool = find_tool(ctx, name)
     if tool is None:

@@ -60,7 +60,7 @@ class _Enclosed(dict[str, Any]):
     record the outcome.
 
     Wrappers pass this object on. A run nested in the call does not get this object. A file from which a run is resumed
-    cannot create this object.
+    cannot contain this object.
     """
 
 

@@ -135,7 +135,7 @@ class Segment:
             if not isinstance(result.output, DeferredToolRequests):
                 return as_json(to_jsonable_python(result.output))
             state.history, state.usage, state.stop = result.all_messages(), result.usage, handler.stop
-            assert state.stop is not None, 'only our handler lets calls leave the run'
+            assert state.stop is not None, 'only the handler of the segment lets calls leave the run'
 
     async def _decided(self, stop: Stop) -> Stop:
         """Return the stop with its decisions, or with the questions to ask first."""
@@ -147,7 +147,7 @@ class Segment:
     async def _decide(self, stop: Stop) -> bytes:
         """Find the questions to ask, and decide if there are none.
 
-        Both are recorded as one step, so that decisions made before a crash are not made again after the crash.
+        The engine records this as one step, so that decisions from before a crash are not made again.
         """
         durable = self.durable
         answers = await self._answers(stop)
@@ -259,7 +259,7 @@ class Segment:
         await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
 
     async def _asks_about_unknown(self, stop: Stop) -> bool:
-        """Settle calls that may or may not have happened. Return whether there are questions about such calls."""
+        """Settle calls of unknown outcome, and return whether an approver must be asked about any of them."""
         stop.questions = []
         ledger, asked = self.durable.ledger, {escape_line(call.id): call for call in stop.calls}
         # Calls of nested runs ask when they are tried again.
@@ -269,7 +269,7 @@ class Segment:
             call = asked[row.tool_call_id]
             if await ledger.reconcile(row, call.request.args):
                 continue
-            text = f'{unknown_text(row)} Approve to run the call again, or deny to give it up.'
+            text = f'{unknown_text(row)} Approve to run the call again, or deny to give up the call.'
             facts = call.facts._replace(can_remember_always=False)
             request = call.restored.changed(facts, description=text, described_by=None, remember_options=())
             question = self._question(request, ['unknown', row.key, row.attempt])

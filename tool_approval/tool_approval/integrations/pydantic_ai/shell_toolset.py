@@ -27,8 +27,8 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             shell: The shell tool: its rules, and how commands run.
             id: The toolset's id, for durable agents.
-            reasons: Explanations to add to the result of a failed command, by a text in its error output: for example,
-                what `Read-only file system` means here.
+            reasons: Explanations to add to the result of a failed command, by the text in the error output that they
+                explain, such as `Read-only file system`.
         """
         super().__init__(id=id, sequential=True)  # a call may need a file that an earlier call made
         self.shell = shell
@@ -49,7 +49,7 @@ class ShellToolset(FunctionToolset[Any]):
             access: Leave this out at first. If a command failed and its result names missing access, pass that access
                 here, and the user is asked to allow it: `network`, `git`, `environment` or `names`.
         """
-        assert isinstance(self.shell, ConfinedShell), 'no other shell has this parameter'
+        assert isinstance(self.shell, ConfinedShell), 'only a confined shell has the parameter `access`'
         return self._text_of(await self.shell.run(command, access))
 
     async def run_shell(self, command: str) -> str:
