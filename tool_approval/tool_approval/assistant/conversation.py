@@ -68,7 +68,7 @@ class Conversation:
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
         self._model = model
         self.messages = messages or []
-        """Messages of the conversation. Of a stopped turn, they include the messages until the stop."""
+        """Messages of the conversation, including the messages of a stopped turn until the stop."""
 
     async def take_turn(
         self, prompt: str, *, keep: Callable[[list[ModelMessage]], object] = lambda so_far: None

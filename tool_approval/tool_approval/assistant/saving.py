@@ -92,7 +92,7 @@ class SavedConversation:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Lock the name against other runs until the `with` block or the process ends. This saves nothing.
+        """Lock the name against other runs until the `with` block or the process ends. The method saves nothing.
 
         Raises:
             AssistantError: Another run has locked the name, or other users can access the folder.
@@ -138,7 +138,7 @@ class SavedConversation:
             raise AssistantError(f'the file of the conversation {self._name!r} is not valid') from None
 
     def save(self, messages: list[ModelMessage]) -> None:
-        """Save the messages in place of the messages that were saved before.
+        """Save the messages, and replace the messages that were saved before.
 
         Saving a new unnamed conversation deletes the oldest unnamed ones beyond `MOST_UNNAMED`.
 

@@ -140,7 +140,7 @@ class StreamWrapper:
         self._begin_line()
 
     def add(self, text: str) -> None:
-        """Write the complete words. The last word waits, because the next piece may continue it."""
+        """Write the complete words. The last word is held back, because the next piece may continue it."""
         *lines, last = f'{self._word}{text}'.split('\n')
         shown = ''.join(self._placed(line) + self._end_line() for line in lines)
         words, blank, self._word = last.rpartition(' ')

@@ -299,7 +299,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the patterns of commands that run without approval: the file's by condition, the presets' by preset."""
+    """Return patterns of commands that run without approval: from the file, by condition; from presets, by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()
@@ -331,7 +331,7 @@ def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'not
 def runs_files(pattern: Sequence[str]) -> bool:
     """Whether commands that begin with these words execute files of the project: tests, scripts, build files, hooks.
 
-    A program with a path outside of the system directories counts as a file of the project.
+    A program with a path outside of the system directories is treated as a file of the project.
     """
     if trusted_name(pattern[0]) is None:
         return True

@@ -37,7 +37,7 @@ SHORTEST_ID: Final = 8
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')
-_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory for relative paths of roots')
+_ROOTS_BEGIN: Final = _option('--cwd', metavar='DIR', help='the directory from which relative paths start')
 _MODEL: Final = _option('--model', metavar='NAME', help='a Pydantic AI model, such as openai-chat:gpt-5.2')
 _ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at least {SHORTEST_ID}')
 _STORE: Final = _option('--store', metavar='FILE', help='the file of approvals; by default, in your state directory')
@@ -239,7 +239,7 @@ examples:
   tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
   tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
 
-exit status: 0 shown, or intact; 1 not intact; 2 could not be read
+exit status: 0 the log was shown or is intact, 1 it is not intact, 2 it could not be read
 """,
     ),
     CommandEntry(

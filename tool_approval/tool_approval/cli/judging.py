@@ -335,7 +335,7 @@ def _of_target(target: PathTarget) -> PartDecision:
 _KEPT: Final = 64
 """Number of compiled configurations in the cache. The limit was chosen.
 
-A batch that alternates between more configurations compiles them again.
+A batch that alternates between more than `_KEPT` configurations compiles them again.
 """
 
 _NO_FILE: Final = '{} has no settings file, so the preset `default` applies, as in `tool-approval run`'

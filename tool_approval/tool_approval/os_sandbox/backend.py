@@ -47,7 +47,7 @@ class OSSandboxBackend(Protocol):
         """Return the command line that runs `command` under `profile`.
 
         Run the command line soon, because it describes the files as they are now. The command line contains the values
-        of the variables in `profile.environment`, taken from this process, and other users of the machine can read it.
+        of the variables in `profile.environment`, taken from this process, and other users of the host can read them.
 
         Args:
             command: The program and its arguments. The program is an absolute path, or is found through `PATH` inside

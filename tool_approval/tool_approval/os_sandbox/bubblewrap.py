@@ -54,7 +54,7 @@ class BubblewrapBackend:
     name = 'bubblewrap'
 
     def __init__(self, *, bwrap: str | None = None, bash: str | None = None, machine: str | None = None) -> None:
-        """Use other programs than those of the system.
+        """Set the paths of the programs; by default, use the programs of the system.
 
         Args:
             bwrap: The absolute path of bubblewrap.

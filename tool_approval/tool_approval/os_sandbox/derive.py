@@ -47,8 +47,8 @@ def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform
 GIT_CONTROL_NAMES = ('.git',)
 """Names below a writable root that decide which programs Git starts on the host later.
 
-All of `.git` is protected, and not only its `config` and `hooks`. A new `.git/commondir` leads Git to another `config`,
-and if the host replaces `.git/config` by renaming, a running command loses the mask over it
+All of `.git` is protected, and not only its `config` and `hooks`. A new `.git/commondir` leads Git to another `config`.
+If the host replaces `.git/config` by renaming, a running command loses the mask over the file
 (`test_git_follows_a_commondir_to_another_config`).
 """
 
@@ -163,7 +163,7 @@ def _root(name: str, settings: ConfiguredPath, start: Path, *, approved: bool) -
     if settings.mode not in ('ro', 'rw'):
         raise ApprovalConfigError(f'the mode must be ro or rw, not {settings.mode!r}', key=f'sandbox.paths.{name}.mode')
     access = Access.WRITE if settings.mode == 'rw' else Access.READ
-    # Anything but `False` asks, so that a mistyped value asks too.
+    # Any value except `False` requires approval, even a mistyped value.
     if not approved and settings.write_approval is not False:
         access = min(access, Access.READ)
     if settings.read_approval == 'blocked' or (not approved and settings.read_approval is not False):

@@ -26,18 +26,18 @@ from .mounts import Mount
 from .profile import Access, OSProfile, OSSandboxError, covers, trail
 
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
-"""Fixed paths, because a command may be able to write to a folder of `PATH`."""
+"""The paths are fixed, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
 """Folders that are copied. Other folders, such as those of submodules, can be large, so commands read the originals."""
 _OBJECTS: Final = 'objects-before'
 """Folder of the copy in which the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
 _GLOBAL: Final = 'config-of-the-user'
-"""File of the copy with the user's name and email for git."""
+"""File in the copied `.git` with the user's name and email for git."""
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
 _FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
-"""Files of an operation in progress. A command that finishes the operation may remove them."""
+"""Files of an operation in progress. A command that finishes the operation may remove these files."""
 _SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
 _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})

@@ -19,7 +19,7 @@ from .git_index import MOST_INDEX_BYTES
 from .profile import Access, OSProfile, Root
 
 STASH: Final = 'logs/refs/stash'
-"""Log that holds every stash except the last."""
+"""Log with every stash except the last."""
 _CHECK_S: Final = 120
 _LOOK_S: Final = 0.1
 """Chosen: seconds after which a cancellation takes effect."""

@@ -209,7 +209,7 @@ class NamesLayer:
 def _folded(name: str) -> str:
     """Return the name as seen by a file system that ignores case, accents and invisible characters.
 
-    Otherwise, a command could create `.GIT` on such a file system, which is the same as `.git`.
+    Otherwise, a command could create `.GIT`, which on such a file system is the same folder as `.git`.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')

@@ -1,8 +1,8 @@
 """Confine commands on macOS with `sandbox-exec`. The rules are tested on Linux by an evaluator, and not on macOS.
 
-Apple does not document the language of profiles. This module uses little of it: the last matching rule decides,
-`subpath` covers a folder with everything below it, `literal` covers one path, and `param` takes a value from the
-command line, so that the text of a profile contains no path.
+Apple does not document the language of profiles. This module uses only a small part of the language: the last matching
+rule decides, `subpath` covers a folder with everything below it, `literal` covers one path, and `param` takes a value
+from the command line, so that the text of a profile contains no path.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NETWORK = """\
 """Rules for the internet, and for the one socket in the file system that resolves names."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Suffix that means the same in settings and in a regular expression. A root opens no files with another suffix."""
+"""Suffix whose characters mean the same in a regular expression. A root opens no files with another suffix."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
 

@@ -83,7 +83,7 @@ def find_toolchains(
     Args:
         environment: The variables of this process, such as `os.environ`. The home directory of the account is used in
             addition to `HOME`.
-        directory: The absolute working directory. Only the active environment is opened of the toolchains in it.
+        directory: The absolute working directory. Of the toolchains in this directory, only the active one is opened.
         roots: The absolute roots of the file tools. No folder in a root is opened, because the root's settings decide
             about access.
         configured: More absolute folders to open as a whole, whatever their content.

@@ -90,8 +90,8 @@ class Confinement:
     secrets: Callable[[], Collection[str]] = tuple
     """Function that returns the files and folders that contain secrets at the moment."""
     environments: tuple[str, ...] = ()
-    """Folders in the workspace with an environment, such as a virtual one. All commands can read them; a command
-    approved with the extra access `environment` can write them."""
+    """Folders in the workspace with an environment, such as a virtual one. All commands can read these folders; a
+    command approved with the extra access `environment` can write them."""
 
     def closed(self, profile: OSProfile) -> OSProfile:
         """Return a profile for a command that starts now, with secrets hidden.
@@ -264,9 +264,7 @@ class ConfinedShell(ShellTool):
     async def _confined(
         self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
     ) -> ShellResult:
-        """Run a program under the profile of approved commands if it was approved, or else that of pre-approved
-        commands.
-        """
+        """Run a program under the profile of approved commands, or of pre-approved commands if it was not approved."""
         confinement = self._confinement
         if not self.can_be_given_access:
             return await self._started(argv)

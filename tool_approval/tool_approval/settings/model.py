@@ -104,7 +104,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     extends: Annotated[tuple[PresetName, ...], BeforeValidator(_as_tuple)] = ()
-    """Presets whose directories and shell rules are added to those of this file."""
+    """Presets. Their directories and shell rules are added to the directories and rules of this file."""
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = 'interactive'
     """Whether to ask (`interactive`) or to deny without asking (`strict`, or its older name `auto_deny`)."""
     default: Default | None = None
@@ -162,7 +162,7 @@ def read_settings(
         line_of: Function that returns the line of the value at a path of keys, for errors.
 
     Raises:
-        ApprovalConfigError: A key or value is unknown or of the wrong kind. The error names the first such key in the
+        ApprovalConfigError: A key or value is unknown or of the wrong kind. The error names the first wrong key in the
             file and its line.
     """
     plain = plain_rules(document)

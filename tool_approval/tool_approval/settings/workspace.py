@@ -54,8 +54,8 @@ class Workspace:
     shell: ConfinedShell
     """Shell tool."""
     backend: OSSandboxBackend
-    """Backend that confines commands. It is `unconfined` if none is required and none works. It is `refusing` if one is
-    required and none works, so that both tools refuse."""
+    """Backend that confines commands. If no OS sandbox works, the backend is `unconfined` if none is required, or else
+    `refusing`, so that both tools refuse all calls."""
     protected: tuple[Path, ...]
     """Paths that neither the file tools nor the shell tool writes."""
     notes: tuple[str, ...]

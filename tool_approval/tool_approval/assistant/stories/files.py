@@ -20,7 +20,7 @@ from .scene import Scene, Step, denied, scripted
 
 @contextmanager
 def _folder(root: str, files: Mapping[str, str], *, asks_to_read: bool = False) -> Generator[tuple[Path, FileToolset]]:
-    """Yield a temporary folder with these files, and tools that ask about changes in it. Messages call it `root`."""
+    """Yield a temporary folder with these files, and tools that guard it. Messages call the folder `root`."""
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary).resolve()
         for name, content in files.items():
@@ -122,7 +122,7 @@ def _add_researcher(manager: Agent[Any, str], files: ApprovalToolset) -> None:
 
 @contextmanager
 def open_nested() -> Generator[Scene]:
-    """Use an agent as a tool of another one. The question names the agent that asks."""
+    """Use an agent as a tool of another agent. The question names the agent that asks."""
     with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
         yield Scene(
             opening='A manager agent can ask a researcher agent. Calls of both need your approval.',
@@ -154,7 +154,7 @@ def _left(folder: Path) -> list[str]:
 
 @contextmanager
 def open_batch() -> Generator[Scene]:
-    """Make several calls in one response. All of them are shown before the first one runs."""
+    """Make several calls in one response. All calls are shown before the first call runs."""
     with _folder('archive', {name: f'{name}: a line that no one needs\n' * 3 for name in _LOGS}) as (folder, tools):
         yield Scene(
             opening='A folder has three old logs, and orders.csv, which the agent mistakes for a log.',

@@ -67,7 +67,7 @@ class PathConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     root: Annotated[Path, AfterValidator(_is_root)]
-    """Path of the directory, absolute or relative to the working directory. It must exist when a tool uses it."""
+    """Path of a directory that exists when a tool uses it, absolute or relative to the working directory."""
     mode: Literal['ro', 'rw'] = 'ro'
     """Whether files in the directory may be changed (`rw`) or only read (`ro`)."""
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
@@ -94,7 +94,7 @@ class PathConfig(BaseModel):
 
 
 class SandboxConfig(BaseModel):
-    """The directories an agent may use, by name. Tools refuse every path outside of them."""
+    """The directories an agent may use, by name. Tools refuse every path outside of these directories."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .config import PathConfig
 
 FOLDER = sum(getattr(os, flag, 0) for flag in ('O_DIRECTORY', 'O_NOFOLLOW', 'O_CLOEXEC'))
-"""Flags that open only a directory. `FileSandbox` raises `NotImplementedError` on systems without them."""
+"""Flags that open only a directory. `FileSandbox` raises `NotImplementedError` on systems without these flags."""
 
 PASSING = FOLDER | getattr(os, 'O_PATH', os.O_RDONLY)
 """Flags that open a directory only to resolve names in it, if the system supports that."""
@@ -109,7 +109,7 @@ class WalkedPath:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=self.folders[-1])
             self.folders.append(os.open(name, PASSING, dir_fd=self.folders[-1]))
-        assert self.names[-1] == end, 'only descriptors were added'
+        assert self.names[-1] == end, 'the loop adds no names'
 
     def back_to_top(self) -> None:
         """Return to `/`."""
@@ -224,7 +224,7 @@ class SandboxRoot:
 
     @property
     def place(self) -> Path:
-        """Absolute path on the host. Messages must not contain it."""
+        """Absolute path on the host. Messages must not contain this path."""
         return Path('/', *self.names)
 
     @property

@@ -132,7 +132,7 @@ class FileSandbox:
         """Return whether reading a file, or listing a directory, needs approval.
 
         Raises:
-            PermissionError: The rules forbid it.
+            PermissionError: The rules forbid reading.
         """
         return self._needs('read_file', 'list_files', path)
 
@@ -140,7 +140,7 @@ class FileSandbox:
         """Return whether writing a file, or making a directory, needs approval.
 
         Raises:
-            PermissionError: The rules forbid it.
+            PermissionError: The rules forbid writing.
         """
         return self._needs('write_file', 'make_directory', path)
 

@@ -291,7 +291,7 @@ class FileTool:
         return self.files.run(self.name, arguments)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Judge a call of this tool, whatever name `ctx` has; see `FileTools.check_approval`."""
+        """Judge a call of this tool, even if `ctx` has another name; see `FileTools.check_approval`."""
         return self.files.check_approval(ctx.model_copy(update={'tool_name': self.name}))
 
 

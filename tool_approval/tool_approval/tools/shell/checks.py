@@ -46,7 +46,7 @@ _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
 
 
 def _is_one_test(words: Sequence[Word]) -> bool:
-    """Return whether this is a single test with a fixed operator, which POSIX defines for two or three words."""
+    """Return whether the words are one test with a fixed operator, as POSIX defines it for two or three words."""
     inner = list(words[1:])
     if words[0].value == '[' and inner and inner[-1].value == ']' and inner[-1].is_fixed:
         inner.pop()
@@ -121,7 +121,7 @@ _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Check letters without a dash in the first word, and archives on other machines."""
+    """Check option letters without a dash in the first word, and archives on other machines."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)
@@ -145,7 +145,7 @@ def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""Functions by checker name, which return whether code certainly neither writes nor runs anything."""
+"""Functions by checker name. They return `True` only if the code certainly writes nothing and runs nothing."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
     'test': unsafe_test,

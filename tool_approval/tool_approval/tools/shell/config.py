@@ -66,9 +66,9 @@ class ShellRule(ShellDefault):
     sandbox_paths: _Texts = ()
     """Names of roots. The rule is skipped unless every path of the command is in one of these roots."""
     match: _Texts = ()
-    """Examples that the rule must decide. They are checked when the rules are compiled."""
+    """Examples that the rule must decide. The examples are checked when the rules are compiled."""
     not_match: _Texts = ()
-    """Examples that the rule must not decide. They are checked when the rules are compiled."""
+    """Examples that the rule must not decide. The examples are checked when the rules are compiled."""
 
     @field_validator('pattern')
     @classmethod

@@ -83,7 +83,7 @@ class OptionRole(NamedTuple):
     more: tuple[Kind, ...] = ()
     """Kinds of further values, for options that take several."""
     place: Place = 'next'
-    """Place of the value if it is not attached."""
+    """Place of a value that is not attached to the option."""
     allowed: re.Pattern[str] | None = None
     """Pattern of safe values; `None` if the kind alone decides."""
 
@@ -97,7 +97,7 @@ class Entry:
     options: Mapping[str, OptionRole]
     """Options by name as written in a command, without `=`."""
     prefixes: Mapping[str, OptionRole]
-    """Options whose value follows immediately, by their beginning: `-D` for `-Dname=value`."""
+    """Options with the value in the same word, by the beginning of the word: `-D` for `-Dname=value`."""
     operands: tuple[Kind, ...] | None
     """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
@@ -178,7 +178,7 @@ _VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
-"""Compilers and similar tools, with the target machine before the name and the version after it."""
+"""Names of compilers and similar tools, which may have the target machine in front and the version at the end."""
 
 
 def plain_program(name: str) -> str:

@@ -45,7 +45,7 @@ class LabelledCommand:
     """A command with a label for each word."""
 
     entry: Entry | None
-    """Entry of the sub-command, or of the program if it has none; `None` if the program is not listed."""
+    """Entry of the sub-command, or of the program without a sub-command; `None` if the program is not listed."""
     labels: tuple[Label, ...]
     """One label for each word."""
     sub_at: int
@@ -73,7 +73,7 @@ class LabelledCommand:
 
     @property
     def command_at(self) -> int | None:
-        """Index of the first word of the command that the program runs; `None` if it runs none."""
+        """Index of the first word of the command that the program runs; `None` if the program runs no command."""
         return next((at for at, label in enumerate(self.labels) if label.kind == 'command'), None)
 
 
@@ -86,7 +86,7 @@ _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
 """Checkers of programs that accept variables in front of their command."""
 
 _Found = tuple[tuple[str, ...], OptionRole, str | None]
-"""Options in a word, role of the last one, and the value attached to the last one."""
+"""Options in a word, the role of the last option, and the value attached to the last option."""
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
@@ -202,7 +202,7 @@ class _Labeller:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """Label a word such as `$x`. Such a word is an operand only for programs that are harmless with any option."""
+        """Label a word such as `$x`, which is an operand only for programs that are harmless with any option."""
         # After its program, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
@@ -258,7 +258,7 @@ class _Labeller:
             self._add('option', options=options)
             self._add_all('command')
         else:
-            # If the value is missing, the option itself asks.
+            # If the value is missing, the option itself requires approval.
             self._add('option', None if following else role.kind, options)
             for kind, each in zip((role.kind, *role.more), following, strict=False):
                 self._valued('value', role._replace(kind=kind), options[-1:], each.value)

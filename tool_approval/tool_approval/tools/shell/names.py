@@ -61,13 +61,13 @@ def guarded_name(text: str) -> str:
 
 
 def sub_command_at(words: Sequence[Word]) -> int:
-    """Return the index of git's sub-command, after harmless flags; the number of words if there is none."""
+    """Return the index of git's sub-command, after harmless flags; the number of words if there is no sub-command."""
     others = (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in _GIT_HARMLESS))
     return next(others, len(words))
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
-    """Return how many words an allowing rule names, including harmless flags of git between them."""
+    """Return how many words an allowing rule names, including harmless flags of git between these words."""
     is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
         words[0].value, *pattern[1:]
     ]  # fmt: skip

@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd`, which is one node."""
+    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd`, one node in the grammar."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

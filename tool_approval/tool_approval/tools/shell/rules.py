@@ -43,7 +43,7 @@ class CompiledRule:
     rule: ShellRule
     """The configured rule."""
     words: tuple[str, ...]
-    """Words of the pattern, or of another way to write it."""
+    """Words of the pattern, or of another way to write the pattern."""
 
     @property
     def is_guard(self) -> bool:
@@ -214,8 +214,8 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a rule that requires approval or blocks matches, with any options between its words. The program
-    is not compared.
+    """Return whether a rule that requires approval or blocks matches, with any options between its words. The program's
+    name is not compared.
     """
     wanted = rule.words[1:]
     if not words[0].is_fixed:

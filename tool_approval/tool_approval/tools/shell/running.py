@@ -75,9 +75,9 @@ class ShellResult:
     exit_status: int | None
     """Exit status, or the negative number of the signal that ended the command; `None` if it could not be started."""
     stdout: str
-    """Standard output, without its middle if it is too long."""
+    """Standard output; if it is too long, its middle is left out."""
     stderr: str
-    """Standard error, without its middle if it is too long."""
+    """Standard error; if it is too long, its middle is left out."""
     is_timed_out: bool = False
     """Whether the command was ended at the timeout."""
     timeout_s: float = 0

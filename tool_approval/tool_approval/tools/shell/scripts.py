@@ -1,4 +1,4 @@
-"""Read code that is given to sed, awk and shells, as far as it is known before they run it."""
+"""Read code that is given to sed, awk and shells, as far as the code is known before it runs."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def reads_otherwise(script: str) -> str | None:
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""Syntax that only bash has. Such syntax is also found within quotes, because only bash's quotes are understood."""
+"""Syntax that only bash has. The syntax is also found within quotes, because only bash's quotes are understood."""
 
 
 def is_shell(program: str) -> bool:

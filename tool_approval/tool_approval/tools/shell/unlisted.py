@@ -122,7 +122,7 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
 def takes_data(words: Sequence[Word]) -> bool:
     """Return whether the program cannot run any of its arguments, even one that names a blocked program.
 
-    This is true for `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
+    The result is `True` for `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
         words: A command whose program name is known.
@@ -144,7 +144,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         return None
     if 'never' in entry.flags:
         return UnsafeArgument(words[0].raw, 'runs or changes something, whatever its arguments are')
-    # Even if the default is to run, git asks: its configuration and history cannot be restored.
+    # Even if the default allows commands, git requires approval: its configuration and history cannot be restored.
     is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
     if 'named' in entry.flags and is_needed:
         return UnsafeArgument(words[found.sub_at - 1].raw, 'needs a rule that names it')

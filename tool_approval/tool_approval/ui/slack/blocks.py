@@ -56,7 +56,7 @@ class Message:
 
 
 def message_of(entry: InboxEntry) -> Message:
-    """Build the message of a request: its content, then buttons while it is open or its outcome afterwards."""
+    """Build the message of a request: the content, then the buttons while the request is open, or else the outcome."""
     request = entry.request
     name, position = code(request.tool_name), _position(request)
     body, is_whole = _body(request)

@@ -102,8 +102,8 @@ class Replays:
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def is_new(self, signature: str) -> bool:
-        """Return whether this signature is new, and remember it. Once `MOST` signatures are remembered, no signature
-        counts as new.
+        """Return whether this signature is new, and remember it. Once `MOST` signatures are remembered, every signature
+        is treated as a replay.
         """
         now = self._clock()
         while self._seen and now - next(iter(self._seen.values())) >= REMEMBERED_S:

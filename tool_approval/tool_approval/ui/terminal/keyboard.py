@@ -23,7 +23,7 @@ class Paste:
     """Text that the terminal reported as pasted."""
 
     text: str
-    """The pasted text, with newlines as `\\n`. It may contain any characters."""
+    """The pasted text, with newlines as `\\n`. The text may contain any characters."""
 
 
 Event = Key | Paste
@@ -180,8 +180,8 @@ class Keyboard:
         """Return the events of one burst; none if no key was pressed within `TICK_S`.
 
         Args:
-            is_text: Whether text is being typed. The keys of a text are returned immediately. In other cases, and after
-                Enter, wait to see whether more keys follow.
+            is_text: Whether text is being typed. Its keys are returned immediately. In other cases, and after Enter,
+                wait to see whether more keys follow.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.
@@ -215,8 +215,8 @@ class Keyboard:
 def typed(events: list[Event]) -> tuple[str, bool]:
     """Return the text of a burst, and whether it is the Enter key.
 
-    Enter counts only if it is the only key of the burst. Within a burst it is a line end of pasted text, and becomes a
-    space.
+    Enter is a key press only if it is the only key of the burst. Within a burst it is a line end of pasted text, and
+    becomes a space.
     """
     if events == [Key('enter')]:
         return '', True

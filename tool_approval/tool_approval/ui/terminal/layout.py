@@ -12,8 +12,8 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Chosen: minimum columns. This width has room for the longest escape, which is never broken, behind the frame and the
-widest mark, and for the digest in the bottom edge."""
+"""Chosen: minimum columns, enough for the digest in the bottom edge, and for the frame, the widest mark and the longest
+escape, which is never broken."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 

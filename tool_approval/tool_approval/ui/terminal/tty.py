@@ -92,7 +92,7 @@ class Terminal:
             os.close(fd)
 
     def wake(self) -> None:
-        """Make the current and all later reads and writes raise `Withdrawn`. May be called from any thread."""
+        """Make the current and all later reads and writes raise `Withdrawn`. Any thread may call this method."""
         os.write(self._wake_write, b'!')
 
     @property
@@ -162,7 +162,7 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether raw mode is still on. A shell that stopped and continued this program may have changed it."""
+        """Whether raw mode is still on. A shell that stopped and continued this program may have changed the mode."""
         if self._saved is None:
             return False
         try:
@@ -238,8 +238,8 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 def stops(how: int) -> Generator[None]:
     """Block or unblock the signals that stop a background process for using its terminal, until the `with` block ends.
 
-    While these signals are blocked, a read in the background fails and a change of the mode works, and neither stops
-    the process. Started programs inherit the blocked signals.
+    While these signals are blocked, a read in the background fails and a change of the mode works. Neither of the two
+    stops the process. Started programs inherit the blocked signals.
 
     Args:
         how: `signal.SIG_BLOCK` or `signal.SIG_UNBLOCK`.

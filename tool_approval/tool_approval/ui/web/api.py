@@ -36,7 +36,7 @@ class _Operation(NamedTuple):
 
     path: str
     name: str
-    """Name of the method of `ApiRoutes` that handles it. The method's docstring is the summary."""
+    """Name of the method of `ApiRoutes` that handles the operation. The method's docstring is the summary."""
     view: type[BaseModel]
     """Model of the response."""
     parameters: tuple[str, ...] = ()

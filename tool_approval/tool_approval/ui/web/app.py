@@ -45,7 +45,7 @@ def inbox_app(
     The page is at `/`, the API at `/api/v1/...`, and its description at `/api/v1/openapi.json`, below the mount path.
 
     Args:
-        inbox: Inbox with the requests. The caller closes it.
+        inbox: Inbox with the requests. The caller closes the inbox.
         authenticate: Function that returns the logged-in approver of an HTTP request, or a `LocalLogin`. Every approver
             sees all open and settled requests; `InboxUI(approvers=...)` restricts who may answer.
         hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. Requests for other hosts are

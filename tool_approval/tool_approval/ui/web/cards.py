@@ -212,8 +212,8 @@ def hidden(context: PageContext, **values: str) -> Sequence[Html]:
     """Return the hidden fields of a form, and a hidden button that takes Enter.
 
     Without this button, Enter in a field would press the first button of the form, and answer by accident. This button
-    is the first and sends nothing, because its method has no effect outside a dialog. The button is not disabled,
-    because Chromium skips disabled buttons in forms with choices (test_stories.py:
+    comes first and sends nothing, because its form method has no effect outside of a dialog. The button is not
+    disabled, because Chromium skips disabled buttons in forms with choices (test_stories.py:
     test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}

@@ -179,7 +179,7 @@ def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
 
 
 def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
-    """Group requests that belong together, at the position of the first of each group."""
+    """Group requests that belong together, each group at the position of its first request."""
     groups: dict[str, list[InboxEntry]] = {}
     for entry in entries:
         groups.setdefault(group_of(entry.request) or entry.id, []).append(entry)

@@ -45,7 +45,7 @@ RUNS_AT_ONCE = 50
 """Chosen: runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Chosen: characters to show of an outcome. `tool-approval runs show` prints all of it."""
+"""Chosen: characters to show of an outcome. `tool-approval runs show` prints the whole outcome."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
 """The statuses of runs, by name."""

@@ -51,7 +51,7 @@ class LocalLogin:
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """Return a secret that logs in one browser as this approver within an hour, as the query parameter `token`."""
+        """Return a secret for the query parameter `token`. Within an hour, it logs in one browser as this approver."""
         return self._new(self._tickets, approver, TICKET_S)
 
     def redeem(self, ticket: str) -> str | None:
@@ -192,7 +192,7 @@ def _check_origin(request: Request) -> None:
     test_another_site_cannot_answer). Programs other than browsers send neither header, and need the token.
 
     Source: https://fetch.spec.whatwg.org/#append-a-request-origin-header: with this page's referrer policy, its forms
-    have the origin `null`. The forms of a hostile frame have this origin too, but `Sec-Fetch-Site` distinguishes them.
+    have the origin `null`. Forms in a hostile frame have it too, but `Sec-Fetch-Site` distinguishes these forms.
     """
     origins, sites = request.headers.getlist('origin'), request.headers.getlist('sec-fetch-site')
     host = request.headers['host'].lower()
