@@ -497,7 +497,7 @@ def test_what_executes_has_the_digest_that_was_approved(args, override):
     mode=st.sampled_from(MODES),
     answer=st.booleans(),
 )
-def test_who_decides_in_every_mode(own, rule, mode, answer):
+def test_block_rule_mode_and_answer_decide_in_this_order(own, rule, mode, answer):
     ran = []
 
     class Tool:
@@ -546,7 +546,7 @@ def change_version(path):
         ),
     ],
 )
-def test_a_spoilt_memory_file_approves_nothing_and_says_why(tmp_path, spoil, reason):
+def test_spoilt_memory_file_approves_nothing_and_the_error_gives_the_reason(tmp_path, spoil, reason):
     delete, ran = deleting()
     path = tmp_path / 'state' / 'approvals.json'
     store = FileApprovalStore(tmp_path / 'project', path)

@@ -290,7 +290,7 @@ def test_an_interrupt_in_the_prompt_ends_the_run_and_nothing_is_approved(kind, c
 
 @pytest.mark.parametrize('one_at_a_time', [True, False])
 @pytest.mark.parametrize('kind', [Sync, Async, Awaitable])
-def test_a_ui_that_stops_the_run_itself_ends_all_of_its_questions(kind, one_at_a_time, caplog):
+def test_ui_that_stops_the_run_ends_all_of_its_questions(kind, one_at_a_time, caplog):
     class Stops(kind):
         def answer(self):
             raise RunCancelled
@@ -343,7 +343,7 @@ def test_question_open_during_a_stop_is_withdrawn_undecided():
         ({YES.approved: YES}, 'a value of type dict was returned'),
     ],
 )
-def test_a_group_that_is_answered_wrongly_is_denied_as_a_whole(answer, told):
+def test_group_with_an_invalid_answer_is_denied_as_a_whole(answer, told):
     class Grouping(RecordingUI):
         def choose_group(self, requests, *, mode):
             return answer
@@ -407,7 +407,7 @@ def test_request_that_cannot_be_shown_is_denied_without_a_question(present, told
     assert logged(caplog) == [f"The presenter of 'delete' failed with {told}"] * count
 
 
-def test_what_cannot_be_shown_of_one_of_a_group_denies_the_group():
+def test_group_with_a_request_that_cannot_be_shown_is_denied():
     def present(request):
         if request.args['path'] == 'b':
             raise ValueError

@@ -152,7 +152,7 @@ LATE = {
 
 
 @pytest.mark.parametrize('package', LATE, ids=lambda package: package.__name__)
-def test_names_that_are_imported_late_are_listed_and_others_are_none(package):
+def test_lazily_imported_names_are_listed_and_unknown_names_raise(package):
     assert set(package.__all__) <= set(dir(package))
     # A module of the same name would be found in its place, by whoever comes after it was imported.
     assert set(package.__all__).isdisjoint(LATE[package])

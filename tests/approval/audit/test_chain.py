@@ -105,7 +105,7 @@ def test_first_line_that_was_tampered_with_is_named(why, lines, broken_line, pro
 
 
 @pytest.mark.parametrize('left', range(6))
-def test_a_cut_tail_is_found_with_the_noted_head_and_only_with_it(left):
+def test_cut_tail_is_found_only_with_the_noted_head(left):
     noted = json.loads(LINES[-1])['mac']
 
     assert problem_of(LINES[:left]) == (None, None)

@@ -33,7 +33,7 @@ def lines_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_its_file_is_the_users_alone(sink, path):
+def test_file_of_the_log_is_private(sink, path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -127,7 +127,7 @@ def test_log_that_was_changed_while_it_was_open_is_not_continued(sink, path, cha
 
 
 @pytest.mark.parametrize('others', [1, 2, 3])
-def test_a_log_whose_own_lines_were_cut_is_not_continued_though_others_follow(sink, path, others):
+def test_log_that_lost_own_lines_is_not_continued_even_if_others_follow(sink, path, others):
     sink.record({'event': 'note', 'by': 'first'})
     kept = path.stat().st_size
     sink.record({'event': 'note', 'by': 'first'})
@@ -166,7 +166,7 @@ def test_a_log_that_cannot_be_opened_is_an_error(tmp_path):
         JsonlAuditSink(tmp_path / 'link', key=KEY)
 
 
-def test_a_closed_log_takes_no_entries(sink):
+def test_closed_log_accepts_no_entries(sink):
     sink.close()
     sink.close()
 

@@ -94,7 +94,7 @@ class Stashing(BaseModel):
         (Stashing, {'host': 'h', 'command': 'EVIL'}, {'host': 'h', 'command': 'EVIL'}),
     ],
 )
-def test_what_serialisation_hides_or_alters_is_shown_and_never_remembered(value: Any, given: Any, shown: Any):
+def test_values_hidden_or_altered_by_serialisation_are_shown_and_never_remembered(value: Any, given: Any, shown: Any):
     read = read_arguments({'spec': value.model_validate(given)}, {'spec': given})
 
     assert read.shown == {'spec': shown}
@@ -115,7 +115,7 @@ def test_hidden_fields_are_found_at_any_depth_without_the_models_own_arguments()
     assert as_json(values) == read.shown
 
 
-def test_defaults_and_plain_conversions_are_no_alteration():
+def test_defaults_and_plain_conversions_do_not_alter_arguments():
     class Everything(BaseModel):
         day: datetime.date
         path: pathlib.Path
@@ -237,12 +237,12 @@ def test_two_fields_with_one_name_in_json_are_refused():
             read_arguments({'it': value})
 
 
-def test_what_shown_says_completely_needs_no_further_binding():
+def test_arguments_shown_completely_need_no_further_binding():
     assert read_arguments({'path': 'a'}).bound == {}
     assert read_arguments({'path': 'a'}, {'path': 'a'}).bound != {}
 
 
-def test_the_fields_of_an_only_model_are_told_apart_from_a_mapping():
+def test_fields_of_a_single_model_argument_are_known():
     assert read_arguments({'it': Excluding(host='h')}).fields == {'host': 'h', 'command': 'true'}
     assert read_arguments({'it': {'host': 'h'}}).fields is None
     assert read_arguments({'it': 'text'}).fields is None
@@ -273,7 +273,7 @@ def test_keys_with_one_json_form_are_refused():
         read_arguments({'it': {1: 'harmless', '1': 'EVIL'}})
 
 
-def test_what_has_no_json_form_is_refused():
+def test_value_without_a_json_form_is_refused():
     circular: dict[str, Any] = {}
     circular['itself'] = circular
     for value in (object(), circular, b'\xff', float('nan'), Exception):

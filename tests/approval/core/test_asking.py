@@ -125,7 +125,7 @@ def test_an_option_that_was_offered_may_be_remembered():
     assert asked(RecordingUI(decision), request_for(remember_options=(option,))) == [decision]
 
 
-def test_what_is_decided_shares_no_arguments_with_the_ui():
+def test_decision_shares_no_arguments_with_the_ui():
     theirs = {'path': {'name': 'a'}}
     [decision] = asked(RecordingUI(ApprovalDecision(approved=True, override_args=theirs)))
 
@@ -140,7 +140,7 @@ def test_half_characters_in_what_was_typed_are_replaced():
     assert (decision.note, decision.decided_by) == ('n?', 'ad?a')
 
 
-def test_a_question_that_nobody_waits_for_any_more_is_withdrawn():
+def test_question_is_withdrawn_after_its_timeout():
     async def choose(request, *, mode):
         await asyncio.Event().wait()
 
@@ -323,7 +323,7 @@ async def test_a_ui_that_fails_gives_the_turn_back(shape):
     assert await asyncio.wait_for(ask_about(works, request_for(), lock=lock), 60) == [YES]
 
 
-async def test_the_turn_is_given_back_where_no_thread_can_be_had(monkeypatch):
+async def test_turn_is_released_if_no_thread_can_start(monkeypatch):
     lock = PromptLock()
     ui = Plain(lambda request, mode: YES, one_at_a_time=True)
     with monkeypatch.context() as patch:

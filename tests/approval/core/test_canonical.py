@@ -132,7 +132,7 @@ def test_numbers_booleans_and_texts_that_look_alike_all_differ():
     assert len(forms) == len(alike)
 
 
-def test_finer_payload_distinguishes_calls_that_a_coarse_one_does_not():
+def test_finer_payload_distinguishes_more_calls():
     coarse = [fingerprint('write', 'exact', {'path': 'a'}, key=KEY) for _ in ('old', 'new')]
     fine = [fingerprint('write', 'exact', {'path': 'a', 'content': content}, key=KEY) for content in ('old', 'new')]
 
@@ -140,7 +140,7 @@ def test_finer_payload_distinguishes_calls_that_a_coarse_one_does_not():
     assert len({*coarse, *fine}) == 3
 
 
-def test_the_form_is_what_is_documented():
+def test_canonical_form_is_as_documented():
     value = {'b': [1, 1.0, 1e22, -0.0], 'a': 'ä\n"\u2028', '\U0001f600': None, '\uffff': True}
 
     form = canonical_json(value)
@@ -163,7 +163,7 @@ class Colour(StrEnum):
     ],
     ids=['proxy', 'ordered', 'enum', 'enum as key', 'long integer'],
 )
-def test_what_says_the_same_in_another_type_has_the_same_form(value, plain):
+def test_equivalent_types_have_the_same_form(value, plain):
     assert canonical_json(value) == canonical_json(plain)
 
 
@@ -203,13 +203,13 @@ REFUSED = {
 
 @table('value', REFUSED.values())
 @table('wrap', [lambda value: value, lambda value: {'a': [value]}])
-def test_what_has_no_single_form_is_refused(value, wrap):
+def test_value_without_a_single_form_is_refused(value, wrap):
     with pytest.raises(NotCanonicalError):
         canonical_json(wrap(value))
 
 
 @table('value', REFUSED.values())
-def test_what_has_no_single_form_is_never_remembered_nor_approved(value):
+def test_value_without_a_single_form_has_no_fingerprint_and_no_digest(value):
     with pytest.raises(NotCanonicalError):
         fingerprint('a', 'exact', {'value': value}, key=KEY)
     with pytest.raises(NotCanonicalError):
@@ -292,7 +292,7 @@ def test_any_text_of_a_model_is_decoded_or_refused(arguments):
     assert not arguments.strip() or json.loads(arguments) == decoded
 
 
-def test_a_fingerprint_is_no_digest_of_the_same_and_depends_on_the_key():
+def test_fingerprint_differs_from_the_digest_and_depends_on_the_key():
     hashes = [
         fingerprint('a', 'exact', {}, key=KEY),
         fingerprint('a', 'exact', {}, key=b'l' * 32),
@@ -306,7 +306,7 @@ def test_a_fingerprint_is_no_digest_of_the_same_and_depends_on_the_key():
     assert all(len(bytes.fromhex(each)) == 32 for each in hashes)
 
 
-def test_a_key_may_be_of_any_length_and_all_of_it_counts():
+def test_key_of_any_length_counts_whole():
     keys = [b'x', b'x' * 64, b'x' * 65, b'x' * 65 + b'y', b'x' * 10_000]
 
     hashes = {fingerprint('a', 'exact', {}, key=key) for key in keys}

@@ -19,12 +19,12 @@ def mistake_in(document, **where):
     return mistake.value
 
 
-def test_an_empty_configuration_says_nothing():
+def test_empty_configuration_has_only_defaults():
     assert read_config({}) == PolicyConfig(default=None, tools={}, auto_grant={})
 
 
 @pytest.mark.parametrize('document', [{'tools': None}, {'auto_grant': None}, {'tools': {}, 'auto_grant': None}])
-def test_a_section_with_nothing_in_it_says_nothing(document):
+def test_empty_section_configures_nothing(document):
     assert read_config(document) == PolicyConfig()
 
 
@@ -79,7 +79,7 @@ def test_the_first_mistake_in_the_file_is_named():
     assert str(mistake) == 'policy.yaml:3: unknown: unknown key'
 
 
-def test_a_key_or_value_as_long_as_a_file_is_not_quoted_whole():
+def test_very_long_key_or_value_is_not_quoted_whole():
     for document in (
         {'x' * 100_000: 1},
         {'default': 'x' * 100_000},
@@ -104,7 +104,7 @@ def test_an_error_is_safe_to_print_on_a_terminal(document, shown):
     assert text.isprintable()
 
 
-def test_a_key_that_is_no_character_is_an_error():
+def test_key_that_is_half_a_character_is_an_error():
     assert mistake_in({'\ud800': 1}).source is None
 
 
@@ -113,7 +113,7 @@ def test_a_path_is_shown_with_dots():
     assert dotted(()) is None
 
 
-def test_yaml_needs_an_extra_and_says_which(monkeypatch):
+def test_missing_yaml_library_is_an_error_that_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, 'yaml', None)
     monkeypatch.delitem(sys.modules, 'tool_approval.core.config_yaml', raising=False)
 

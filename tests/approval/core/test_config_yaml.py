@@ -93,7 +93,7 @@ def test_a_typo_is_an_error_that_names_key_file_and_line(why, old, new, key, lin
     assert str(mistake).startswith(f'policy.yaml:{line}: ')
 
 
-def test_of_two_mistakes_the_first_in_the_file_is_named():
+def test_first_of_two_mistakes_in_the_file_is_named():
     mistake = mistake_in('tools:\n  rm:\n    aproval: none\nunknown: 1\ndefault: maybe\n')
 
     assert (mistake.key, mistake.line) == ('tools.rm.aproval', 3)

@@ -82,7 +82,7 @@ def test_an_unknown_mode_is_refused():
 
 
 @pytest.mark.parametrize('timeout', [0, -1, float('nan')])
-def test_a_timeout_that_nobody_can_meet_is_refused(timeout):
+def test_timeout_that_is_not_positive_is_refused(timeout):
     with pytest.raises(ValueError, match='positive number of seconds'):
         ApprovalController(timeout=timeout)
 
@@ -90,7 +90,7 @@ def test_a_timeout_that_nobody_can_meet_is_refused(timeout):
 @pytest.mark.parametrize(
     ('ui', 'kind'), [(object(), 'a value of type object'), (ScriptedUI, 'the class ScriptedUI'), (print, 'a value of')]
 )
-def test_what_cannot_ask_is_refused_before_anything_runs(ui, kind):
+def test_ui_without_choose_is_refused_by_the_constructor(ui, kind):
     with pytest.raises(TypeError, match=f'an object with a method `choose.*, not {kind}'):
         ApprovalController(ui=ui)
 
@@ -176,11 +176,11 @@ def test_every_request_of_a_response_is_decided_in_its_order():
     assert [decision.approved for decision in decisions] == [True, False, True, False]
 
 
-def test_no_request_is_decided_where_there_is_none():
+def test_no_requests_get_no_decisions():
     assert decide_all(ApprovalController()) == []
 
 
-def test_the_ui_knows_which_request_of_how_many_it_asks_about():
+def test_request_carries_its_position_and_the_batch_size():
     class Keyboard(RecordingUI):
         one_at_a_time = True
 
@@ -232,7 +232,7 @@ def test_requests_of_one_group_are_one_question():
     assert [decision.approved for decision in decisions] == [True] * 5
 
 
-def test_the_requests_of_a_response_have_an_id_in_common_and_are_no_group_by_it():
+def test_requests_of_a_response_share_a_batch_id_but_are_not_a_group():
     ui = Grouping()
     controller = ApprovalController(ui=ui)
 
@@ -257,7 +257,7 @@ def test_all_requests_of_a_response_are_one_question_for_a_ui_that_wants_them_so
     assert ui.groups == [['a', 'b', 'c']]
 
 
-def test_a_ui_that_knows_no_groups_is_asked_one_by_one():
+def test_ui_without_groups_is_asked_one_by_one():
     ui = RecordingUI()
 
     decide_all(ApprovalController(ui=ui), *(request_for(path, group_id='g') for path in 'ab'))
@@ -265,7 +265,7 @@ def test_a_ui_that_knows_no_groups_is_asked_one_by_one():
     assert sorted(request.args['path'] for request in ui.requests) == ['a', 'b']
 
 
-def test_what_is_decided_without_asking_is_no_part_of_a_group():
+def test_request_decided_without_asking_is_not_in_the_group():
     ui = Grouping()
     memory = ApprovalMemory()
     memory.store(request_for('b', group_id='g'), ApprovalDecision(approved=True, remember='session'))
@@ -377,7 +377,7 @@ def test_changed_arguments_of_what_has_been_blocked_meanwhile_are_denied():
     assert decide(controller, request_for()).decided_by == 'policy'
 
 
-def test_to_remember_always_without_a_store_is_an_error_and_approves_nothing():
+def test_remembering_always_without_a_store_is_an_error_and_approves_nothing():
     sink = ListSink()
 
     with pytest.raises(StoreError, match=r'pass `ApprovalMemory\(store\)`'):
@@ -386,7 +386,7 @@ def test_to_remember_always_without_a_store_is_an_error_and_approves_nothing():
     assert sink.entries == []
 
 
-def test_an_error_in_one_of_several_questions_is_raised_as_it_is():
+def test_error_in_one_of_several_questions_is_raised_unchanged():
     controller = ApprovalController(ui=RecordingUI('a'))
 
     with pytest.raises(StoreError):
@@ -521,7 +521,7 @@ def test_without_a_sink_nothing_is_written():
 
 
 @pytest.mark.parametrize(('approved', 'note'), [(False, 'never'), (True, None)])
-def test_what_policy_decides_without_a_question_is_written_down(approved, note):
+def test_decision_of_the_policy_is_logged(approved, note):
     sink = ListSink()
 
     ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=approved, note=note)
@@ -530,7 +530,7 @@ def test_what_policy_decides_without_a_question_is_written_down(approved, note):
     assert (entry['approved'], entry['note'], entry['decided_by']) == (approved, note, 'policy')
 
 
-def test_what_policy_decides_and_cannot_be_written_is_an_error():
+def test_decision_of_the_policy_that_cannot_be_logged_is_an_error():
     controller = ApprovalController(audit=Broken(AuditError('log', 'gone')))
 
     with pytest.raises(AuditError):
@@ -593,7 +593,7 @@ def test_the_policy_of_a_controller_is_asked_before_a_request_is_made():
     assert asyncio.run(controller.policy.judge(context)).is_blocked
 
 
-def test_a_tool_that_nothing_is_known_about_needs_approval_whatever_its_server_says():
+def test_unknown_tool_needs_approval_whatever_its_server_claims():
     context = ApprovalContext(
         tool_name='mcp_delete', args={}, metadata={'annotations': {'readOnlyHint': True}, 'approval_policy': 'none'}
     )
@@ -639,7 +639,7 @@ def test_triage_shows_what_would_be_asked_and_neither_asks_nor_records():
     assert (ui.requests, sink.entries) == ([], [])
 
 
-def test_triage_leaves_out_what_cannot_be_shown_so_that_it_is_denied(caplog):
+def test_triage_leaves_out_requests_that_cannot_be_shown(caplog):
     def failing(request):
         raise ValueError('secret')
 
@@ -650,7 +650,7 @@ def test_triage_leaves_out_what_cannot_be_shown_so_that_it_is_denied(caplog):
     assert not decide(controller, request_for()).approved
 
 
-def test_a_remembered_approval_that_is_revoked_while_it_is_written_down_holds_no_more():
+def test_remembered_approval_revoked_while_it_is_logged_no_longer_holds():
     memory = ApprovalMemory()
 
     class Revokes(ListSink):
@@ -668,7 +668,7 @@ def test_a_remembered_approval_that_is_revoked_while_it_is_written_down_holds_no
     assert held == 'The remembered approval of this call was revoked, so the call was not run.'
 
 
-def test_what_cannot_be_shown_is_not_asked_anew(caplog):
+def test_request_that_cannot_be_shown_is_not_asked_anew(caplog):
     def failing(request):
         raise ValueError('secret')
 
@@ -684,7 +684,7 @@ def test_triage_finds_nothing_to_ask_in_a_mode_that_decides(mode):
     assert asyncio.run(ApprovalController(mode).triage([request_for()])) == [None]
 
 
-def test_a_lasting_key_takes_the_place_of_a_random_one_and_of_no_other():
+def test_lasting_key_replaces_only_a_random_key():
     first, second, keyed = ApprovalController(), ApprovalController(), ApprovalController(key=KEY)
     approved = keyed.digest('delete', {'path': 'a'})
 

@@ -214,7 +214,7 @@ def test_decorated_function_is_usable_without_any_approval():
     assert list(map(double, [1, 2])) == [2, 4]
 
 
-def test_without_pydantic_ai_nothing_of_it_is_imported(monkeypatch):
+def test_pydantic_ai_is_not_imported_if_it_is_absent(monkeypatch):
     monkeypatch.delitem(sys.modules, 'pydantic_ai', raising=False)
     monkeypatch.setattr(
         'tool_approval.core.tool_checks.import_module', lambda name: pytest.fail(f'{name} was imported')

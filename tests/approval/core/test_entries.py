@@ -36,14 +36,14 @@ def test_an_excluded_argument_is_not_written_when_the_approver_changes_it():
     assert entry['has_changed_arguments'] is True
 
 
-def test_what_the_approver_changed_is_written_as_far_as_the_payload_goes():
+def test_changed_arguments_are_logged_as_far_as_the_payload_goes():
     entry = entry_of(SECRET, override_args={'path': 'hunter22 swordfish', 'word': 'swordfish'})
 
     assert entry['changed_payload'] == {'path': '[redacted] [redacted]'}
     assert entry_of(SECRET)['changed_payload'] is None
 
 
-def test_who_asks_is_written_where_it_is_a_name():
+def test_caller_is_logged_if_it_is_a_name():
     assert entry_of(request_for(metadata={'caller': 'helper'}))['caller'] == 'helper'
     assert entry_of(request_for(metadata={'caller': {'no': 'name'}}))['caller'] is None
 
@@ -67,7 +67,7 @@ def test_a_payload_that_cannot_be_written_is_left_out():
 @pytest.mark.parametrize(
     'decision', [{'approved': False}, {'override_args': {}}, {'remember': 'none'}], ids=['denied', 'changed', 'once']
 )
-def test_what_will_not_be_remembered_is_not_said_to_be(decision):
+def test_log_does_not_claim_to_remember_what_is_not_remembered(decision):
     entry = entry_of(request_for(), **{'remember': 'session', **decision})
 
     assert (entry['remember'], entry['remember_option']) == ('none', None)
@@ -77,7 +77,7 @@ def test_a_decision_may_be_undated():
     assert entry_of(request_for(), decided_at=None)['decided_at'] is None
 
 
-def test_of_an_error_only_the_type_is_written():
+def test_only_the_type_of_an_error_is_logged():
     entry = outcome_entry(SECRET, 'failed', digest=None, error=ValueError('hunter22'))
 
     assert (entry['error'], entry['digest']) == ('ValueError', None)

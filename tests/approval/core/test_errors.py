@@ -94,11 +94,11 @@ def test_an_error_survives_copying_and_pickling(error, sentence, facts, duplicat
         (ApprovalDenied, PermissionError),
     ],
 )
-def test_who_knows_only_builtin_errors_can_catch_ours(kind, builtin):
+def test_errors_can_be_caught_as_builtin_errors(kind, builtin):
     assert issubclass(kind, builtin)
 
 
-def test_a_refusal_is_no_error_of_the_operating_system():
+def test_refusal_has_no_errno():
     refused = ApprovalDenied('rm', 'not today')
 
     assert refused.errno is None
@@ -114,11 +114,11 @@ def test_a_refusal_is_no_error_of_the_operating_system():
         ({'source': 'f', 'line': 2}, 'f:2: wrong'),
     ],
 )
-def test_a_mistake_in_a_configuration_says_where_as_far_as_known(where, sentence):
+def test_mistake_in_a_configuration_names_the_known_parts_of_its_place(where, sentence):
     assert str(ApprovalConfigError('wrong', **where)) == sentence
 
 
-def test_a_missing_extra_is_installed_with_the_handler_if_it_needs_that():
+def test_missing_extra_names_the_handler_if_the_extra_needs_it():
     project = tomllib.loads((Path(__file__).parents[3] / 'tool_approval' / 'pyproject.toml').read_text())['project']
     needs = {name: ' '.join(each) for name, each in project['optional-dependencies'].items()}
     with_handler = {name for name, each in needs.items() if 'pydantic-ai-deferred-handler' in each}

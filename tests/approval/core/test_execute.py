@@ -58,7 +58,7 @@ def test_a_bare_function_runs_in_every_mode(mode):
     assert run_tool(read, {'path': 'a'}, ApprovalController(mode)) == 'content of a'
 
 
-def test_a_bare_function_is_asked_about_where_that_is_the_default():
+def test_bare_function_asks_if_the_default_is_required():
     with pytest.raises(ApprovalDenied, match='no approver to ask'):
         run_tool(read, {'path': 'a'}, ApprovalController(), default='required')
 
@@ -115,7 +115,7 @@ def test_a_block_of_the_tools_own_refuses_in_every_mode_and_is_written_down(mode
     assert [(entry['approved'], entry['decided_by']) for entry in sink.entries] == [(False, 'policy')]
 
 
-def test_a_refusal_that_cannot_be_written_down_is_an_error_and_nothing_runs():
+def test_refusal_that_cannot_be_logged_is_an_error_and_nothing_runs():
     class Full:
         def record(self, entry):
             raise AuditError('log', 'the disk is full')
@@ -175,7 +175,7 @@ def test_a_tool_that_is_cancelled_has_failed():
     assert sink.outcomes() == ['failed']
 
 
-def test_what_the_framework_knows_reaches_the_tool_the_ui_and_the_log():
+def test_context_metadata_reaches_the_tool_the_ui_and_the_log():
     seen, sink, ui = [], ListSink(), approve_all()
     lineage = [{'agent_name': 'root', 'run_id': 'r0', 'tool_name': 'research', 'tool_call_id': 'c0'}]
     metadata = {'run_id': 'r1', 'session_id': 'chat', 'caller': 'helper', 'lineage': lineage}
@@ -226,7 +226,7 @@ def test_a_tool_is_given_its_arguments_and_nothing_else():
     assert contexts[0].metadata == {}
 
 
-def test_arguments_that_are_no_json_are_denied():
+def test_arguments_without_a_json_form_are_denied():
     ran = []
 
     @requires_approval()
@@ -254,7 +254,7 @@ def test_arguments_with_a_json_form_reach_the_function_as_they_are(tmp_path):
 
 
 # The tool is asked again: what was seen must still be so.
-def test_an_approval_does_not_outlive_what_the_tool_bound_it_to():
+def test_approval_is_void_once_what_it_is_bound_to_changes():
     content, sink = {'a.txt': 'harmless'}, ListSink()
     tool = Checked(
         lambda ctx: ApprovalRequest(tool_name='checked', args=ctx.args, bound_to={'content': content[ctx.args['path']]})
@@ -274,7 +274,7 @@ def test_an_approval_does_not_outlive_what_the_tool_bound_it_to():
     assert run_tool(tool, {'path': 'a.txt'}, controller) == 'ran'
 
 
-def test_what_the_tool_blocks_by_the_time_it_is_approved_does_not_run():
+def test_call_that_the_tool_blocks_after_the_approval_does_not_run():
     verdicts = [ApprovalResult.needs_approval(), ApprovalResult.blocked('too late')]
     tool, sink = Checked(lambda ctx: verdicts.pop(0)), ListSink()
 
@@ -285,7 +285,7 @@ def test_what_the_tool_blocks_by_the_time_it_is_approved_does_not_run():
     assert [entry.get('outcome', entry.get('note')) for entry in sink.entries] == [None, 'refused', 'too late']
 
 
-def test_what_the_tool_declares_must_hold_also_where_the_approver_changed_the_arguments():
+def test_binding_must_hold_also_after_changed_arguments():
     seen = {'content': 'old'}
     ran = []
 

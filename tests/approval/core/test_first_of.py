@@ -92,7 +92,7 @@ def decide(ui, *paths, then=None, timeout=None, audit=None):
 
 @pytest.mark.parametrize('decision', [YES, NO])
 @pytest.mark.parametrize('is_first', [True, False])
-def test_the_first_answer_counts_and_the_other_is_told_whose_it_was(decision, is_first):
+def test_first_answer_counts_and_the_other_ui_learns_whose_it_was(decision, is_first):
     quick, slow, log = Waits(), Waits(), ListSink()
     ui = FirstOf(quick, slow) if is_first else FirstOf(slow, quick)
 
@@ -105,7 +105,7 @@ def test_the_first_answer_counts_and_the_other_is_told_whose_it_was(decision, is
 
 
 @pytest.mark.parametrize('decisions', [(YES, NO), (NO, YES)])
-def test_of_answers_in_the_same_moment_a_denial_counts(decisions):
+def test_denial_wins_over_an_approval_at_the_same_moment(decisions):
     uis = Waits(), Waits()
 
     async def then():
@@ -262,7 +262,7 @@ class AnswersWhenCancelled:
         return list(self._answers)
 
 
-def test_of_a_group_that_is_answered_while_it_is_withdrawn_denials_count_and_the_rest_is_asked_again():
+def test_denials_given_while_a_group_is_withdrawn_count_and_the_rest_is_asked_again():
     inbox, terminal = Waits(), AnswersWhenCancelled(YES, NO, YES)
 
     async def then():
@@ -278,7 +278,7 @@ def test_of_a_group_that_is_answered_while_it_is_withdrawn_denials_count_and_the
     assert inbox.ended == []
 
 
-def test_what_a_ui_denies_by_itself_when_it_is_cancelled_does_not_count():
+def test_denial_by_a_cancelled_ui_itself_does_not_count():
     person = Waits()
 
     [decided] = decide(FirstOf(AnswersWhenCancelled(OF_NOBODY), person), then=person.answer('a', YES))
@@ -297,7 +297,7 @@ def test_an_error_of_one_does_not_take_the_question_from_the_other(broken):
     assert (decided.approved, decided.decided_by) == (True, 'ada')
 
 
-def test_if_all_fail_it_is_denied_with_a_reason():
+def test_call_is_denied_with_a_reason_if_all_uis_fail():
     [decided] = decide(FirstOf(Raises(ConnectionError('secret')), Raises(ConnectionError('secret'))))
 
     assert (decided.approved, decided.decided_by) == (False, 'ui')
@@ -348,7 +348,7 @@ def test_a_group_is_one_question_for_one_and_several_for_the_other():
     assert inbox.ended == [('c', 'ada')]
 
 
-def test_a_group_of_which_nothing_is_left_is_not_asked_about():
+def test_group_whose_requests_are_all_answered_is_not_asked_again():
     terminal, inbox = WaitsForGroups(), Waits()
 
     async def then():
@@ -376,7 +376,7 @@ def test_an_answer_to_the_whole_group_withdraws_all_the_others():
     assert sorted(inbox.ended) == [('a', 'ada'), ('b', 'bob')]
 
 
-def test_what_one_cannot_ask_of_a_group_is_left_to_the_other():
+def test_group_that_one_ui_cannot_ask_is_left_to_the_other():
     inbox = Waits()
 
     class NoTerminal(WaitsForGroups):
@@ -392,7 +392,7 @@ def test_what_one_cannot_ask_of_a_group_is_left_to_the_other():
     assert [each.approved for each in decided] == [True, False]
 
 
-def test_one_that_blocks_is_abandoned_and_asked_one_question_at_a_time():
+def test_blocking_ui_is_abandoned_and_asked_one_question_at_a_time():
     goes_on = threading.Event()
     asked = []
 
@@ -414,7 +414,7 @@ def test_one_that_blocks_is_abandoned_and_asked_one_question_at_a_time():
     assert asked == ['a', 'b']
 
 
-def test_one_inside_another_tells_the_innermost():
+def test_nested_first_of_informs_the_innermost_ui():
     person, other = Waits(), Waits()
 
     [decided] = decide(FirstOf(FirstOf(other), person), then=person.answer('a', YES))
@@ -446,10 +446,10 @@ def test_an_approval_holds_as_long_as_its_approver_may_approve_at_one_of_them(ui
     assert (reason is None) is may_approve
 
 
-def test_without_a_ui_there_is_nobody_to_ask():
+def test_first_of_needs_at_least_one_ui():
     with pytest.raises(ValueError, match='needs at least one UI'):
         FirstOf()
 
 
-def test_outside_of_it_nothing_was_answered_elsewhere():
+def test_answered_elsewhere_is_none_outside_of_first_of():
     assert answered_elsewhere(request_for('a')) is None

@@ -110,7 +110,7 @@ async def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_o
 
 
 @pytest.mark.parametrize(('now', 'is_allowed'), [({'network': True}, True), ({'git': ['/w']}, False), (None, False)])
-async def test_an_approver_who_changes_arguments_gives_no_access_that_was_not_shown(now: Any, is_allowed: bool):
+async def test_changed_arguments_get_no_access_that_was_not_shown(now: Any, is_allowed: bool):
     sink = ListSink()
     shown, after = (
         ApprovalResult.needs_approval(bound_to={} if each is None else {'extra_access': each})
@@ -152,7 +152,7 @@ def test_an_approval_can_be_taken_inside_of_the_execution_once_and_the_outcome_i
     assert len({entry['digest'] for entry in sink.entries}) == 1
 
 
-def test_what_a_rule_lets_run_cannot_be_taken_as_approved():
+def test_call_allowed_by_a_rule_cannot_be_taken_as_approved():
     gate = Gate(ApprovalController(policy={'delete': {'approval': 'none'}}, ui=approve_all()))
 
     [allowed] = asyncio.run(decided(gate, call_of()))
@@ -162,7 +162,7 @@ def test_what_a_rule_lets_run_cannot_be_taken_as_approved():
         assert take_approval({'path': 'a'}) is None
 
 
-def test_what_runs_unasked_need_not_have_a_digest():
+def test_call_that_runs_unasked_needs_no_digest():
     gate = Gate(ApprovalController(), default='none')
 
     [allowed] = asyncio.run(decided(gate, call_of(arguments=NO_ARGUMENTS._replace(shown={'path': float('nan')}))))
@@ -172,7 +172,7 @@ def test_what_runs_unasked_need_not_have_a_digest():
     assert (allowed.binding.digest, allowed.binding.decided) == ('', None)
 
 
-def test_an_approver_changes_no_arguments_where_the_adapter_reads_none():
+def test_changed_arguments_are_refused_if_the_adapter_cannot_read_them():
     sink = ListSink()
     ui = RecordingUI(ApprovalDecision(approved=True, override_args={'path': 'b'}))
 
@@ -195,7 +195,7 @@ def test_facts_of_a_call_reach_its_request_as_fields_and_as_metadata():
     assert (request.metadata['caller'], request.metadata['toolset_id']) == ('agent', 'files')
 
 
-def test_what_is_remembered_is_found_however_the_request_was_made():
+def test_remembered_approval_is_found_however_the_request_was_made():
     memory = ApprovalController().memory
     facts = CallFacts(run_id='r', session_id='s', caller='agent')
     made = ApprovalRequest.of_call('delete', {'path': 'a'}, facts, description='Delete a')

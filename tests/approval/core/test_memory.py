@@ -67,7 +67,7 @@ def test_numbers_that_are_spelt_differently_are_different_payloads():
     assert [memory.lookup(request_for(path)) for path in (1.0, True, '1')] == [None] * 3
 
 
-def test_an_approval_that_is_to_be_remembered_not_at_all_is_forgotten():
+def test_approval_for_one_call_is_not_remembered():
     memory = ApprovalMemory()
 
     memory.store(request_for(), ApprovalDecision(approved=True))
@@ -158,7 +158,7 @@ def test_an_option_that_calls_itself_exact_is_not_offered():
     assert memory.lookup(request_for('b')) is None
 
 
-def test_an_option_that_the_request_has_not_is_refused():
+def test_remember_option_that_the_request_does_not_offer_is_refused():
     with pytest.raises(ValueError, match="does not offer the remember option 'folder'"):
         ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
 
@@ -174,7 +174,7 @@ def test_an_option_that_the_request_has_not_is_refused():
         {'lineage': (ROOT,)},
     ],
 )
-def test_an_approval_holds_for_its_tool_session_toolset_and_agent_alone(other):
+def test_approval_holds_only_for_its_tool_session_toolset_and_agent(other):
     known = {'session_id': 'ada', 'run_id': 'run 1', 'metadata': {'caller': 'root'}}
     memory = remembering(request_for(**known))
 
@@ -207,14 +207,14 @@ def test_agents_that_share_are_those_below_one_outermost_agent():
     assert memory.lookup(request_for(session_id='chat', run_id='run 3', metadata={'caller': 'other'})) is None
 
 
-def test_what_is_approved_for_a_nested_agent_holds_for_those_it_shares_with():
+def test_approval_for_a_nested_agent_holds_for_agents_it_shares_with():
     nested = request_for(session_id='chat', run_id='run 2', metadata={'caller': 'child'}, lineage=(ROOT,))
     memory = remembering(nested, shares_with_nested=True)
 
     assert memory.lookup(request_for(session_id='chat', run_id='run 1', metadata={'caller': 'root'})) is not None
 
 
-def test_an_unnamed_outermost_agent_shares_with_its_own_runs_alone():
+def test_unnamed_outermost_agent_shares_only_with_its_own_runs():
     unnamed = ROOT.model_copy(update={'agent_name': None})
     memory = remembering(request_for(session_id='chat', run_id='run 1'), shares_with_nested=True)
 
@@ -250,7 +250,7 @@ def test_approval_for_always_covers_one_project_and_one_tool_definition(store, t
     assert same.lookup(request_for(metadata={'caller': 'root', 'tool_digest': 'version 2'})) is None
 
 
-def test_a_revoked_approver_approves_nothing_any_more(store):
+def test_approvals_of_a_revoked_approver_no_longer_hold(store):
     allowed = {'ada'}
     memory = ApprovalMemory(store, is_allowed=lambda approver: approver in allowed)
     memory.store(request_for('a'), SESSION)

@@ -68,7 +68,7 @@ def test_questions_of_a_response_follow_each_other(kind):
     assert ui.asked == sorted(ui.asked)
 
 
-def test_an_answer_for_the_session_spares_the_identical_call_behind_it():
+def test_answer_for_the_session_covers_the_identical_call_behind_it():
     ui = Prompt(FOR_SESSION)
     log = ListSink()
 
@@ -78,7 +78,7 @@ def test_an_answer_for_the_session_spares_the_identical_call_behind_it():
     assert [entry['is_remembered'] for entry in log.decisions()] == [False, False, True]
 
 
-def test_a_ui_that_says_so_is_asked_all_at_once():
+def test_ui_with_one_at_a_time_false_is_asked_all_at_once():
     class Window(Prompt):
         one_at_a_time = False
 
@@ -114,7 +114,7 @@ async def test_two_ui_objects_do_not_wait_for_each_other():
     assert [decision.approved for decision in decisions] == [True, True]
 
 
-async def test_an_answer_for_the_session_spares_the_same_call_of_another_run_that_waited():
+async def test_answer_for_the_session_covers_waiting_calls_of_other_runs():
     ui = Prompt(FOR_SESSION, waits_s=60)
     log = ListSink()
     controller = ApprovalController(ui=ui, audit=log)
@@ -130,7 +130,7 @@ async def test_an_answer_for_the_session_spares_the_same_call_of_another_run_tha
     assert [entry['is_remembered'] for entry in log.decisions()] == [False, True, True]
 
 
-async def test_a_memory_that_fails_while_a_call_waits_denies_it_and_gives_the_turn_back(caplog):
+async def test_memory_that_fails_denies_the_waiting_call_and_releases_the_turn(caplog):
     class Failing(ApprovalMemory):
         fails = False
 
@@ -156,7 +156,7 @@ async def test_a_memory_that_fails_while_a_call_waits_denies_it_and_gives_the_tu
     assert (await ApprovalController(ui=ui, timeout=60).request_approval(request_for())).approved
 
 
-async def test_a_cancelled_question_holds_no_turn_once_its_call_has_returned():
+async def test_cancelled_question_gives_up_its_turn_when_its_call_returns():
     ui = Prompt(waits_s=60)
 
     controller = ApprovalController(ui=ui)
@@ -210,7 +210,7 @@ def test_a_presenter_may_ask_before_its_question_is_put():
     assert [request.args['path'] for request in ui.requests] == ['inner', 'a', 'inner', 'b']
 
 
-async def test_what_a_question_leaves_running_waits_for_its_turn_when_the_question_has_ended():
+async def test_task_left_behind_by_a_question_waits_for_its_own_turn():
     left = []
 
     class Leaves(Prompt):

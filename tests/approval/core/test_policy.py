@@ -162,7 +162,7 @@ def test_configured_as_required_overrides_a_tool_that_pre_approves(own):
 
 
 @pytest.mark.parametrize('approval', ['required', None])
-def test_a_rule_describes_and_the_tool_says_the_rest(approval):
+def test_rule_describes_and_the_tool_supplies_the_rest(approval):
     assert judged(configured(approval), saying(OWN)) == OWN
 
     described = judged(configured(approval, 'told'), saying(OWN))
@@ -185,12 +185,12 @@ def test_tool_decides_without_configuration(own, verdict):
     assert judged(ApprovalPolicy(), saying(own)) == verdict
 
 
-def test_a_toolset_weighs_more_than_the_decorator_of_its_function():
+def test_toolset_takes_precedence_over_the_decorator_of_its_function():
     assert judged(ApprovalPolicy(), saying(False), marked) == PRE_APPROVED
     assert judged(ApprovalPolicy(), saying({'description': 'own'}), marked).description == 'own'
 
 
-def test_a_toolset_that_asks_and_says_no_more_leaves_the_rest_to_the_decorator_of_its_function():
+def test_toolset_that_only_asks_leaves_the_rest_to_the_decorator():
     verdict = judged(ApprovalPolicy(), saying(True), marked)
 
     assert verdict.description == 'Marked'
@@ -210,11 +210,11 @@ def test_a_toolset_that_asks_and_says_no_more_leaves_the_rest_to_the_decorator_o
         ('none', 'required', ASKS),
     ],
 )
-def test_the_stricter_of_what_policy_and_code_say_holds_for_a_tool_that_says_nothing(stated, chosen, expected):
+def test_stricter_default_of_policy_and_code_applies_to_a_bare_tool(stated, chosen, expected):
     assert judged(ApprovalPolicy(default=stated), bare, default=chosen) == expected
 
 
-def test_logic_that_says_nothing_leaves_it_to_the_next():
+def test_logic_without_a_verdict_leaves_the_decision_to_the_next():
     assert judged(ApprovalPolicy(), bare, marked).description == 'Marked'
 
 
@@ -267,7 +267,7 @@ def test_approval_word_means_the_same_for_every_tool():
         ({'[': 'none', '[w': 'none', '[]': 'none'}, None),
     ],
 )
-def test_the_weightiest_rule_speaks_whatever_the_order(tools, approval):
+def test_weightiest_rule_decides_in_any_order(tools, approval):
     for order in itertools.permutations(tools):
         policy = ApprovalPolicy({name: {'approval': tools[name]} for name in order})
 
@@ -286,7 +286,7 @@ def test_the_weightiest_rule_speaks_whatever_the_order(tools, approval):
         ({'w*': ('required', 'left'), '*e': ('required', 'right')}, 'left'),
     ],
 )
-def test_the_rule_that_decides_describes_or_one_that_weighs_more(tools, description):
+def test_description_comes_from_the_deciding_rule_or_a_weightier_one(tools, description):
     for order in itertools.permutations(tools):
         policy = ApprovalPolicy(
             {name: dict(zip(('approval', 'description'), tools[name], strict=True)) for name in order}
@@ -535,7 +535,7 @@ def test_a_mistake_in_code_names_the_key(arguments, key):
 @table('approval', [None, 'required', 'none', 'blocked'])
 @table('own', [None, PRE_APPROVED, ASKS, ApprovalResult.blocked('Not here.')])
 @table('default', [None, 'required', 'none'])
-def test_a_verdict_that_is_known_already_counts_as_much_as_one_that_is_asked_for(approval, own, default):
+def test_known_verdict_counts_as_much_as_one_that_is_asked_for(approval, own, default):
     policy = ApprovalPolicy({'write': {'approval': approval}}, default=default)
 
     assert policy.settle('write', own) == judged(policy, *([] if own is None else [saying(own)]))

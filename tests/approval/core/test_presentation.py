@@ -66,7 +66,7 @@ def test_one_line_as_long_as_a_file_is_cut():
 
 @settings(deadline=None)
 @given(st.text('ab\n', max_size=40), st.integers(1, 6), st.integers(1, 12))
-def test_what_is_shown_is_the_beginning_and_within_the_limits(content, max_lines, max_chars):
+def test_truncated_text_is_the_beginning_and_within_the_limits(content, max_lines, max_chars):
     shown = truncate_for_display(content, max_lines, max_chars)
 
     body, mark, _ = shown.rpartition('\n... [')

@@ -114,7 +114,7 @@ def test_excluded_values_disappear_wherever_they_are():
 @pytest.mark.parametrize(
     'secret', ['pass"word', "it's\nsecret", 'tab\tand\\slash', 'schlüssel', '\U0001f600\U0001f600\U0001f600\U0001f600']
 )
-def test_an_excluded_value_disappears_also_as_it_is_written_in_code_and_json(secret):
+def test_excluded_value_disappears_in_its_code_and_json_forms_too(secret):
     written = [secret, repr(secret), canonical_json(secret), json.dumps(secret)]
 
     for text in written:
@@ -124,7 +124,7 @@ def test_an_excluded_value_disappears_also_as_it_is_written_in_code_and_json(sec
         assert len(redacted) <= len(f'x "{REDACTED}" y')
 
 
-def test_of_two_excluded_values_the_longer_goes_first():
+def test_longer_excluded_value_is_replaced_first():
     assert Redactor(['hunter', 'hunter2hunter2']).text('hunter2hunter2') == REDACTED
 
 
@@ -133,7 +133,7 @@ def test_value_shorter_than_four_characters_is_not_a_secret(value):
     assert Redactor([value]).text(f'1 yes 123 True None {value}') == f'1 yes 123 True None {value}'
 
 
-def test_what_is_among_the_arguments_and_not_in_the_payload_was_excluded():
+def test_arguments_outside_of_the_payload_are_redacted():
     args = {'to': 'ada@example.com', 'body': 'swordfish', 'nested': {'pin': 98765}, 'copy': 'ada@example.com'}
 
     redactor = Redactor.of(args, {'to': 'ada@example.com'})
@@ -192,7 +192,7 @@ for _ in range(100_000):
     [circular, deep, ['swordfish', 10**5000, math.nan, b'x', Decimal(1), {1: 2}]],
     ids=['circular', 'deep', 'no JSON'],
 )
-def test_arguments_that_nobody_can_judge_are_redacted_all_the_same(value):
+def test_arguments_that_cannot_be_judged_are_redacted_too(value):
     assert Redactor.of({'value': value}, {}).text('a swordfish') == f'a {REDACTED}'
 
 

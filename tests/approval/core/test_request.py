@@ -92,7 +92,7 @@ def test_the_payload_is_all_arguments_unless_given():
     assert ApprovalRequest(tool_name='write', args=args, payload={}).payload == {}
 
 
-def test_a_request_does_not_change_with_the_mapping_it_was_made_of():
+def test_request_keeps_a_copy_of_its_arguments():
     args = {'path': 'a'}
 
     request = ApprovalRequest(tool_name='write', args=args)
@@ -103,7 +103,7 @@ def test_a_request_does_not_change_with_the_mapping_it_was_made_of():
 
 
 @pytest.mark.parametrize('args', ['{"path": "a"}', [('path', 'a')], None, {1: 'a'}])
-def test_arguments_that_are_no_mapping_of_names_are_refused(args):
+def test_arguments_that_are_not_a_mapping_of_names_are_refused(args):
     with pytest.raises(ValidationError):
         ApprovalRequest(tool_name='write', args=args)
 
@@ -130,7 +130,7 @@ def nested(depth: int) -> Any:
 
 
 @pytest.mark.parametrize('depth', [100, 700])
-def test_a_description_that_may_be_long_leaves_nothing_out(depth):
+def test_description_without_a_limit_is_complete(depth):
     args = {'value': nested(depth), 'pair': ('a' * 1000, {'b': 1})}
 
     assert describe('write', args, max_chars=sys.maxsize) == f'write(value={nested(depth)!r}, pair={args["pair"]!r})'
@@ -224,7 +224,7 @@ def test_a_request_of_an_unknown_field_is_refused():
         ApprovalRequest(tool_name='write', approved=True)
 
 
-def test_what_is_written_into_the_metadata_of_a_request_decides_nothing():
+def test_changed_metadata_of_a_request_does_not_change_the_decision():
     request = ApprovalRequest(tool_name='rm', metadata={'approval_policy': 'blocked', 'approval_reason': 'Not here.'})
 
     request.metadata.clear()

@@ -10,7 +10,7 @@ def find(tool, /, **rules):
     return ToolRules({name: ToolRule(approval=approval) for name, approval in rules.items()}).find(tool)
 
 
-def test_without_a_rule_nothing_is_in_force():
+def test_tool_without_a_rule_has_no_approval_and_no_description():
     assert find('a') == InForce(approval=None, description=None, decided_by=None)
 
 

@@ -74,7 +74,7 @@ async def test_a_function_that_cancels_itself_does_not_cancel_the_run(is_async):
 
 
 @pytest.mark.parametrize('is_async', [True, False])
-def test_a_stop_passes_also_where_the_cancellation_has_not_arrived_yet(is_async):
+def test_stop_passes_even_before_the_cancellation_arrives(is_async):
     async def stops():
         raise RunCancelled
 
@@ -134,7 +134,7 @@ def test_a_thread_that_outlives_its_loop_ends_quietly():
     assert not threads[0].is_alive()
 
 
-def test_where_no_thread_can_be_had_the_end_is_told_at_once(monkeypatch):
+def test_on_end_is_called_at_once_if_no_thread_can_start(monkeypatch):
     def refuse(self):
         raise RuntimeError("can't start new thread")
 
@@ -153,7 +153,7 @@ class WorkflowLoop(asyncio.SelectorEventLoop):
     call_soon_threadsafe = asyncio.AbstractEventLoop.call_soon_threadsafe
 
 
-def test_a_loop_that_takes_no_answers_from_threads_is_an_error_and_nothing_is_called():
+def test_loop_without_thread_calls_is_an_error_and_nothing_is_called():
     called = []
     with asyncio.Runner(loop_factory=WorkflowLoop) as runner, pytest.raises(ApprovalError, match='coroutine function'):
         runner.run(in_thread(lambda: called.append(1)))
@@ -161,7 +161,7 @@ def test_a_loop_that_takes_no_answers_from_threads_is_an_error_and_nothing_is_ca
     assert called == []
 
 
-def test_a_plain_choose_on_such_a_loop_is_not_called_and_the_call_is_denied():
+def test_plain_choose_on_a_loop_without_thread_calls_is_denied():
     class PlainUI:
         def choose(self, request, *, mode):
             raise AssertionError('it was called')
@@ -213,7 +213,7 @@ def test_the_cancellation_arrives_at_the_next_wait(wait):
     assert seen == ['an answer']
 
 
-def test_a_cancellation_that_is_over_arrives_no_more():
+def test_cancellation_that_was_undone_does_not_arrive():
     """As that of a time limit which ends in the same moment as what it is for."""
 
     async def work(future):

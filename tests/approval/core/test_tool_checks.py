@@ -275,7 +275,7 @@ def test_check_approval_comes_before_needs_approval():
         object(),
     ],  # without an address
 )
-def test_what_nobody_can_read_blocks(member, said, form):
+def test_verdict_of_an_unknown_type_blocks(member, said, form):
     tool = sync_and_async(**{member: lambda *args: said})[form]
 
     verdict = said_by(tool)
@@ -285,7 +285,7 @@ def test_what_nobody_can_read_blocks(member, said, form):
     assert verdict.reason == "The approval check of 'write' failed (TypeError), so the call was not run."
 
 
-def test_needs_approval_that_says_nothing_leaves_it_to_others():
+def test_needs_approval_without_a_verdict_leaves_the_decision_to_others():
     assert said_by(SimpleNamespace(needs_approval=lambda name, args: None)) is None
 
 
@@ -344,7 +344,7 @@ def asks_and_describes_nothing(name, args):
     ],
     ids=lambda value: value if isinstance(value, str) else '',
 )
-def test_logic_that_fails_blocks_and_its_text_is_told_to_nobody(tool, kind, caplog):
+def test_logic_that_fails_blocks_and_its_error_text_is_not_shown(tool, kind, caplog):
     with caplog.at_level(logging.DEBUG):
         verdict = said_by(tool)
 
@@ -357,7 +357,7 @@ def test_logic_that_fails_blocks_and_its_text_is_told_to_nobody(tool, kind, capl
 
 @pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
 @pytest.mark.parametrize('error', [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
-async def test_what_ends_the_program_or_the_task_passes(error, form):
+async def test_exceptions_that_end_the_program_or_the_task_pass(error, form):
     tool = sync_and_async(check_approval=raising(error()))[form]
 
     coroutine = ask_check(tool, CONTEXT)

@@ -51,7 +51,7 @@ def test_a_verdict_survives_being_written_and_read():
     assert adapter.validate_json(adapter.dump_json(verdict)) == verdict
 
 
-def test_a_request_takes_over_all_that_the_verdict_says():
+def test_request_takes_over_all_fields_of_the_verdict():
     presentation = ApprovalPresentation(type='diff', content='+a')
     verdict = ApprovalResult.needs_approval(
         description='Write to a',
@@ -72,7 +72,7 @@ def test_a_request_takes_over_all_that_the_verdict_says():
     assert (request.bound_to, request.group_id, request.tool_call_id) == ({'cwd': 'notes'}, 'group', 'call')
 
 
-def test_a_verdict_that_says_nothing_leaves_all_arguments_and_the_call_as_description():
+def test_empty_verdict_leaves_all_arguments_and_describes_the_call():
     context = ApprovalContext(tool_name='write', args={'path': 'a'})
 
     request = make_request(context, ApprovalResult.needs_approval())
@@ -90,7 +90,7 @@ def test_an_empty_payload_is_a_payload():
     assert request.description == 'write()'
 
 
-def test_a_request_takes_over_what_the_framework_knows():
+def test_request_takes_ids_and_lineage_from_the_metadata():
     metadata = {'run_id': 'run', 'session_id': 'session', 'batch_id': 'batch', 'lineage': [ENTRY.model_dump()]}
     context = ApprovalContext(tool_name='write', args={}, metadata=metadata)
 
@@ -110,7 +110,7 @@ def test_details_and_the_verdict_win_over_the_metadata():
     assert (request.run_id, request.group_id, request.lineage) == ('other', 'group', (ENTRY,))
 
 
-def test_metadata_of_another_kind_is_no_id():
+def test_metadata_that_is_not_a_string_is_no_id():
     context = ApprovalContext(tool_name='write', args={}, metadata={'run_id': 1, 'session_id': None, 'batch_id': 2})
 
     request = make_request(context, ApprovalResult.needs_approval())

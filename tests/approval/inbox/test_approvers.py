@@ -16,7 +16,7 @@ def test_approver_id_that_is_the_name_of_a_rule_is_refused(rule):
 
 
 @pytest.mark.parametrize('fields', [{'id': ''}, {'id': 'x' * 201}, {'id': 'a', 'name': 'x' * 201}, {'id': 'a\ud800'}])
-def test_a_person_without_an_id_or_with_one_that_nobody_can_have_is_refused(fields):
+def test_approver_with_an_invalid_id_or_name_is_refused(fields):
     with pytest.raises(ValidationError):
         Approver(**fields)
 
@@ -43,7 +43,7 @@ def test_most_specific_rule_applies_in_any_order():
         assert found.for_tool('read') == (OPS,)
 
 
-def test_of_a_tie_all_have_to_list_the_person():
+def test_all_rules_of_a_tie_must_list_the_approver():
     found = ApproverRules({'delete_?': OPS, 'delete_*': ADMINS, '[a-z]elete_x': OPS})
 
     assert set(found.for_tool('delete_y')) == {OPS, ADMINS}

@@ -101,7 +101,7 @@ async def test_a_channel_that_raises_stops_neither_the_others_nor_the_run(inbox,
     assert 'secret' not in caplog.text
 
 
-async def test_a_channel_that_hangs_is_told_the_end_nevertheless(inbox, monkeypatch, caplog):
+async def test_channel_that_hangs_still_learns_the_outcome(inbox, monkeypatch, caplog):
     monkeypatch.setattr('tool_approval.inbox.inbox_ui.CHANNEL_S', 0.05)
     hanging = Hangs()
 
@@ -135,7 +135,7 @@ async def test_channels_learn_that_the_request_of_a_cancelled_run_was_withdrawn(
     assert channel.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
 
 
-async def test_the_store_is_away_in_the_end_and_the_channels_hear_that_it_expired(inbox, monkeypatch):
+async def test_channels_learn_of_the_expiry_even_if_the_store_is_unavailable(inbox, monkeypatch):
     channel = Recording()
     ui = InboxUI(inbox, channels=[channel], timeout=0.5)
 

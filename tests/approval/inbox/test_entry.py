@@ -56,7 +56,7 @@ def test_all_of_a_request_is_kept():
     assert (entry.id, entry.state, entry.posted_at, entry.answer) == ('i' * 43, 'pending', NOON, None)
 
 
-def test_the_stored_names_are_those_of_version_1():
+def test_stored_field_names_are_those_of_version_1():
     content = Content(request=WHOLE, requester='eve', forbid_self_approval=True)
 
     stored = json.loads(write_content(content))
@@ -66,7 +66,7 @@ def test_the_stored_names_are_those_of_version_1():
     assert Content.model_validate(stored).forbid_self_approval
 
 
-def test_what_is_kept_is_ascii_that_every_database_takes():
+def test_stored_content_is_printable_ascii():
     text = write_content(Content(request=request_for('a\x00ä\u202e', reason='\ud800')))
 
     assert text.isascii()
@@ -85,7 +85,7 @@ def test_half_characters_that_are_shown_are_replaced():
     )
 
 
-def test_of_metadata_only_json_is_kept():
+def test_only_json_metadata_is_stored():
     loop: list[object] = []
     loop.append(loop)
     metadata = {'caller': 'a', 'context': object(), 'nan': float('nan'), 'loop': loop, 'deep': {'b': [1, None, ('c',)]}}
@@ -102,12 +102,12 @@ def test_a_call_without_a_canonical_form_is_refused(field, value):
         write_content(Content(request=request_for(payload={}).model_copy(update={field: {'a': value}})))
 
 
-def test_a_request_that_nobody_can_read_is_refused():
+def test_request_over_the_size_limit_is_refused():
     with pytest.raises(RequestTooLarge, match=f'has 4194[0-9]* bytes, more than the limit of {MAX_BYTES}; shorten'):
         write_content(Content(request=request_for('x' * MAX_BYTES, payload={})))
 
 
-def test_the_digest_is_of_all_that_is_kept_and_of_the_request_alone():
+def test_digest_covers_all_that_is_stored_and_only_this_request():
     text = write_content(Content(request=WHOLE))
     kept = json.loads(text)
     changed = [{**kept, 'requester': 'x'}]
@@ -161,7 +161,7 @@ def test_any_approver_may_answer_if_none_is_listed():
     assert entry_of().check_approver(ADA) is None
 
 
-def test_only_who_is_listed_may_answer():
+def test_only_listed_approvers_may_answer():
     ops = ApproverRule(groups=frozenset({'ops'}))
     entry = entry_of(approvers=(ops,))
 
@@ -174,7 +174,7 @@ def test_only_who_is_listed_may_answer():
         entry_of(approvers=(ops, ApproverRule(users=frozenset({'ada'})))).check_approver(BOB)
 
 
-def test_the_requester_can_be_barred():
+def test_self_approval_can_be_forbidden():
     entry_of(requester='ada').check_approver(ADA)
     entry_of(requester='ada', forbid_self_approval=True).check_approver(BOB)
     with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):

@@ -45,14 +45,14 @@ OTHERS = [
 
 
 @pytest.mark.parametrize(('error', 'sentence'), REFUSED + OTHERS)
-def test_each_says_what_happened_and_survives_pickling(error, sentence):
+def test_each_error_has_its_sentence_and_survives_pickling(error, sentence):
     copy = pickle.loads(pickle.dumps(error))
 
     assert (str(error), str(copy)) == (sentence, sentence)
     assert vars(copy) == vars(error)
 
 
-def test_they_stand_in_the_tree_that_is_drawn():
+def test_errors_have_the_documented_base_classes():
     assert all(isinstance(error, AnswerRefused) for error, _ in REFUSED)
     assert not any(isinstance(error, AnswerRefused) for error, _ in OTHERS)
     assert all(isinstance(error, InboxError) for error, _ in REFUSED + OTHERS)
@@ -84,5 +84,5 @@ def test_they_stand_in_the_tree_that_is_drawn():
         ),
     ],
 )
-def test_whoever_answered_reads_why_it_did_not_count(error, told):
+def test_refused_answer_is_explained_to_the_approver(error, told):
     assert refusal_text(error) == told

@@ -118,7 +118,7 @@ async def until_withdrawn(page, request_id):
                 return
 
 
-async def test_only_who_has_withdrawn_them_says_so(make_store, hurried, caplog):
+async def test_only_the_process_that_withdrew_requests_logs_that(make_store, hurried, caplog):
     with caplog.at_level(logging.WARNING):
         with Inbox(Slower(make_store()), clock=hurried) as page:
             await until_withdrawn(page, 'left')
@@ -224,7 +224,7 @@ async def test_runs_in_another_process_are_answered_from_here(place, make_inbox)
     assert finish(agent) == [(0, '[True, False, True]\n', '')]
 
 
-async def test_postgres_goes_away_and_comes_back_and_who_waits_is_answered(postgres, caplog):
+async def test_waiting_callers_are_answered_after_an_outage_of_postgres(postgres, caplog):
     from tool_approval.inbox.stores.postgres import PostgresStore
 
     controller_of = lambda inbox: ApprovalController(ui=InboxUI(inbox, timeout=60))
@@ -265,7 +265,7 @@ async def patiently(act, *arguments):
             await asyncio.sleep(0.05)
 
 
-async def test_a_full_disk_posts_nothing_answers_nothing_and_goes_on_when_there_is_room(tmp_path, monkeypatch):
+async def test_full_disk_refuses_posts_and_answers_until_there_is_room(tmp_path, monkeypatch):
     monkeypatch.setattr('tool_approval.inbox.worker.PAUSE_S', 0.0)
     store = SQLiteStore(tmp_path / 'state' / 'inbox.sqlite')
 

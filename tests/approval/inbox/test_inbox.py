@@ -39,7 +39,7 @@ def page(make_inbox):
 
 
 @pytest.mark.parametrize(('decision', 'state'), [(YES, 'approved'), (NO, 'denied')])
-async def test_an_answer_reaches_who_waits(agents, page, decision, state):
+async def test_answer_reaches_the_waiting_caller(agents, page, decision, state):
     request_id = await agents.post(request_for('notes.txt'))
     waiting = asyncio.create_task(agents.wait(request_id))
     [entry] = await soon(page)
@@ -73,7 +73,7 @@ async def test_an_answer_that_came_before_the_wait_is_not_missed(agents, page):
     assert (await agents.wait(request_id, 20)).state == 'approved'
 
 
-async def test_several_wait_for_the_same_request(agents, page):
+async def test_several_callers_wait_for_the_same_request(agents, page):
     request_id = await agents.post(request_for())
     waiting = [asyncio.create_task(each.wait(request_id)) for each in (agents, agents, page)]
     await answer(page, await page.get(request_id))
@@ -93,7 +93,7 @@ async def test_second_answer_reports_who_was_first_and_when(agents, page):
     assert (kept.state, kept.answer.by) == ('denied', BOB)
 
 
-async def test_of_many_answers_at_once_one_wins(make_inbox):
+async def test_one_of_many_simultaneous_answers_wins(make_inbox):
     inboxes = [make_inbox() for _ in range(3)]
 
     entry = await inboxes[0].get(await inboxes[0].post(request_for()))
@@ -139,7 +139,7 @@ async def test_ids_are_unguessable(agents):
     assert len(ids) == 20
 
 
-async def test_who_is_not_listed_may_not_answer_and_the_request_stays_open(agents, page):
+async def test_unlisted_approver_cannot_answer_and_the_request_stays_open(agents, page):
     rule = ApproverRule(groups=frozenset({'ops'}))
     entry = await page.get(await agents.post(request_for(), approvers=(rule,), requester='bob'))
     for decision in (YES, NO):
@@ -150,7 +150,7 @@ async def test_who_is_not_listed_may_not_answer_and_the_request_stays_open(agent
     assert (await answer(page, entry, YES, by=BOB)).state == 'approved'
 
 
-async def test_the_requester_may_not_answer_where_that_is_barred(agents, page):
+async def test_requester_may_not_answer_if_self_approval_is_forbidden(agents, page):
     entry = await page.get(await agents.post(request_for(), requester='ada', forbid_self_approval=True))
     with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
         await answer(page, entry, YES, by=ADA)
@@ -166,7 +166,7 @@ async def test_an_answer_that_the_request_does_not_offer_is_refused(agents, page
     assert (await page.get(entry.id)).state == 'pending'
 
 
-async def test_nobody_answers_in_time_and_then_it_is_too_late(agents, page):
+async def test_expired_request_cannot_be_answered(agents, page):
     entry = await page.get(await agents.post(request_for()))
     waited = await agents.wait(entry.id, 0.01)
     with pytest.raises(AlreadySettled, match='expired at 2026-03-04T12:00:00'):
@@ -258,7 +258,7 @@ async def test_open_requests_come_oldest_first_and_history_newest_first(make_inb
     assert await inbox.open() == []
 
 
-async def test_history_is_read_on_where_many_were_settled_at_one_moment(make_inbox):
+async def test_history_pages_are_complete_for_requests_settled_at_one_moment(make_inbox):
     inbox = make_inbox(now=lambda: NOON)
 
     entries = [await inbox.get(await inbox.post(request_for(name))) for name in 'abcdefg']
@@ -340,7 +340,7 @@ async def test_closing_the_inbox_raises_in_waiting_callers(make_store):
     inbox.close()
 
 
-async def test_a_row_that_cannot_be_read_hides_no_other_and_can_not_be_answered(agents, page, caplog):
+async def test_unreadable_row_hides_no_other_and_cannot_be_answered(agents, page, caplog):
     with caplog.at_level(logging.ERROR):
         posted = await agents.post(request_for())
         page.store.add(Row(id='x' * 43, owner='o', content='{"version":2}', posted_at=NOON))

@@ -26,7 +26,7 @@ async def test_everything_is_done_in_one_thread_in_order():
     assert threading.get_ident() not in threads
 
 
-async def test_what_is_raised_reaches_who_asked():
+async def test_error_of_a_job_reaches_its_caller():
     worker = Worker('here')
 
     with pytest.raises(ZeroDivisionError):
@@ -35,7 +35,7 @@ async def test_what_is_raised_reaches_who_asked():
     worker.close(5)
 
 
-async def test_after_an_outage_nobody_tries_for_a_moment_and_then_again():
+async def test_worker_pauses_after_an_outage_and_then_tries_again():
     time = [0.0]
     worker = Worker('here', lambda: time[0])
     tried = []
@@ -52,7 +52,7 @@ async def test_after_an_outage_nobody_tries_for_a_moment_and_then_again():
     assert tried == ['again']
 
 
-async def test_what_is_abandoned_is_done_nevertheless():
+async def test_cancelled_job_is_still_carried_out():
     worker = Worker('here')
     may_go_on, done = threading.Event(), threading.Event()
 
@@ -68,7 +68,7 @@ async def test_what_is_abandoned_is_done_nevertheless():
     assert done.is_set()
 
 
-def test_a_loop_that_is_closed_meanwhile_does_no_harm():
+def test_worker_survives_a_closed_event_loop():
     worker = Worker('here')
     may_go_on = threading.Event()
 
@@ -98,7 +98,7 @@ async def test_closing_ends_what_was_asked_for_and_refuses_the_rest():
         await worker.run(lambda: None)
 
 
-async def test_one_that_was_never_used_is_closed():
+async def test_worker_that_was_never_used_can_be_closed():
     worker = Worker('here')
 
     worker.close(5)
@@ -107,7 +107,7 @@ async def test_one_that_was_never_used_is_closed():
         await worker.run(lambda: None)
 
 
-async def test_a_forked_process_is_told_to_make_its_own(monkeypatch):
+async def test_forked_process_has_to_create_its_own_worker(monkeypatch):
     worker = Worker('here')
     await worker.run(lambda: None)
     parent = os.getpid()

@@ -55,7 +55,7 @@ def test_a_store_without_a_path_is_in_the_default_place(monkeypatch, tmp_path, p
     assert default_path().exists()
 
 
-def test_its_file_and_folder_are_the_users_alone(store, path):
+def test_file_and_folder_of_the_store_are_private(store, path):
     store.put(approval())
 
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -108,7 +108,7 @@ def test_exactly_one_of_concurrent_removals_returns_true(store, project, path):
     assert store.list_all() == [approval(B)]
 
 
-def test_a_deleted_file_approves_nothing_and_is_made_again(store, path):
+def test_deleted_file_approves_nothing_and_is_created_again(store, path):
     store.put(approval())
 
     path.unlink()
@@ -184,7 +184,7 @@ def test_a_full_disk_leaves_the_old_approvals(project, path):
     assert sorted(os.listdir(path.parent)) == ['approvals.json', 'approvals.json.lock']
 
 
-def test_its_file_is_json_with_a_version(store, path):
+def test_file_of_the_store_is_json_with_a_version(store, path):
     store.put(approval(approved_by='ada'))
 
     contents = json.loads(path.read_text())
@@ -229,7 +229,7 @@ def test_two_processes_write_at_once_and_nothing_is_lost(project, path):
     assert kept == {f'{name}{number:063x}' for name in 'ab' for number in range(200)}
 
 
-def test_a_store_is_what_the_protocol_says(store):
+def test_file_store_implements_the_protocol(store):
     used: ApprovalStore = store
 
     assert len(used.key) == 32

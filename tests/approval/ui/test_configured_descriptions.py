@@ -80,7 +80,7 @@ def test_a_shell_rule_describes_in_its_own_name():
     assert tool.check_approval(ApprovalContext(tool_name='run', args={'command': 'ls'})).described_by is None
 
 
-def test_the_terminal_says_so(request_):
+def test_terminal_names_the_configuration_as_the_source(request_):
     drawn = render_request(request_, width=100, height=40, color=False, ascii_only=True, keys=())
     group = render_group([request_, request_], width=120, height=7, color=False, ascii_only=True)
     answer = outcome_text(request_, ApprovalDecision(approved=True), ascii_only=True)
@@ -91,7 +91,7 @@ def test_the_terminal_says_so(request_):
     assert answer == f'approved write_file: {SAID}'
 
 
-def test_page_and_slack_say_so(request_):
+def test_page_and_slack_name_the_configuration_as_the_source(request_):
     noon = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
     entry = InboxEntry(
         id='i' * 43, digest='d' * 64, state='pending', content=Content(request=request_), posted_at=noon

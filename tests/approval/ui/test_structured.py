@@ -23,7 +23,7 @@ TREE = [
 ]
 
 
-def test_terminal_page_and_slack_lay_it_out_alike() -> None:
+def test_terminal_page_and_slack_lay_out_structured_content_alike() -> None:
     request = ApprovalRequest(
         tool_name='call_api', presentation=ApprovalPresentation(type='structured', content=json.dumps(CALL))
     )

@@ -46,7 +46,7 @@ def refused(store, match):
         store.watch(0.0)
 
 
-def test_its_tables_are_in_a_schema_of_their_own(open_store, database, schema):
+def test_tables_are_in_their_own_schema(open_store, database, schema):
     open_store(schema).add(ROW)
 
     found = database.execute('SELECT tablename FROM pg_tables WHERE schemaname = %s', (schema,)).fetchall()
@@ -54,7 +54,7 @@ def test_its_tables_are_in_a_schema_of_their_own(open_store, database, schema):
     assert sorted(found) == [(table,) for table in tables]
 
 
-def test_inboxes_in_two_schemas_know_nothing_of_each_other(open_store, schema):
+def test_inboxes_in_two_schemas_are_separate(open_store, schema):
     one, other = open_store(schema), open_store(f'{schema}_b')
     assert other.watch(0.0) is None
 
@@ -131,7 +131,7 @@ def test_other_tables_of_the_same_name_are_not_met(open_store, database, schema)
     database.execute('DROP TABLE public.requests')
 
 
-def test_several_processes_make_it_at_once(open_store, postgres, schema):
+def test_several_processes_create_the_store_at_once(open_store, postgres, schema):
     script = (
         'import sys\n'
         'from datetime import datetime, timezone\n'
@@ -167,7 +167,7 @@ def test_a_connection_that_breaks_is_made_again_and_changes_may_have_been_missed
     assert list(other.open(10)) == [ROW]
 
 
-def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told(open_store, schema):
+def test_unreachable_server_is_unavailable_and_its_password_is_not_shown(open_store, schema):
     store = open_store(schema, 'postgresql://ada:secret@127.0.0.1:1/inbox')
 
     with pytest.raises(InboxUnavailable, match="the inbox in the PostgreSQL database 'inbox' is unavailable") as error:
@@ -177,7 +177,7 @@ def test_a_server_that_is_not_there_is_unavailable_and_its_password_is_not_told(
     assert 'secret' not in store.place
 
 
-def test_what_is_no_dsn_is_refused_without_quoting_it(open_store, schema):
+def test_invalid_dsn_is_refused_without_quoting_it(open_store, schema):
     with pytest.raises(ValueError, match=r'^the DSN is invalid; write postgresql://') as error:
         open_store(schema, 'password=secret host')
 
@@ -185,12 +185,12 @@ def test_what_is_no_dsn_is_refused_without_quoting_it(open_store, schema):
 
 
 @pytest.mark.parametrize('name', ['', 'A', 'a-b', 'a"b', '1a', 'a' * 51, 'a\n'])
-def test_a_schema_that_is_no_plain_name_is_refused(open_store, name):
+def test_schema_name_that_is_not_plain_is_refused(open_store, name):
     with pytest.raises(ValueError, match='is not a valid schema name'):
         open_store(name)
 
 
-def test_what_the_dsn_says_of_the_connection_holds(postgres, open_store, schema):
+def test_settings_of_the_dsn_apply_to_the_connection(postgres, open_store, schema):
     store = open_store(schema, f'{postgres.dsn} application_name=mine')
 
     with store._database.using() as connection:

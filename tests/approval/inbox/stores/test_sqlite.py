@@ -48,14 +48,14 @@ def test_the_default_place_is_the_users_state_folder(monkeypatch, tmp_path):
     assert default_path().exists()
 
 
-def test_all_its_files_are_the_users_alone(store, path):
+def test_all_files_of_the_store_are_private(store, path):
     modes = {name: stat.S_IMODE(os.lstat(path.parent / name).st_mode) for name in os.listdir(path.parent)}
 
     assert modes == dict.fromkeys(['inbox.sqlite', 'inbox.sqlite-wal', 'inbox.sqlite-shm', 'inbox.sqlite.lock'], 0o600)
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-def test_nothing_is_made_before_the_first_use(path):
+def test_store_creates_nothing_before_its_first_use(path):
     SQLiteStore(path).close()
 
     assert not path.parent.exists()
@@ -90,7 +90,7 @@ def test_a_corrupt_file_is_refused(store, path):
     refused(path, 'inspect the file, or move it away to start with a new one')
 
 
-def test_a_file_that_is_no_database_is_refused(path):
+def test_file_that_is_not_a_database_is_refused(path):
     path.parent.mkdir(mode=0o700)
     path.write_text('no database at all, and long enough to be taken for one' * 100)
     path.chmod(0o600)
@@ -123,7 +123,7 @@ def other_program(path, *statements):
 @pytest.mark.parametrize(
     'statement', ['CREATE TABLE theirs (x)', 'PRAGMA application_id = 7', 'PRAGMA user_version = 1']
 )
-def test_another_programs_file_is_refused_and_left_as_it_was(path, statement):
+def test_file_of_another_program_is_refused_and_unchanged(path, statement):
     other_program(path, statement)
     before = path.read_bytes()
 
@@ -179,7 +179,7 @@ def test_a_migration_that_fails_changes_nothing(path):
     repaired.close()
 
 
-def test_several_processes_make_it_at_once(path):
+def test_several_processes_create_the_store_at_once(path):
     script = (
         'import sys\n'
         'from datetime import datetime, timezone\n'
@@ -247,7 +247,7 @@ def test_closing_ends_a_watch(store):
         store.open(10)
 
 
-def test_what_was_pruned_is_not_in_the_file_any_more(store, path):
+def test_pruned_content_is_no_longer_in_the_file(store, path):
     store.add(Row(id='b', owner='o', content='a secret to be forgotten', posted_at=NOON))
     store.settle('b', 'expired', at=NOON)
 

@@ -97,7 +97,7 @@ async def test_a_body_in_pieces_counts_as_one(scene):
     await scene.became(entry, 'denied')
 
 
-async def test_the_life_of_a_server_is_acknowledged_and_other_protocols_are_not(scene):
+async def test_lifespan_is_acknowledged_and_other_protocols_are_refused(scene):
     sent, told = [], [{'type': 'lifespan.startup'}, {'type': 'lifespan.shutdown'}]
 
     async def receive():

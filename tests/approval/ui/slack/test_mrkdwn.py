@@ -30,7 +30,7 @@ def test_nothing_quoted_leaves_its_fence(lines):
 
 @settings(deadline=None, max_examples=50)
 @given(TEXTS)
-def test_nothing_in_a_name_ends_its_code(name):
+def test_code_around_a_name_cannot_be_closed_by_the_name(name):
     told = code(name)
 
     assert (told[0], told[-1]) == ('`', '`')
@@ -40,14 +40,14 @@ def test_nothing_in_a_name_ends_its_code(name):
 
 @settings(deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.booleans(), st.text(st.characters(min_codepoint=32, max_codepoint=0x1F600)))))
-def test_nothing_is_lost(lines):
+def test_sections_keep_all_text(lines):
     lines = [(is_ours, line.replace('`', "'")) for is_ours, line in lines]
     told = '\n'.join(sections(lines)).replace('```\n', '').replace('\n```', '').replace('\n… ', '')
 
     assert told.replace('\n', '') == plain(''.join(line for _, line in lines)).replace('\n', '')
 
 
-def test_a_long_text_is_broken_into_sections_and_no_entity_is():
+def test_long_text_is_split_into_sections_but_never_within_an_entity():
     texts = sections([(False, '<' * 5000), (True, 'ours')])
 
     assert len(texts) == 8
@@ -60,7 +60,7 @@ def test_characters_beyond_16_bits_count_twice():
     assert all(utf16(text) <= LONGEST_SECTION for text in sections([(False, '\U0001f600' * 9000)]))
 
 
-def test_the_end_stays_where_something_is_cut():
+def test_cut_text_keeps_its_end():
     texts, is_all = cut(['1', '2', '3', '4', '5'], 3)
 
     assert texts == ['1', '2', '_[... 2 more parts not shown here; press View full request]_', '5']

@@ -26,21 +26,21 @@ def approver(user='U0ADA', *, channel, rule=OPS, ids=None, **content):
     return asyncio.run(people.approver(user, None, entry_of(ApprovalRequest(tool_name='t'), **content)))
 
 
-def test_who_is_listed_by_id_is_let_in_without_asking_slack():
+def test_user_listed_by_id_is_accepted_without_a_call_to_slack():
     channel = Channel()
 
     assert approver(channel=channel).id == 'U0ADA'
     assert channel.asked == []
 
 
-def test_who_is_in_a_listed_group_is_let_in_and_groups_of_other_channels_are_not_asked_for():
+def test_member_of_a_listed_group_is_accepted_and_only_user_groups_are_looked_up():
     channel = Channel(S0OPS={'U0BOB'})
 
     assert approver('U0BOB', channel=channel).groups == {'S0OPS'}
     assert channel.asked == ['S0OPS']
 
 
-def test_who_is_in_none_is_refused():
+def test_user_in_no_listed_group_is_refused():
     with pytest.raises(NotAnApprover, match='only approvers listed for this channel may answer'):
         approver('U0EVE', channel=Channel(S0OPS={'U0BOB'}))
 
@@ -52,7 +52,7 @@ def test_the_groups_of_the_request_count():
     assert approver(channel=channel, approvers=rules).groups == {'S0MAIL'}
 
 
-def test_a_person_has_the_id_that_they_have_elsewhere_so_that_who_asks_is_barred():
+def test_person_with_an_id_elsewhere_cannot_approve_their_own_request():
     ids = {'U0ADA': 'ada'}
 
     assert approver(channel=Channel(), ids=ids).id == 'ada'
@@ -60,12 +60,12 @@ def test_a_person_has_the_id_that_they_have_elsewhere_so_that_who_asks_is_barred
         approver(channel=Channel(), ids=ids, requester='ada', forbid_self_approval=True)
 
 
-def test_who_has_no_id_elsewhere_is_refused_although_listed():
+def test_listed_user_without_a_mapped_id_is_refused():
     with pytest.raises(NotAnApprover, match='only approvers listed for this channel may answer'):
         approver(channel=Channel(), ids={'U0BOB': 'bob'})
 
 
-def test_who_is_in_a_group_is_remembered_for_a_minute():
+def test_group_membership_is_cached_for_a_minute():
     seconds, channel = 0.0, Channel(S0OPS={'U0BOB'})
     people = People(channel, OPS, None, lambda: seconds)
     entry = entry_of(ApprovalRequest(tool_name='t'))

@@ -43,9 +43,9 @@ def test_a_page_beyond_the_last_is_the_last():
     assert full_view(LONG, 99_999) == pages()[-1]
 
 
-def test_what_fits_on_a_page_needs_no_buttons():
+def test_view_of_one_page_has_no_buttons():
     assert buttons_of(full_view(entry_of(ApprovalRequest(tool_name='t')), 0)) == {}
 
 
-def test_the_form_carries_what_it_is_about():
+def test_note_form_carries_the_id_and_the_digest():
     assert note_form(LONG)['private_metadata'] == f'{LONG.id}.{LONG.digest}.0'

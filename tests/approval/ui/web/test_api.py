@@ -56,7 +56,7 @@ def test_a_request_has_all_that_the_page_shows(desk):
     assert datetime.fromisoformat(view['expires_at']) == ends
 
 
-def test_what_the_tool_keeps_from_being_shown_is_not_in_it(desk):
+def test_arguments_hidden_by_the_tool_are_not_in_the_response(desk):
     entry = desk.post(ApprovalRequest(tool_name='login', args={'user': 'a', 'key': 's3cret'}, payload={'user': 'a'}))
 
     desk.decide(entry, override_args={'user': 'b'})
@@ -68,7 +68,7 @@ def test_what_the_tool_keeps_from_being_shown_is_not_in_it(desk):
     assert desk.now(entry).answer.decision.override_args == {'user': 'b', 'key': 's3cret'}
 
 
-def test_a_long_request_is_given_whole_where_it_is_wanted(desk):
+def test_long_request_is_returned_whole_on_demand(desk):
     shown = ApprovalPresentation(type='text', content='\n'.join(map(str, range(900))))
     entry = desk.post(request_for(presentation=shown))
 
@@ -118,7 +118,7 @@ def test_a_decision_answers_once(desk):
     assert "denied by 'ada'" in second.json()['error']['message']
 
 
-def test_who_is_not_listed_cannot_decide(desk):
+def test_unlisted_approver_cannot_decide(desk):
     entry = desk.post(approvers=(ApproverRule(users=frozenset({'bob'})),))
 
     view = desk.client.get(f'/api/v1/requests/{entry.id}').json()

@@ -180,7 +180,7 @@ def test_a_decision_without_the_token_is_refused(desk):
     assert desk.now(entry).state == 'pending'
 
 
-def test_a_link_is_exchanged_for_a_cookie_that_no_script_and_no_other_site_gets(inbox):
+def test_link_is_exchanged_for_a_cookie_hidden_from_scripts_and_other_sites(inbox):
     desk, login = local(inbox)
 
     response = desk.client.get(f'/?token={login.ticket(ADA)}')
@@ -192,7 +192,7 @@ def test_a_link_is_exchanged_for_a_cookie_that_no_script_and_no_other_site_gets(
     assert desk.client.get('/').status_code == 200
 
 
-def test_over_tls_the_cookie_is_sent_over_nothing_else(inbox):
+def test_cookie_is_secure_over_tls(inbox):
     desk, login = local(inbox)
 
     assert '; Secure' in desk.client.get(f'https://{HOST}/?token={login.ticket(ADA)}').headers['set-cookie']
@@ -222,7 +222,7 @@ def test_guessed_link_is_refused(inbox, token):
     assert desk.client.get('/').status_code == 401
 
 
-def test_looking_at_a_link_does_not_use_it_up(inbox):
+def test_head_request_does_not_use_up_a_link(inbox):
     desk, login = local(inbox)
     ticket = login.ticket(ADA)
 
@@ -231,7 +231,7 @@ def test_looking_at_a_link_does_not_use_it_up(inbox):
     assert 'set-cookie' in desk.client.get(f'/?token={ticket}').headers
 
 
-def test_a_stolen_session_is_worth_nothing_after_logging_out(inbox):
+def test_stolen_session_is_refused_after_logging_out(inbox):
     desk, login = local(inbox)
     desk.client.get(f'/?token={login.ticket(ADA)}')
     thief = TestClient(desk.client.app, base_url=f'http://{HOST}', cookies=dict(desk.client.cookies))

@@ -130,7 +130,7 @@ async def test_a_login_that_fails_ends_the_stream(inbox, caplog):
     assert 'The page failed with' in caplog.text
 
 
-async def test_there_are_so_many_streams_and_no_more(inbox, desk):
+async def test_number_of_streams_is_limited(inbox, desk):
     app = make(inbox, limits=Limits(max_streams=1))
     first = Listener(app)
     await first.ids()

@@ -417,7 +417,7 @@ def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
     page = shown(desk)
     refused = desk.answer_all(group)
 
-    assert 'Some are not shown whole, so approve them one by one.' in page
+    assert 'Some requests are not shown whole, so approve the requests one by one.' in page
     assert 'Approve all' not in page
     assert refused.status_code == 422
     assert [desk.now(entry).state for entry in group] == ['pending', 'pending']

@@ -12,7 +12,7 @@ from tool_approval.ui.web.refusals import refusal_of
         (InboxUntrusted('/secret', 'it is not ours'), 503, 'unavailable', 'the inbox cannot be reached'),
     ],
 )
-def test_refusal_has_its_own_wording(error, status, code, message):
+def test_refusal_shows_no_details_of_the_error(error, status, code, message):
     refusal = refusal_of(error)
 
     assert (refusal.status, refusal.code) == (status, code)

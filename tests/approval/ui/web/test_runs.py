@@ -37,7 +37,7 @@ def cancel(desk, run_id='order-17', **headers):
     return desk.client.post('/api/v1/run/cancel', json={'run': run_id}, headers=sent)
 
 
-def test_the_way_to_the_runs_is_there_as_soon_as_there_is_one(desk, store):
+def test_link_to_the_runs_appears_with_the_first_run(desk, store):
     assert '/runs' not in page(desk, '/')
     assert 'No runs found.' in text_of(page(desk, '/runs'))
 
@@ -156,7 +156,7 @@ def test_a_program_lists_reads_and_cancels_runs(desk, store):
         ([], 'no request of the run says who may change the run; use `tool-approval runs`'),
     ],
 )
-def test_who_may_not_answer_may_not_cancel(desk, store, requests, why):
+def test_approver_who_may_not_answer_may_not_cancel(desk, store, requests, why):
     waiting(store, *requests)
 
     shown = page(desk, '/run?run=order-17')
@@ -168,7 +168,7 @@ def test_who_may_not_answer_may_not_cancel(desk, store, requests, why):
     assert store.get_run('order-17').status == 'waiting'
 
 
-def test_without_the_token_of_this_visitor_or_from_elsewhere_nothing_is_cancelled(desk, store):
+def test_cancelling_needs_the_token_of_the_visitor_and_the_own_site(desk, store):
     waiting(store, asked())
     refused = [
         desk.send('/run/cancel', {'run': 'order-17'}),
@@ -293,7 +293,7 @@ def test_a_program_settles_an_unknown_call(desk, store):
         (None, 'no request of the run says who may change the run; use `tool-approval runs`'),
     ],
 )
-def test_who_may_not_answer_may_not_settle(desk, store, content, why):
+def test_approver_who_may_not_answer_may_not_settle(desk, store, content, why):
     waiting(store, asked('other', 'c2') if content is None else asked(**content))
     unknown(store)
 
@@ -325,7 +325,7 @@ def test_who_may_not_answer_may_not_settle(desk, store, content, why):
         ({'csrf': 'x'}, 400),
     ],
 )
-def test_a_form_that_settles_nothing_is_refused(desk, store, fields, status):
+def test_invalid_form_settles_no_call(desk, store, fields, status):
     waiting(store, asked())
     unknown(store)
 
@@ -333,7 +333,7 @@ def test_a_form_that_settles_nothing_is_refused(desk, store, fields, status):
     assert store.latest('key').result is None
 
 
-def test_without_the_token_of_this_visitor_nothing_is_settled(desk, store):
+def test_settling_needs_the_token_of_the_visitor(desk, store):
     waiting(store, asked())
     unknown(store)
     fields = {'run': 'order-17', 'key': 'key', 'attempt': '1', 'verdict': 'again'}

@@ -17,7 +17,7 @@ class FakeRequest:
         self.cookies = {} if session is None else {'tool_approval': session}
 
 
-def test_a_link_that_was_not_opened_in_time_is_worth_nothing():
+def test_link_expires_if_it_is_not_opened_in_time():
     clock = Clock()
     login = LocalLogin(clock)
     early, late = login.ticket(ADA), login.ticket(BOB)
@@ -50,7 +50,7 @@ def test_login_without_a_session_is_refused():
     assert [login(FakeRequest(each)) for each in (None, '', 'x', ticket)] == [None] * 4
 
 
-def test_a_limit_forgets_whoever_was_not_heard_of_for_longest(monkeypatch):
+def test_rate_limit_forgets_the_client_that_was_silent_longest(monkeypatch):
     from tool_approval.ui.web import guard
 
     monkeypatch.setattr(guard, '_MOST_CLIENTS', 2)
