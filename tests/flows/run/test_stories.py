@@ -83,7 +83,7 @@ def test_a_command_that_the_person_changed_is_asked_about_with_its_directory(tal
     assert box.startswith(f'─ run_shell in {talk.cwd} ')
     assert 'why: ' not in box
     assert [path.name for path in talk.cwd.iterdir()] == ['b']
-    assert 'The approver changed the arguments of this call.' in talk.server.told(1, 'tool')[0]
+    assert 'The approver changed the arguments of this call, which ran with' in talk.server.told(1, 'tool')[0]
 
 
 def test_approve_all_asks_nothing(talk: Talk) -> None:
