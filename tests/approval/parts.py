@@ -1,4 +1,4 @@
-"""What the tests of several folders share."""
+"""Requests, sinks, threads and processes, for the tests of several folders."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""What may be answered to a request, and what an answer means, whatever shows it."""
+"""Each request offers certain answers, and each answer means one decision, in every UI."""
 
 import pytest
 from tool_approval.answering import (

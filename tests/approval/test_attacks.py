@@ -1,4 +1,4 @@
-"""What an attacker tries with approvals: each case ends with nothing done that nobody had approved."""
+"""Attacks on approvals: no case ends with a call executed that no approver has approved."""
 
 import asyncio
 import contextlib
@@ -210,7 +210,7 @@ def test_the_tools_own_check_cannot_change_the_arguments_it_judges():
     assert NESTED == {'target': {'path': 'a'}, 'flags': ['-r']}
 
 
-# --- approvals that are used for something else than they were given for ---
+# --- approvals that are used for other calls than they were given for ---
 
 
 def test_a_decision_cannot_be_replayed_for_other_arguments():
@@ -800,7 +800,7 @@ def test_a_sinks_own_error_is_not_logged_with_what_it_quotes(caplog):
     assert logged(caplog) == ["The outcome of a call of 'delete' was not written: ValueError"]
 
 
-# --- one keyboard for everybody ---
+# --- one keyboard for all controllers ---
 
 
 def test_two_controllers_in_two_threads_never_have_two_questions_open():

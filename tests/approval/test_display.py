@@ -1,4 +1,4 @@
-"""What every UI shows of a request: escapes, lines, warnings."""
+"""Every UI shows a request with the same escapes, lines, facts and warnings."""
 
 import subprocess
 import sys

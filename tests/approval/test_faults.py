@@ -1,4 +1,4 @@
-"""Whatever goes wrong with the person, the UI or what is around it: the call is denied, and the next one works."""
+"""If the approver, the UI, the store or the log fails, the call is denied, and the next one works."""
 
 import asyncio
 import threading
@@ -35,7 +35,7 @@ TAMPERED.__dict__['approved'] = 1
 
 
 class Sync:
-    """Does something else than deciding the first time, and approves from then on."""
+    """Fails to decide the first time, and approves from then on."""
 
     def __init__(self, first):
         self.first = first
@@ -82,7 +82,7 @@ UIS = [Sync, Async, Awaitable, SyncKeyboard, AsyncKeyboard, AwaitableKeyboard]
 
 
 def denied_then_runs(ui, **options):
-    """Ask twice about the same call; how the first was denied, after checking that only the second ran."""
+    """Ask twice about the same call, check that only the second ran, and return why the first was denied."""
     ran, sink = [], ListSink()
 
     @requires_approval()
@@ -157,7 +157,7 @@ def test_a_ui_without_choose_denies():
         pass
 
     controller = ApprovalController()
-    controller.ui = Nothing()  # one that is given at the start is refused there
+    controller.ui = Nothing()  # the constructor refuses such a UI
 
     [decision] = decide_all(controller, request_for())
 

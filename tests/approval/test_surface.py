@@ -1,4 +1,4 @@
-"""What is public, that it is described, and that the core needs nothing but pydantic."""
+"""Public names are frozen and described, and the core needs nothing but pydantic."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""What a call's arguments are shown as, whatever the tool's own serialisation makes of them."""
+"""Arguments are shown as they were given, whatever the tool's own serialisation makes of them."""
 
 import datetime
 import pathlib

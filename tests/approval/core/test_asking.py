@@ -52,7 +52,7 @@ class Plain:
 
 
 class AnnouncedLock(PromptLock):
-    """Tells when somebody is about to wait for the turn."""
+    """Counts the callers that are about to wait for the turn."""
 
     def __init__(self):
         super().__init__()
@@ -236,7 +236,7 @@ class Counting:
         return self.coroutine(request, mode=mode)
 
 
-# A terminal is one, however many loops there are
+# There is one terminal for all event loops.
 @pytest.mark.parametrize('shape', ['plain', 'coroutine', 'returns_an_awaitable'])
 def test_two_loops_in_two_threads_never_have_two_questions_open(shape):
     ui, lock = Counting(shape), PromptLock()

@@ -1,4 +1,4 @@
-"""One JSON form for each value: what is the same call, and what is not."""
+"""Each value has one JSON form, by which two calls are the same or differ."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What a configuration may say, and what an error tells of a mistake in it."""
+"""Configurations are read and checked; an error names the key and the valid values."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""YAML in; the line of each mistake out; nothing that means more than it says."""
+"""YAML is read as plain values, and an error names the line of the mistake."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""Approved or denied: only what says so plainly approves."""
+"""Decisions and modes: only a real boolean approves."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

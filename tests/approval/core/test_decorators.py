@@ -1,4 +1,4 @@
-"""`@requires_approval`: the function stays what it was, and says itself that somebody has to consent."""
+"""`@requires_approval` leaves the function as it is, and makes its calls ask for approval."""
 
 import asyncio
 import inspect

@@ -1,4 +1,4 @@
-"""Errors say what happened from facts, keep the facts, and survive being copied."""
+"""Errors make their sentence from facts, keep the facts, and survive copying."""
 
 import copy
 import pickle

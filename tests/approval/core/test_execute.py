@@ -253,7 +253,7 @@ def test_arguments_with_a_json_form_reach_the_function_as_they_are(tmp_path):
     assert ui.requests[0].args == {'path': str(tmp_path)}
 
 
-# The tool is asked again: what was seen must still be so.
+# The tool is asked again, because what the approver saw must still be true.
 def test_approval_is_void_once_what_it_is_bound_to_changes():
     content, sink = {'a.txt': 'harmless'}, ListSink()
     tool = Checked(

@@ -1,4 +1,4 @@
-"""Several UIs at once: the first answer counts, and the others are withdrawn and told."""
+"""Several UIs are asked at once: the first answer counts, and the others are withdrawn and informed."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ OF_NOBODY = ApprovalDecision(approved=False, note='There is no terminal.', decid
 
 
 class Waits:
-    """A UI that answers when it is told to, and notes what became of its questions."""
+    """A UI that answers when `answer` is called, and notes how its questions ended."""
 
     def __init__(self):
         self.open, self.ended = {}, []
@@ -43,7 +43,7 @@ class Waits:
 
 
 class WaitsForGroups(Waits):
-    """One that asks about a group at once."""
+    """A UI that asks about a group at once."""
 
     groups_responses = True
 
@@ -120,7 +120,7 @@ def test_denial_wins_over_an_approval_at_the_same_moment(decisions):
 
 
 class OnFuture:
-    """A UI that answers when it is told to; `tell` says whether that came before the question was withdrawn."""
+    """A UI that answers when `tell` is called, which returns whether the question was still open."""
 
     def __init__(self):
         self.asked = asyncio.Event()
@@ -144,7 +144,7 @@ class OnFuture:
 
 
 class InTime(OnFuture):
-    """One with a time limit of its own."""
+    """A UI with its own time limit."""
 
     async def choose(self, request, *, mode):
         async with asyncio.timeout(30):
@@ -152,7 +152,7 @@ class InTime(OnFuture):
 
 
 class WhenCancelled(OnFuture):
-    """One whose answer only shows when it is cancelled."""
+    """A UI that answers only when it is cancelled."""
 
     async def choose(self, request, *, mode):
         self.answers, self.is_cancelled = [], False
@@ -171,7 +171,7 @@ class WhenCancelled(OnFuture):
 
 
 class InThread(OnFuture):
-    """One that blocks, and comes to its end before `tell` does."""
+    """A UI that blocks, and returns before `tell` does."""
 
     def choose(self, request, *, mode):
         self.thread, self.told = threading.current_thread(), threading.Event()
@@ -187,7 +187,7 @@ class InThread(OnFuture):
 
 
 class ThenAwaited(OnFuture):
-    """One that returns in its thread what has to be awaited."""
+    """A UI whose `choose` is a plain function that returns an awaitable."""
 
     def choose(self, request, *, mode):
         return super().choose(request, mode=mode)
@@ -205,7 +205,7 @@ async def turns(count):
 @pytest.mark.parametrize('answer', [NO, RunCancelled(), KeyboardInterrupt()], ids=['denial', 'stop', 'interrupt'])
 @pytest.mark.parametrize('kind', [OnFuture, InTime, WhenCancelled, InThread, ThenAwaited])
 def test_no_denial_is_dropped_while_a_question_is_withdrawn(kind, answer, caplog):
-    """At each turn of the loop after an approval, in either order of the two and with a third that is withdrawn too."""
+    """Tried at each turn of the loop after an approval, in either order, and with a third UI that is withdrawn too."""
     outcomes = []
 
     async def once(turn, is_last, is_inner):

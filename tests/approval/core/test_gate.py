@@ -27,7 +27,7 @@ async def decided(gate: Gate, *calls: Call) -> list[GateResult]:
 
 
 class Checked:
-    """A tool that says what is in its list, and then the last of it."""
+    """A tool that returns the verdicts of a list, and then the last one again."""
 
     def __init__(self, *verdicts: ApprovalResult) -> None:
         self._verdicts = list(verdicts)
@@ -76,7 +76,7 @@ def test_a_call_runs_as_it_was_approved_and_as_nothing_else():
         [settled] = await decided(gate, call_of(checks=[Checked(ASKS)]))
         assert isinstance(settled, Allowed)
         assert settled.binding is not None
-        # As a host carries it.
+        # As a host stores it.
         binding = Binding.of(settled.binding.as_json())
         return gate.confirm(await gate.prepare(changed), binding)
 

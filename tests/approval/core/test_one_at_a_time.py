@@ -1,4 +1,4 @@
-"""A `choose` that may block is asked one question at a time."""
+"""The controller asks a `choose` that may block one question at a time."""
 
 import asyncio
 import threading

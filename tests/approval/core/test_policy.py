@@ -1,4 +1,4 @@
-"""Who says whether approval is needed, and who wins."""
+"""The policy combines rules, the tool's own logic and defaults into one verdict."""
 
 import asyncio
 import itertools
@@ -51,7 +51,7 @@ def bare(path):
     return f'wrote {path}'
 
 
-# Which rule speaks
+# Which rule decides
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a person is shown: shortened, with a word on what is missing."""
+"""Presentations are shortened, and say how much is missing."""
 
 import pytest
 from hypothesis import given, settings

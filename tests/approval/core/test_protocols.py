@@ -1,4 +1,4 @@
-"""The seams: whatever has the methods fits."""
+"""Any object with the methods of a protocol implements it."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Secrets do not reach what is written down, and what is no secret does."""
+"""Secrets are redacted before anything is written down, and other texts stay as they are."""
 
 import asyncio
 import json

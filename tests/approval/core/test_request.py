@@ -1,4 +1,4 @@
-"""One call awaiting judgement: what is in a request, and what is never shown of it."""
+"""A request has the facts of one call, and shows no excluded value."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""Which rule decides about a tool; what it decides is in test_policy.py."""
+"""Among several rules, one decides about a tool; test_policy.py tests its decision."""
 
 import pytest
 from tool_approval.core.config import InForce, ToolRules

@@ -148,7 +148,7 @@ def test_on_end_is_called_at_once_if_no_thread_can_start(monkeypatch):
 
 
 class WorkflowLoop(asyncio.SelectorEventLoop):
-    """As that of a Temporal workflow, in which threads have no say."""
+    """As the loop of a Temporal workflow, which accepts no calls from threads."""
 
     call_soon_threadsafe = asyncio.AbstractEventLoop.call_soon_threadsafe
 
@@ -175,7 +175,7 @@ def test_plain_choose_on_a_loop_without_thread_calls_is_denied():
 
 
 def answered_and_cancelled(work):
-    """What becomes of `work(future)` if its future gets a result and its task is cancelled in the same moment."""
+    """The outcome of `work(future)` if the future gets a result and the task is cancelled at the same moment."""
 
     async def waits(future):
         return await to_next_wait(work(future))
@@ -214,7 +214,7 @@ def test_the_cancellation_arrives_at_the_next_wait(wait):
 
 
 def test_cancellation_that_was_undone_does_not_arrive():
-    """As that of a time limit which ends in the same moment as what it is for."""
+    """As the cancellation of a time limit that ends at the same moment as its task."""
 
     async def work(future):
         answer = await future

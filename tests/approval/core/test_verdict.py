@@ -1,4 +1,4 @@
-"""What a tool says of a call, and the request that is made of it."""
+"""A tool returns a verdict on a call, and a request is made from the verdict."""
 
 from dataclasses import FrozenInstanceError
 

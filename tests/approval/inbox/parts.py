@@ -1,4 +1,4 @@
-"""What several tests of the inbox put together with."""
+"""Approvers, decisions and waiting, for the tests of the inbox."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ async def answer(inbox: Inbox, entry: InboxEntry, decision: ApprovalDecision = Y
 
 
 async def soon(inbox: Inbox, count: int = 1) -> list[InboxEntry]:
-    """The open requests, as soon as there are so many. Nothing but the inbox's own changes are waited for."""
+    """The open requests, as soon as there are so many. Only the inbox's own changes are waited for."""
     async with asyncio.timeout(LIMIT_S):
         async for _ in inbox.changes():
             entries = await inbox.open()

@@ -41,7 +41,7 @@ class Blocking(Recording):
 
 
 class Answers(Recording):
-    """A chat in which somebody answers as soon as the request is there."""
+    """A chat in which an approver answers as soon as the request is there."""
 
     def __init__(self, inbox, name):
         super().__init__()
@@ -115,7 +115,7 @@ async def test_channel_that_hangs_still_learns_the_outcome(inbox, monkeypatch, c
 async def test_channels_learn_that_an_unanswered_request_expired(inbox):
     channel = Recording()
 
-    await inbox.open()  # it is made, however slow that is here
+    await inbox.open()  # the store is created, however slow that is here
     await ask(InboxUI(inbox, channels=[channel], timeout=0.5))
 
     assert channel.told == [('posted', 'pending'), ('settled', 'expired', None)]

@@ -75,7 +75,7 @@ def place(request, make_store, tmp_path):
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """A clock for which every look at it is a second later, and no waiting between two looks."""
+    """A clock that advances by a second with each reading, and no waiting between two readings."""
     monkeypatch.setattr('tool_approval.inbox.keeper.WATCH_S', 0.01)
     seconds = count()
     return lambda: float(next(seconds))
@@ -96,7 +96,7 @@ async def test_the_requests_of_a_killed_agent_become_withdrawn(place, make_inbox
 
 
 class Slower:
-    """A store where another process is always the first to withdraw what a process that is gone has left."""
+    """A store where another process is always the first to withdraw the requests of a dead process."""
 
     def __init__(self, store):
         self.store = store

@@ -1,4 +1,4 @@
-"""What the inbox does, on every store."""
+"""The inbox posts, answers, withdraws and lists requests, on every store."""
 
 import asyncio
 import logging
@@ -281,7 +281,7 @@ async def test_history_is_forgotten_in_time_and_open_requests_are_not(make_inbox
     still_open = await agents.post(request_for())
     days[0] = 31
     other = make_inbox(now=lambda: NOON + timedelta(days=31))
-    async for _ in other.changes():  # it keeps house before it tells of anything
+    async for _ in other.changes():  # old requests are pruned before the first change is reported
         if not await other.history():
             break
     with pytest.raises(UnknownRequest):

@@ -44,7 +44,7 @@ async def asking_about(request, controller, page):
 
 
 async def asked(controller, page, *decisions, by=ADA):
-    """What the controller decides of one request for each decision, and what the page was shown, in the same order."""
+    """The controller's decisions on one request for each answer, and the entries that the page had, in the same order."""
     asking = asyncio.create_task(
         controller.request_approvals([request_for(str(number)) for number in range(len(decisions))])
     )
@@ -337,7 +337,7 @@ async def test_request_shows_when_it_expires(inbox, page):
 
 
 class Elsewhere:
-    """A UI that is answered as soon as the inbox has told of the question too, as a channel of which it is."""
+    """A UI that answers as soon as the inbox has posted the question, which it learns as a channel."""
 
     def __init__(self, decision):
         self._decision = decision
@@ -400,7 +400,7 @@ async def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, pa
 
 @pytest.mark.parametrize('first', [YES, NO])
 async def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, page, monkeypatch, first):
-    """Though the process that waits has not heard of it: another one wrote it."""
+    """Even if another process wrote it, and the waiting process has not heard of it."""
     told = []
 
     class Tells:

@@ -1,4 +1,4 @@
-"""The shipped suites pass on what is shipped, and fail on what is deliberately wrong."""
+"""The conformance suites pass on correct stores, sinks and UIs, and fail on deliberately wrong ones."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from tool_approval import ApprovalDecision
 
 
 class DictStore:
-    """A store that is right, in memory; those below are wrong in one way each."""
+    """A correct store in memory; each of those below is wrong in one way."""
 
     def __init__(self, place):
         self.scope = {'project': 'p'}
@@ -149,7 +149,7 @@ def test_the_stores_suite_raises_what_a_thread_raised():
 
 
 class SharedSink(ListSink):
-    """A sink that is right, in memory; those below are wrong in one way each."""
+    """A correct sink in memory; each of those below is wrong in one way."""
 
     def __init__(self, entries):
         super().__init__()

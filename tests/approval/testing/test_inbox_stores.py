@@ -1,4 +1,4 @@
-"""The suite passes on a store that is right, and fails on those that are wrong in one way each."""
+"""The suite passes on a correct store, and fails on each store that is wrong in one way."""
 
 import threading
 from dataclasses import replace
@@ -23,7 +23,7 @@ class Memory:
 
 
 class DictStore:
-    """A store that is right, in memory."""
+    """A correct store in memory."""
 
     place = 'memory'
 
@@ -112,7 +112,7 @@ class SettlesTwice(DictStore):
 
 
 class LooksAndThenSettles(DictStore):
-    """Without a lock between; the barrier makes two of them look before either settles."""
+    """Settles without a lock; the barrier makes two stores look before either settles."""
 
     both = threading.Barrier(2)
 

@@ -1,4 +1,4 @@
-"""The part of Slack that the bot meets: its Web API and Socket Mode on loopback, as its reference describes them.
+"""The part of Slack that the bot uses: its Web API and Socket Mode on loopback, as its reference describes them.
 
 What Slack would refuse is refused here too: missing tokens, too many blocks, texts that are too long.
 """
@@ -188,7 +188,7 @@ class SlackServer:
 
 
 def refused_blocks(blocks: list[dict[str, Any]], most: int) -> str | None:
-    """What Slack says to blocks that break its limits; nothing to others."""
+    """The error of Slack for blocks that break its limits; `None` for others."""
     if not 1 <= len(blocks) <= most:
         return 'invalid_blocks'
     for block in blocks:

@@ -8,7 +8,7 @@ REQUEST = HttpRequest(method='POST', url='http://slack.invalid', headers={})
 
 
 def wait(headers, status=429, attempt=0):
-    """For how long is waited; `None` if it is not tried again."""
+    """The seconds before the next attempt; `None` if there is none."""
     slept = []
 
     async def sleep(seconds):

@@ -1,4 +1,4 @@
-"""What the tests of the page put together with."""
+"""The inbox and its page, for the tests of the page."""
 
 import asyncio
 import re

@@ -1,4 +1,4 @@
-"""The same acts in JSON."""
+"""The API does in JSON what the pages do."""
 
 from datetime import UTC, datetime, timedelta
 

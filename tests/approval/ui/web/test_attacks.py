@@ -1,4 +1,4 @@
-"""What somebody does who is not meant to answer, or not so."""
+"""Attacks on the page: visitors who may not answer, and answers in a wrong way."""
 
 import logging
 

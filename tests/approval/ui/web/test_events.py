@@ -1,4 +1,4 @@
-"""The stream that keeps a page up to date, spoken to as a server speaks to it."""
+"""The event stream keeps a page up to date; the tests call it as an ASGI server does."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""The pages without script: what they show, and what their forms do."""
+"""The pages work without a script: they show requests, and their forms answer them."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""Durable runs on the page and in the API: what is shown of them, who may end one, and settle its calls."""
+"""Durable runs on the page and in the API: how they are shown, and who may cancel one or settle its calls."""
 
 import json
 import re
@@ -211,7 +211,7 @@ def test_no_field_of_a_run_becomes_markup(desk, store):
 
 
 class Elsewhere:
-    """A store of somebody's own, which keeps requests and no runs."""
+    """A store that keeps requests but no runs, as a user may write one."""
 
     place = 'elsewhere'
 
