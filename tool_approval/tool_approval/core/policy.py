@@ -48,8 +48,7 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File that the configuration was read from. Questions name this file next to descriptions from the
-                configuration.
+            source: File that the configuration was read from. Questions name this file next to its descriptions.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)

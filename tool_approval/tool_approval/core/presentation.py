@@ -9,8 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
 """Key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, the value is a
-list of lines for the approver; in the values that an approval is bound to, it has the tool's own form.
-"""
+list of lines for the approver; in the values that an approval is bound to, it has the tool's own form."""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Key for a shorter version of the `EXTRA_ACCESS` lines."""

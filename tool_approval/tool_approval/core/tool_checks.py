@@ -134,8 +134,8 @@ async def ask_check(
       blocks.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool, `{'description': ...}`,
       which asks, or `None`, which leaves the decision to others. `needs_approval` gets as many arguments as it accepts,
-      and `ctx` and `config` by name if it has such parameters. If its result asks without a description,
-      `get_approval_description`, with the same parameters, provides one.
+      and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval` asks without a
+      description, `get_approval_description`, with the same parameters, provides one.
     - A plain true value as `check_approval` or `needs_approval`, or a true `_requires_approval`: the tool asks.
 
     Args:

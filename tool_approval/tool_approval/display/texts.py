@@ -117,7 +117,7 @@ _CODE = frozenset({
     'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
     'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
-"""Lower-case names of arguments that programs read, so that every character matters."""
+"""Lower-case names of arguments that programs read. In such an argument, every character matters."""
 
 
 @dataclass

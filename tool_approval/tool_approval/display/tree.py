@@ -156,8 +156,7 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
     `text` is the content, or the full content.
 
     Text with a duplicate name is not shown as a tree, because the tree would show only one of the values. The same
-    applies to a number that a float cannot represent, because the tree would show a different number
-    (test_structure.py).
+    applies to a number that a float cannot represent: the tree would show a different one (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

@@ -234,7 +234,7 @@ def read_entry(row: Row) -> InboxEntry:
 
 
 def _writable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are JSON. Frameworks also put live objects into metadata, which cannot be shown."""
+    """Return the metadata that JSON can represent. Frameworks also add live objects, which cannot be shown."""
     kept: dict[str, Any] = {}
     for key, value in values.items():
         try:

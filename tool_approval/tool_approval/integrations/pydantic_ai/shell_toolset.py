@@ -27,8 +27,8 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             shell: The shell tool: its rules, and how commands run.
             id: The toolset's id, for durable agents.
-            reasons: Explanations to add to the result of a failed command, by the text in the error output that they
-                explain, such as `Read-only file system`.
+            reasons: Explanations to add to the result of a failed command. Each key is a text in the error output, such
+                as `Read-only file system`, and its value explains the text.
         """
         super().__init__(id=id, sequential=True)  # a call may need a file that an earlier call made
         self.shell = shell
