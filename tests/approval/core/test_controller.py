@@ -220,15 +220,21 @@ def test_questions_of_a_response_are_asked_together():
     assert [decision.approved for decision in decisions] == [True, True]
 
 
-def test_requests_of_one_group_are_one_question():
+@pytest.mark.parametrize(
+    ('groups_responses', 'groups', 'asked_alone'),
+    [(False, [['a', 'c']], ['b', 'd', 'e']), (True, [['a', 'b', 'c', 'd', 'e']], [])],
+    ids=['one question for a group', 'one question for all, where the UI wants that'],
+)
+def test_requests_of_one_group_are_one_question(groups_responses, groups, asked_alone):
     ui = Grouping()
-    groups = {'a': 'g', 'b': 'h', 'c': 'g', 'd': None, 'e': None}
-    requests = [request_for(path, group_id=group) for path, group in groups.items()]
+    ui.groups_responses = groups_responses
+    group_ids = {'a': 'g', 'b': 'h', 'c': 'g', 'd': None, 'e': None}
+    requests = [request_for(path, group_id=group) for path, group in group_ids.items()]
 
     decisions = decide_all(ApprovalController(ui=ui), *requests)
 
-    assert ui.groups == [['a', 'c']]
-    assert sorted(request.args['path'] for request in ui.requests) == ['a', 'b', 'd', 'e']
+    assert ui.groups == groups
+    assert sorted(request.args['path'] for request in ui.requests) == ['a', *asked_alone]
     assert [decision.approved for decision in decisions] == [True] * 5
 
 
@@ -245,16 +251,6 @@ def test_requests_of_a_response_share_a_batch_id_but_are_not_a_group():
     ids = {request.args['path']: request.metadata.get('batch_id') for request in ui.requests}
     assert ids['a'] == ids['b'] != ids['c'] == ids['d']
     assert (ids['e'], ids['f'], ids['g']) == (None, 'mine', 'mine')
-
-
-def test_all_requests_of_a_response_are_one_question_for_a_ui_that_wants_them_so():
-    ui = Grouping()
-    ui.groups_responses = True
-    groups = {'a': 'g', 'b': 'h', 'c': None}
-
-    decide_all(ApprovalController(ui=ui), *(request_for(path, group_id=group) for path, group in groups.items()))
-
-    assert ui.groups == [['a', 'b', 'c']]
 
 
 def test_ui_without_groups_is_asked_one_by_one():

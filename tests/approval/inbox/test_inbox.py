@@ -139,31 +139,33 @@ async def test_ids_are_unguessable(agents):
     assert len(ids) == 20
 
 
-async def test_unlisted_approver_cannot_answer_and_the_request_stays_open(agents, page):
-    rule = ApproverRule(groups=frozenset({'ops'}))
-    entry = await page.get(await agents.post(request_for(), approvers=(rule,), requester='bob'))
-    for decision in (YES, NO):
-        with pytest.raises(NotAnApprover, match='only listed approvers may answer'):
-            await answer(page, entry, decision, by=ADA)
+OPS = ApproverRule(groups=frozenset({'ops'}))
+NOT_OFFERED = ApprovalDecision(approved=True, remember='session', remember_option='all')
+
+
+@pytest.mark.parametrize(
+    ('content', 'decision', 'error', 'reason'),
+    [
+        ({'approvers': (OPS,), 'requester': 'bob'}, YES, NotAnApprover, 'only listed approvers may answer'),
+        ({'approvers': (OPS,), 'requester': 'bob'}, NO, NotAnApprover, 'only listed approvers may answer'),
+        (
+            {'requester': 'ada', 'forbid_self_approval': True},
+            YES,
+            NotAnApprover,
+            'requesters may not answer their own requests',
+        ),
+        ({}, NOT_OFFERED, InvalidAnswer, 'does not offer this remember option'),
+    ],
+    ids=['unlisted approves', 'unlisted denies', 'self-approval', 'not offered'],
+)
+async def test_refused_answer_leaves_the_request_open_for_others(agents, page, content, decision, error, reason):
+    entry = await page.get(await agents.post(request_for(), **content))
+
+    with pytest.raises(error, match=reason):
+        await answer(page, entry, decision, by=ADA)
+
     assert (await page.get(entry.id)).state == 'pending'
-
     assert (await answer(page, entry, YES, by=BOB)).state == 'approved'
-
-
-async def test_requester_may_not_answer_if_self_approval_is_forbidden(agents, page):
-    entry = await page.get(await agents.post(request_for(), requester='ada', forbid_self_approval=True))
-    with pytest.raises(NotAnApprover, match='requesters may not answer their own requests'):
-        await answer(page, entry, YES, by=ADA)
-
-    assert (await answer(page, entry, YES, by=BOB)).state == 'approved'
-
-
-async def test_an_answer_that_the_request_does_not_offer_is_refused(agents, page):
-    entry = await page.get(await agents.post(request_for()))
-    with pytest.raises(InvalidAnswer, match='does not offer this remember option'):
-        await answer(page, entry, ApprovalDecision(approved=True, remember='session', remember_option='all'))
-
-    assert (await page.get(entry.id)).state == 'pending'
 
 
 async def test_expired_request_cannot_be_answered(agents, page):

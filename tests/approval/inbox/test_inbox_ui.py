@@ -44,7 +44,7 @@ async def asking_about(request, controller, page):
 
 
 async def asked(controller, page, *decisions, by=ADA):
-    """The controller's decisions on one request for each answer, and the entries that the page had, in the same order."""
+    """The decisions on one request for each answer, and the entries that the page had, in the same order."""
     asking = asyncio.create_task(
         controller.request_approvals([request_for(str(number)) for number in range(len(decisions))])
     )

@@ -91,13 +91,28 @@ def test_a_folder_is_made_for_its_owner_alone(tmp_path):
     make_private_folder(tmp_path / 'a' / 'b')
 
 
-@pytest.mark.parametrize('mode', [0o720, 0o702, 0o1777])
-def test_a_folder_that_others_may_write_to_is_refused(tmp_path, mode):
-    folder = tmp_path / 'folder'
-    folder.mkdir()
-    folder.chmod(mode)
+def replace_by_link(folder):
+    folder.rename(folder.with_name('elsewhere'))
+    folder.symlink_to('elsewhere')
 
-    with pytest.raises(PermissionError, match='other users can write to the folder'):
+
+@pytest.mark.parametrize(
+    ('spoil', 'reason'),
+    [
+        (lambda folder: folder.chmod(0o720), 'other users can write to the folder'),
+        (lambda folder: folder.chmod(0o702), 'other users can write to the folder'),
+        (lambda folder: folder.chmod(0o1777), 'other users can write to the folder'),
+        (replace_by_link, 'is a symbolic link'),
+        pytest.param(lambda folder: os.chown(folder, 65534, 65534), 'belongs to another user', marks=as_root),
+    ],
+    ids=['writable by a group', 'writable by others', 'sticky', 'link', 'of another user'],
+)
+def test_spoilt_folder_is_refused(tmp_path, spoil, reason):
+    folder = tmp_path / 'folder'
+    folder.mkdir(mode=0o700)
+    spoil(folder)
+
+    with pytest.raises(PermissionError, match=reason):
         make_private_folder(folder)
 
 
@@ -109,23 +124,6 @@ def test_a_folder_that_others_may_look_into_is_fine(tmp_path):
     make_private_folder(folder)
 
     assert stat.S_IMODE(folder.stat().st_mode) == 0o755
-
-
-def test_linked_folder_is_refused(tmp_path):
-    (tmp_path / 'elsewhere').mkdir(mode=0o700)
-    (tmp_path / 'link').symlink_to('elsewhere')
-
-    with pytest.raises(PermissionError, match='is a symbolic link'):
-        make_private_folder(tmp_path / 'link')
-
-
-@as_root
-def test_folder_of_another_user_is_refused(tmp_path):
-    (tmp_path / 'theirs').mkdir(mode=0o700)
-    os.chown(tmp_path / 'theirs', 65534, 65534)
-
-    with pytest.raises(PermissionError, match='belongs to another user'):
-        make_private_folder(tmp_path / 'theirs')
 
 
 def test_a_lock_is_held_by_one_thread_at_a_time(tmp_path):
