@@ -39,7 +39,7 @@ SETTINGS = """\
 NETWORK = "network (every host and this machine's own services; the command can send all it can read)"
 NAMES = 'names (adds or removes files in this directory)'
 ADVICE = (
-    '[The OS sandbox gave this command no access to: network. If this caused the error, call again with '
+    '[The OS sandbox gave this command no access to: network. If the lack of access caused the error, call again with '
     "access=['network'], and the user is asked; the first try may have had effects.]"
 )
 UNASKED = (
@@ -132,7 +132,6 @@ def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tm
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
     unpredicted = ADVICE.replace("access=['network']", 'its name in `access`')
-    unpredicted = unpredicted.replace('If this caused the error', 'If missing access caused the error')
     assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
@@ -154,10 +153,10 @@ def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp
     assert said == (
         f'[exit status 1]\n{UNASKED}\n'
         '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
-        "If this caused the error, call again with access=['environment'], and the user is asked; the first try may "
-        'have had effects.]'
+        "If the lack of access caused the error, call again with access=['environment'], and the user is asked; "
+        'the first try may have had effects.]'
     )
-    assert 'no access to: environment (writes to .venv). If missing' in again
+    assert 'no access to: environment (writes to .venv). If the lack' in again
 
 
 def test_what_runs_unasked_gets_none(tmp_path, backend):
@@ -558,8 +557,8 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
 
     [note] = said.splitlines()[2:]
     assert note == (
-        '[This directory has .venv, which looks like a virtual environment, but is not active. Its files were not '
-        'checked. Call its programs by path, such as `.venv/bin/python`.]'
+        '[This directory has .venv, which looks like a virtual environment, but is not active, and was not checked. '
+        'Call its programs by path, such as `.venv/bin/python`.]'
     )
     assert len(said_if_active.splitlines()) == 2
 

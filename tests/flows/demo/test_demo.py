@@ -167,7 +167,7 @@ def test_the_story_of_the_restart(start: Start) -> None:
     status = screen.end()
 
     assert status == 0
-    assert 'ends its only process' in shown.replace('\n', ' ')
+    assert 'ends the only process of the agent' in shown.replace('\n', ' ')
     assert '● Invoice 17 is paid.\n\nIn fact: payments of invoice 17: 1.' in screen.text
 
 

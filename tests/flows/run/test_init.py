@@ -37,7 +37,7 @@ def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, 
     screen.type('\r')
     screen.wait_for('Who approves calls?')
     screen.type('\r')
-    screen.wait_for_question('Write it to ')
+    screen.wait_for_question('Write ')
     screen.type('y')
 
     status = screen.end()
@@ -52,7 +52,7 @@ def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, 
 def test_answers_typed_ahead_do_not_agree(screen: Screen, project: Path) -> None:
     screen.wait_for('Which presets?')
     screen.type('\r\r\ry')
-    screen.wait_for_question('Write it to ')
+    screen.wait_for_question('Write ')
     screen.type('n')
 
     assert screen.end() == 2

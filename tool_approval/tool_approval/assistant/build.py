@@ -165,8 +165,8 @@ READ_ONLY = 'Read-only file system'
 """Text of `strerror(EROFS)`, which programs print. Commands run in the locale C or in the user's."""
 
 RESULT = (
-    'The OS sandbox does not let commands make, rename or delete files directly in {}. They can write to existing '
-    'files, and in the folders below. The file tools have no such limit.'
+    'The OS sandbox does not let commands make, rename or delete files directly in {}. Commands can write to '
+    'existing files, and in the folders below. The file tools have no such limit.'
 )
 """Note for the model and the user, added to a failed command whose output contains `READ_ONLY`."""
 

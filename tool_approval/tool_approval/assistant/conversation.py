@@ -39,10 +39,10 @@ from .saving import SavedConversation, write_transcript
 End = Literal['done', 'stopped']
 """How a turn ended: with an answer, or because the user stopped it."""
 
-STOPPED = 'The user stopped this.'
+STOPPED = 'The user stopped this turn.'
 """Text in the history, in place of the model's answer, if the user stopped the turn."""
 
-FAILED = 'An error ended this.'
+FAILED = 'An error ended this turn.'
 """Text in the history, in place of the model's answer, if the turn failed."""
 
 NO_RESULT = 'The run ended before this call returned. The call may have taken effect, fully or in part.'

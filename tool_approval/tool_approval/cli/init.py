@@ -52,7 +52,7 @@ shell:
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 
-# Directories with their own rules. Here, writing needs no approval:
+# Directories with their own rules. In `drafts`, writing needs no approval:
 # sandbox:
 #   paths:
 #     drafts: {{root: drafts, mode: rw, write_approval: false}}
@@ -84,7 +84,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     output.line('The file would allow:')
     for line in allowances(settings, directory):
         output.line(f'  - {line}')
-    question = f'Write it to {directory / NAMES[0]}, and trust it?'
+    question = f'Write {directory / NAMES[0]}, and trust the file?'
     if not (options.yes or output.confirm(question, _NOT_WRITTEN, commands_of_presets(settings))):
         return FAILED
     return _write(directory, text, settings, output)

@@ -28,7 +28,7 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder, followed by its path."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders that the command gets empty or not at all. No root opens the host's folders at these paths."""
+"""Folders of the kernel. No root opens the host's folders: a command gets its own, empty folders or none."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',

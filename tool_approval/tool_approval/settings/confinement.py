@@ -63,7 +63,7 @@ _WHAT_IS_FOUND: Final = (
     'other programs, the user can activate an environment and start again, or add a folder to `sandbox.toolchains`.'
 )
 _NOT_ACTIVE: Final = (
-    'This directory has {0}, which looks like a virtual environment, but is not active. Its files were not checked. '
+    'This directory has {0}, which looks like a virtual environment, but is not active, and was not checked. '
     'Call its programs by path, such as `{0}/bin/python`.'
 )
 
@@ -173,7 +173,7 @@ class ConfinedShell(ShellTool):
         Args:
             names: The kinds of access.
             paths: Paths at which files may be created or removed.
-            environments: The environments that are written; empty for all in the workspace.
+            environments: The environments that are written; empty for all environments in the workspace.
         """
         has_layers = layer_problem(self._confinement.backend) is None
         environments = (environments or self._confinement.environments) if 'environment' in names else ()
@@ -359,8 +359,8 @@ class ConfinedShell(ShellTool):
         effects = 'and the user is asked; the first try may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
-            return f'. If missing access caused the error, call again with its name in `access`, {effects}'
-        return f". If this caused the error, call again with access=['{needed}'], {effects}"
+            return f'. If the lack of access caused the error, call again with its name in `access`, {effects}'
+        return f". If the lack of access caused the error, call again with access=['{needed}'], {effects}"
 
 
 async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:

@@ -51,7 +51,7 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
 
 def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
-    """Return further paths that the file tools do not write. Commands are kept from writing these paths in another way.
+    """Return further paths that the file tools do not write. For commands, the OS sandbox prevents this in another way.
 
     Args:
         directory: The absolute working directory.

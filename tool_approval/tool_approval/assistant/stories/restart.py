@@ -51,7 +51,7 @@ async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
 
 
 async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
-    screen.say('An agent pays invoices. A separate process executes its runs, and a file stores them.')
+    screen.say('An agent pays invoices. A separate process executes the runs, and a file stores them.')
     screen.say(f'You ask: Pay invoice {INVOICE}.')
     bookkeeper = make_bookkeeper(folder)
     inbox = bookkeeper.ui.inbox
@@ -61,7 +61,7 @@ async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
             entry = await _soon(_question(inbox))
             process.kill()
             process.wait()
-        screen.say(f'The agent waits for your answer. Now `kill -9 {process.pid}` ends its only process.')
+        screen.say(f'The agent waits for your answer. Now `kill -9 {process.pid}` ends the only process of the agent.')
         asked: Any = make_ui(ApprovalMemory(), {}).choose(entry.request, mode='interactive')
         decision = await asked if inspect.isawaitable(asked) else asked
         await inbox.decide(entry.id, decision, by=Approver(id='you'), digest=entry.digest)

@@ -103,7 +103,7 @@ class ShellConfig(BaseModel):
     rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
     """Rules in order. The first rule that matches decides."""
     network: bool = False
-    """Whether commands may use the network. Only an OS sandbox can enforce `False`."""
+    """Whether commands may use the network. Only an OS sandbox can prevent network access."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
     """Maximum seconds that a command may run."""
 

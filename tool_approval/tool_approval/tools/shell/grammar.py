@@ -138,8 +138,8 @@ _DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-
 def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     """Return whether bash and the grammar agree on the text of a here-document.
 
-    Below a here-document, commands continue. The grammar and bash disagree on delimiters in mixed quotes, on continued
-    lines and on several documents in a line (test_attacks.py), so such documents are refused.
+    After the text of a here-document, more commands may follow. The grammar and bash disagree on delimiters in mixed
+    quotes, on continued lines and on several documents in a line (test_attacks.py), so such documents are refused.
 
     Args:
         node: The `heredoc_redirect`.

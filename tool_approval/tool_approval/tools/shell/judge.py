@@ -248,7 +248,7 @@ class ShellJudge:
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
             pattern = found.possible.rule.pattern
-            why = f'part of it is unknown until the command runs, so the rule `{pattern}` may match'
+            why = f'a part is unknown until the command runs, so the rule `{pattern}` may match'
             state.add(command.raw, 'ask', why, pattern)
         if found.decided is not None and found.decided.is_guard and state.description is None:
             state.description = found.decided.rule.description

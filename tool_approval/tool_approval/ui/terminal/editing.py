@@ -52,7 +52,7 @@ def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
     heading = [
         f'# The arguments of {escape_line(tool_name).replace(":", "<U+003A>")}.',
         '#',
-        '# Change them, save and quit: you are asked about the changed call before it runs.',
+        '# Change the arguments, save and quit: you are asked about the changed call before it runs.',
         '# Leave everything as it is, or empty the file, to go back to the question.',
         '#',
     ]

@@ -180,8 +180,8 @@ class Keyboard:
         """Return the events of one burst; none if no key was pressed within `TICK_S`.
 
         Args:
-            is_text: Whether text is being typed. Its keys are returned immediately. In other cases, and after Enter,
-                wait to see whether more keys follow.
+            is_text: Whether text is being typed. The keys of a text are returned immediately. In other cases, and after
+                Enter, wait to see whether more keys follow.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.

@@ -210,7 +210,7 @@ def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     are_whole = may_approve_together([entry.request for entry in group])
     text = f'The {count} requests above belong together.'
     if not are_whole:
-        text += ' Some are not shown whole, so approve them one by one.'
+        text += ' Some requests are not shown whole, so approve the requests one by one.'
     return element(
         'form',
         *hidden(context),

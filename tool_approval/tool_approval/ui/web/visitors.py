@@ -51,7 +51,7 @@ class LocalLogin:
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """Return a secret for the query parameter `token`. Within an hour, it logs in one browser as this approver."""
+        """Return a secret for the query parameter `token` that logs in one browser as this approver, within an hour."""
         return self._new(self._tickets, approver, TICKET_S)
 
     def redeem(self, ticket: str) -> str | None:
