@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,16 @@ def house(request: pytest.FixtureRequest):
         yield House(folder, user=request.param)
     finally:
         shutil.rmtree(folder)
+
+
+@pytest.fixture
+def places(house: House, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files in the house, where the house's user may make them."""
+    folder = house.path / 'temporary'
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setattr(tempfile, 'tempdir', str(folder))
+    return folder
 
 
 @pytest.fixture

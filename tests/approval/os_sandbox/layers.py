@@ -42,6 +42,34 @@ def as_user(house: House, work: Callable):
         process.join(LIMIT_S)
 
 
+def run_on_layer(
+    house: House,
+    command: list[str],
+    extra: ExtraAccess,
+    profile: OSProfile,
+    *,
+    meanwhile: Callable[[], object],
+    keep: bool,
+) -> tuple[int, str, tuple[str, ...]]:
+    """The status and output of a command that the user runs on a layer, and what `keep` says."""
+
+    def work():
+        with open_layer(extra, profile, house.backend) as layer:
+            done = subprocess.run(
+                layer.wrap(command, str(house.work)),
+                cwd=house.work,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=LIMIT_S,
+            )
+            meanwhile()
+            return done.returncode, done.stdout, layer.keep(threading.Event()) if keep else layer.problems
+
+    return as_user(house, work)
+
+
 class Repository:
     """`house.work` with two commits, a home with the user's name, and a bare repository in `house.lib`."""
 
@@ -102,25 +130,9 @@ class Repository:
         trees: tuple[Path, ...] | None = None,
     ) -> tuple[int, str, tuple[str, ...]]:
         """The status and output of a script that runs on a layer, and what `keep` says."""
-        chosen = profile or self.profile
-        git = tuple(str(tree) for tree in trees or (self.house.work,))
+        extra = ExtraAccess(git=tuple(str(tree) for tree in trees or (self.house.work,)))
         command = ['/bin/bash', '-c', script, 'script', *map(str, arguments)]
-
-        def work():
-            with open_layer(ExtraAccess(git=git), chosen, self.house.backend) as layer:
-                done = subprocess.run(
-                    layer.wrap(command, str(self.house.work)),
-                    cwd=self.house.work,
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    text=True,
-                    timeout=LIMIT_S,
-                )
-                meanwhile()
-                return done.returncode, done.stdout, layer.keep(threading.Event()) if keep else layer.problems
-
-        return as_user(self.house, work)
+        return run_on_layer(self.house, command, extra, profile or self.profile, meanwhile=meanwhile, keep=keep)
 
     def files(self, *below: str) -> dict[str, object]:
         """What is in `.git`, or in some folders of it: content by name."""

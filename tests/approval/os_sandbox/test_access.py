@@ -40,7 +40,7 @@ def test_what_is_hidden_blocked_or_a_control_file_is_never_opened(path: str):
     assert extra.beyond(WORKSPACE).writes == ()
 
 
-def test_what_a_profile_lacks_is_left_of_what_is_wanted():
+def test_wanted_access_without_the_profile_is_what_the_profile_lacks():
     wanted = ExtraAccess(network=True, git=('/w', '/lib', '/w/deeper'), names=('/w', '/lib'), writes=('/w/.venv', '/w'))
 
     lacking = wanted.beyond(WORKSPACE)
@@ -49,7 +49,7 @@ def test_what_a_profile_lacks_is_left_of_what_is_wanted():
     assert not wanted.beyond(OSProfile(network=True))
 
 
-def test_it_is_described_in_words_and_bound_as_json():
+def test_extra_access_is_described_in_words_and_bound_as_json():
     extra = ExtraAccess(network=True, git=('/w', '/v'), names=('/w',), writes=('/w/.venv',))
 
     assert extra.describe('/w') == (

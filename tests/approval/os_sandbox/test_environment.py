@@ -4,7 +4,7 @@ import pytest
 from tool_approval.os_sandbox import OSProfile, OSSandboxError, passed_on
 
 
-def test_what_the_profile_does_not_name_stays_out():
+def test_variables_that_the_profile_does_not_name_are_removed():
     profile = OSProfile(environment=frozenset({'HOME', 'LANG'}))
 
     assert passed_on(profile, {'HOME': '/home/a', 'SECRET_TOKEN': 'x'}) == {

@@ -205,7 +205,7 @@ def test_a_split_or_sparse_index_is_refused(tree: Path):
         plain_index(signed(made('a')[:-20] + b'link' + bytes(4)))
 
 
-def test_what_is_no_index_is_refused(tree: Path):
+def test_broken_index_is_refused(tree: Path):
     index = index_of(tree)
     broken = [
         b'',

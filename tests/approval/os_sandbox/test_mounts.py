@@ -43,7 +43,7 @@ def test_a_folder_in_which_nothing_can_be_made_says_all_that_it_lacks(tmp_path: 
     )
 
 
-def test_what_is_stricter_is_said(tmp_path: Path):
+def test_notes_name_where_the_sandbox_is_stricter(tmp_path: Path):
     closed, absent = tmp_path / 'closed', tmp_path / 'absent'
     closed.mkdir()
     profile = OSProfile(

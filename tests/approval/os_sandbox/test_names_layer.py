@@ -4,8 +4,6 @@ import os
 import random
 import shutil
 import socket
-import subprocess
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +15,8 @@ from tool_approval.os_sandbox.access import ExtraAccess
 from tool_approval.os_sandbox.layer import open_layer
 from tool_approval.os_sandbox.mounts import as_mounted
 
-from .house import BWRAP, LIMIT_S, House
-from .layers import Repository, as_user
+from .house import BWRAP, House
+from .layers import Repository, run_on_layer
 from .views import BubblewrapView, covers
 
 once = pytest.mark.parametrize('house', ['root' if os.getuid() == 0 else 'ordinary'], indirect=True)
@@ -47,24 +45,10 @@ def run(
     meanwhile: Callable[[], object] = lambda: None,
     extra: ExtraAccess | None = None,
 ) -> tuple[int, str, tuple[str, ...]]:
-    chosen = profile or frozen(house)
-
-    def work():
-        with open_layer(extra or ExtraAccess(names=(str(house.work),)), chosen, house.backend) as layer:
-            done = subprocess.run(
-                layer.wrap(['/bin/bash', '-c', script], str(house.work)),
-                cwd=house.work,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=LIMIT_S,
-                check=False,
-            )
-            meanwhile()
-            return done.returncode, done.stdout, layer.keep(threading.Event()) if keep else layer.problems
-
-    return as_user(house, work)
+    wanted = extra or ExtraAccess(names=(str(house.work),))
+    return run_on_layer(
+        house, ['/bin/bash', '-c', script], wanted, profile or frozen(house), keep=keep, meanwhile=meanwhile
+    )
 
 
 def tree(folder: Path) -> dict[str, object]:
@@ -139,7 +123,7 @@ def test_the_folder_does_not_become_a_repository(house: House):
     assert {'refs', 'config'} < tree(house.work).keys()
 
 
-def test_what_is_closed_stays_so(house: House):
+def test_hidden_and_protected_paths_stay_closed(house: House):
     work = house.work
     for name in ('.env', 'kept', 'secrets/key', 'sub/.env'):
         (work / name).parent.mkdir(exist_ok=True)
@@ -351,10 +335,7 @@ def test_a_copy_that_cannot_be_read_is_not_kept(house: House):
 
 
 @once
-def test_a_copy_that_is_gone_is_not_kept(house: House, monkeypatch: pytest.MonkeyPatch):
-    places = house.path / 'temporary'
-    places.mkdir()
-    monkeypatch.setattr(layer_module.tempfile, 'tempdir', str(places))
+def test_a_copy_that_is_gone_is_not_kept(house: House, places: Path):
     before = tree(house.work)
 
     _, _, [note] = run(house, 'rm a', meanwhile=lambda: [shutil.rmtree(copy) for copy in places.glob('*/top')])

@@ -19,7 +19,7 @@ def test_a_path_that_could_mean_several_places_is_refused(path: str):
 
 
 @pytest.mark.parametrize('name', ['', 'A=B', 'A\0'])
-def test_what_is_no_name_of_a_variable_is_refused(name: str):
+def test_invalid_name_of_a_variable_is_refused(name: str):
     with pytest.raises(OSSandboxError, match='environment variable'):
         OSProfile(environment=frozenset({name}))
 
@@ -38,7 +38,7 @@ def test_the_longest_root_decides():
     ]
 
 
-def test_of_two_roots_with_one_path_only_what_both_open_stays_open():
+def test_two_roots_with_one_path_grant_only_what_both_grant():
     twice = OSProfile(
         roots=(
             Root(path='/w', access=Access.WRITE, suffixes=frozenset({'.a', '.b'})),
@@ -50,7 +50,7 @@ def test_of_two_roots_with_one_path_only_what_both_open_stays_open():
     assert (twice.readable, twice.writable) == (('/w',), ())
 
 
-def test_what_is_denied_stays_so_below_a_longer_root():
+def test_denied_path_stays_denied_below_a_longer_root():
     denied = profile(('/', Access.WRITE), ('/a/b', Access.WRITE), hidden=('/a',), protected=('/c',))
 
     assert [denied.access(path) for path in ('/a/b', '/a', '/c', '/c/d', '/d')] == [

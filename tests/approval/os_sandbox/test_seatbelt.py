@@ -84,7 +84,7 @@ def test_a_root_of_no_access_closes_what_is_open_around_it(tmp_path: Path):
 
 
 @pytest.mark.parametrize(('command', 'cwd'), [([], '/'), (['a\0'], '/'), (['a'], '/does/not/exist')])
-def test_what_cannot_run_is_refused(command: list[str], cwd: str):
+def test_invalid_command_or_directory_is_refused(command: list[str], cwd: str):
     with pytest.raises(OSSandboxError):
         SeatbeltBackend().wrap(command, OSProfile(), cwd)
 

@@ -127,14 +127,14 @@ def test_a_user_without_an_account_has_the_home_that_the_variable_says(home, wor
 
 
 @pytest.mark.parametrize(('mode', 'reason'), [(0o777, 'every user can write to the folder'), (0o755, '')])
-def test_what_every_user_may_write_is_not_opened(home, work, mode, reason):
+def test_folder_that_every_user_can_write_is_not_opened(home, work, mode, reason):
     make(home / '.nvm', *LAYOUTS['nvm']).chmod(mode)
 
     assert find(home, work).ignored == ((f'NVM_DIR: {home}/.nvm is ignored: {reason}',) if reason else ())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a file away')
-def test_what_belongs_to_another_user_is_not_opened(home, work):
+def test_folder_of_another_user_is_not_opened(home, work):
     os.chown(make(home / '.nvm', *LAYOUTS['nvm']), 65534, 65534)
     os.chown(make(home / 'bin', 'uv') / 'uv', 65534, 65534)
 
@@ -214,7 +214,7 @@ def test_an_environment_that_is_a_root_is_as_writable_as_the_root(home, work):
     'named',
     ['/', '/etc/..', '{home}', '{home}/bin', '{home}/secrets', '{home}/secrets/bin', '{work}/bin', '/etc', '//'],
 )
-def test_what_an_environment_of_a_hostile_repository_says_about_its_python_opens_nothing(home, work, named):
+def test_hostile_environment_opens_nothing_by_naming_a_python(home, work, named):
     for folder in (home, work):
         make(folder, *PYTHON)
     make(home / 'secrets', 'key', 'bin/python3')
@@ -278,7 +278,7 @@ def test_parts_that_lead_out_of_the_toolchain_are_not_opened(home, work):
         ('virtual environment', ('bin/activate', 'bin/python', 'pyvenv.cfg', 'lib/python3.12/site-packages/x.py')),
     ],
 )
-def test_what_a_folder_of_the_search_path_belongs_to_is_found_by_its_layout(home, work, kind, files):
+def test_toolchain_of_a_folder_of_the_search_path_is_found_by_its_layout(home, work, kind, files):
     prefix = make(home / 'tools' / 'it', *files)
     (home / 'link').symlink_to('tools/it/bin')
 
@@ -346,13 +346,13 @@ def test_the_choice_of_a_version_is_passed_on_if_it_is_one(home, work):
     assert {name: found.variables[name] for name in found.variables if name != 'PATH'} == {'PYENV_VERSION': '3.12.1'}
 
 
-def test_what_is_readable_already_is_not_opened_again(home, work):
+def test_readable_folder_is_not_opened_again(home, work):
     found = find(home, work, configured=['/usr/bin'])
 
     assert (found.found, found.ignored) == ((), ())
 
 
-def test_what_the_settings_name_is_opened_as_a_whole(home, work):
+def test_folders_that_the_settings_name_are_opened_as_a_whole(home, work):
     tools = make(home / 'tools', 'bin/x', 'lib/y')
     flat = make(home / 'flat', 'x')
     bare = home / 'bare'
