@@ -81,15 +81,21 @@ class AwaitableKeyboard(Awaitable):
 UIS = [Sync, Async, Awaitable, SyncKeyboard, AsyncKeyboard, AwaitableKeyboard]
 
 
-def denied_then_runs(ui, **options):
-    """Ask twice about the same call, check that only the second ran, and return why the first was denied."""
-    ran, sink = [], ListSink()
+def deleting():
+    """A function that needs approval, and the list of what was deleted."""
+    ran = []
 
     @requires_approval()
     def delete(path):
         ran.append(path)
         return 'deleted'
 
+    return delete, ran
+
+
+def denied_then_runs(ui, **options):
+    """Ask twice about the same call, check that only the second ran, and return why the first was denied."""
+    (delete, ran), sink = deleting(), ListSink()
     controller = ApprovalController(ui=ui, audit=sink, **options)
 
     async def main():
@@ -219,13 +225,7 @@ async def test_a_ui_that_hangs_past_the_timeout_denies(kind):
 
 @pytest.mark.parametrize('kind', [SyncHang, AsyncHang, AsyncHangAnsweringLate])
 async def test_cancelling_the_run_passes_and_nothing_runs(kind):
-    ui, ran, sink = kind(), [], ListSink()
-    memory = ApprovalMemory()
-
-    @requires_approval()
-    def delete(path):
-        ran.append(path)
-
+    (delete, ran), ui, sink, memory = deleting(), kind(), ListSink(), ApprovalMemory()
     controller = ApprovalController(ui=ui, audit=sink, memory=memory)
     run = asyncio.create_task(execute_tool(delete, 'delete', {'path': 'a'}, controller))
     await asyncio.to_thread(ui.is_asked.wait, 60)
@@ -427,11 +427,7 @@ def test_group_with_a_request_that_cannot_be_shown_is_denied():
 
 def test_a_store_that_cannot_be_written_is_an_error_and_nothing_runs(monkeypatch, tmp_path):
     store = FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json')
-    ran = []
-
-    @requires_approval()
-    def delete(path):
-        ran.append(path)
+    delete, ran = deleting()
 
     def full(path, content):
         raise OSError(28, 'No space left on device')
@@ -448,11 +444,7 @@ def test_a_store_that_cannot_be_written_is_an_error_and_nothing_runs(monkeypatch
 
 def test_a_log_that_cannot_be_written_denies_and_the_next_call_works(monkeypatch, tmp_path):
     sink = JsonlAuditSink(tmp_path / 'audit.jsonl', key=KEY)
-    ran = []
-
-    @requires_approval()
-    def delete(path):
-        ran.append(path)
+    delete, ran = deleting()
 
     def run():
         asyncio.run(execute_tool(delete, 'delete', {'path': 'a'}, ApprovalController(ui=RecordingUI('s'), audit=sink)))

@@ -44,6 +44,9 @@ def sync_and_async(**logic):
     return SimpleNamespace(**logic), SimpleNamespace(**later)
 
 
+each_form = pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+
+
 def raising(error):
     def logic(*args):
         raise error
@@ -79,7 +82,7 @@ ASKED = ApprovalResult.needs_approval(
 )
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+@each_form
 @pytest.mark.parametrize(
     ('said', 'verdict'),
     [
@@ -94,7 +97,7 @@ def test_check_approval_lets_the_tool_run_or_asks(said, verdict, form):
     assert said_by(tool) == verdict
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+@each_form
 def test_check_approval_receives_the_call(form):
     told = []
 
@@ -103,7 +106,7 @@ def test_check_approval_receives_the_call(form):
     assert told == [CONTEXT]
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+@each_form
 @pytest.mark.parametrize('member', ['check_approval', 'needs_approval'])
 @pytest.mark.parametrize(
     ('error', 'reason'),
@@ -119,7 +122,7 @@ def test_permission_error_in_check_approval_blocks_with_its_reason(member, error
     assert said_by(tool) == ApprovalResult.blocked(reason)
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+@each_form
 @pytest.mark.parametrize(
     ('said', 'verdict'),
     [
@@ -211,7 +214,7 @@ def test_needs_approval_is_given_a_copy_of_the_arguments():
     assert context.args == {'path': 'a'}
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+@each_form
 def test_tool_may_describe_the_call(form):
     tool = sync_and_async(
         needs_approval=lambda name, args, ctx: True,
@@ -355,7 +358,7 @@ def test_logic_that_fails_blocks_and_its_error_text_is_not_shown(tool, kind, cap
     assert record.exc_info is None
 
 
-@pytest.mark.parametrize('form', [0, 1], ids=['sync', 'async'])
+@each_form
 @pytest.mark.parametrize('error', [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
 async def test_exceptions_that_end_the_program_or_the_task_pass(error, form):
     tool = sync_and_async(check_approval=raising(error()))[form]
