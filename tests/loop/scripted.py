@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -78,3 +80,26 @@ class Recorder:
     def ids(self) -> list[list[str]]:
         """The ids of each question: first the approvals, then the calls."""
         return [[part.tool_call_id for part in (*each.approvals, *each.calls)] for each in self.asked]
+
+
+class Gate:
+    """A handler that waits for `release`, on the event loop or in its thread, and then approves."""
+
+    def __init__(self, *, sync: bool) -> None:
+        self.asked = threading.Event()
+        self.release = threading.Event()
+        self.has_answered = threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.handler: Any = self.block if sync else self.wait
+
+    def block(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        self.threads.append(threading.current_thread())
+        self.asked.set()
+        self.release.wait(30)
+        self.has_answered.set()
+        return requests.build_results(approve_all=True)
+
+    async def wait(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        self.asked.set()
+        await asyncio.to_thread(self.release.wait, 30)
+        return requests.build_results(approve_all=True)

@@ -32,7 +32,7 @@ from pydantic_ai_deferred.run import Lifetime
 from pydantic_ai_deferred.streaming import DeclaredTools
 
 from .host import Agent, check_results
-from .scripted import Recorder, call, returns, scripted
+from .scripted import Gate, Recorder, call, returns, scripted
 
 DELETE = call('delete', '1', path='/etc')
 
@@ -81,25 +81,6 @@ def test_tools_prepared_anew_during_a_request_do_not_lose_their_declaration(stre
     assert asyncio.run(main()) == 'done'
     assert handler.ids == [['1']]
     assert ran == []
-
-
-class Gate:
-    """A handler that waits for `release`, on the event loop or in its thread."""
-
-    def __init__(self, *, sync: bool) -> None:
-        self.asked = threading.Event()
-        self.release = threading.Event()
-        self.handler: Any = self.block if sync else self.wait
-
-    def block(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        self.asked.set()
-        self.release.wait(30)
-        return requests.build_results(approve_all=True)
-
-    async def wait(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        self.asked.set()
-        await asyncio.to_thread(self.release.wait, 30)
-        return requests.build_results(approve_all=True)
 
 
 def starting(delegate: Any, handler: Any) -> Agent[Any, Any]:

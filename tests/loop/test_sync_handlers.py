@@ -21,7 +21,7 @@ from pydantic_ai_deferred import handler as handler_module
 from pydantic_ai_deferred.handler import HandlerThreads
 
 from .host import Agent
-from .scripted import Recorder, call, returns, scripted
+from .scripted import Gate, Recorder, call, returns, scripted
 
 
 def make(*responses: Any) -> Agent[Any, Any]:
@@ -40,17 +40,12 @@ def approve(requests: DeferredToolRequests) -> DeferredToolResults:
 
 
 def test_a_blocking_handler_leaves_the_event_loop_free():
-    asked, release = threading.Event(), threading.Event()
-
-    def blocking(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        asked.set()
-        assert release.wait(30)
-        return approve(requests)
+    gate = Gate(sync=True)
 
     async def main() -> Any:
-        run = asyncio.create_task(make().run('go', deferred_tool_handler=blocking))
-        await reached(asked)
-        release.set()  # this line is reached while the handler blocks
+        run = asyncio.create_task(make().run('go', deferred_tool_handler=gate.handler))
+        await reached(gate.asked)
+        gate.release.set()  # this line is reached while the handler blocks
         return await run
 
     assert asyncio.run(main()).output == 'done'
@@ -136,65 +131,62 @@ def test_async_handlers_of_every_shape_run_on_the_loop(handler: Any):
     assert make().run_sync('go', deferred_tool_handler=handler).output == 'done'
 
 
-@pytest.mark.parametrize('sync', [True, False])
-def test_cancelling_a_run_cancels_the_waiting_handler(sync: bool):
-    release = threading.Event()
-    asked, waited, cancelled = threading.Event(), threading.Event(), asyncio.Event()
+async def cancelled(agent: Agent[Any, Any], handler: Any, asked: threading.Event) -> None:
+    """Run the agent, and cancel the run once its handler was asked."""
+    run = asyncio.create_task(agent.run('go', deferred_tool_handler=handler))
+    await reached(asked)
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
 
-    def blocking(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        asked.set()
-        release.wait(30)
-        waited.set()
-        return approve(requests)
+
+def test_cancelling_a_run_leaves_a_sync_handler_behind():
+    gate = Gate(sync=True)
+
+    async def main() -> None:
+        await cancelled(make(), gate.handler, gate.asked)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert not gate.has_answered.is_set()
+        gate.release.set()
+
+    asyncio.run(main())
+
+
+def test_cancelling_a_run_cancels_a_waiting_async_handler():
+    asked, was_cancelled = threading.Event(), threading.Event()
 
     async def waiting(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         asked.set()
         try:
             await asyncio.Event().wait()
         finally:
-            cancelled.set()
+            was_cancelled.set()
         raise AssertionError
 
     async def main() -> None:
-        run = asyncio.create_task(make().run('go', deferred_tool_handler=blocking if sync else waiting))
-        await reached(asked)
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
+        await cancelled(make(), waiting, asked)
         assert asyncio.all_tasks() == {asyncio.current_task()}
-        assert not waited.is_set() if sync else cancelled.is_set()
-        release.set()
+        assert was_cancelled.is_set()
 
     asyncio.run(main())
 
 
 @pytest.mark.layer_only
 def test_an_abandoned_handlers_answer_goes_nowhere():
-    asked, release = threading.Event(), threading.Event()
-    threads: list[threading.Thread] = []
+    gate = Gate(sync=True)
     ran: list[str] = []
-
-    def late(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        threads.append(threading.current_thread())
-        asked.set()
-        release.wait(30)
-        return approve(requests)
+    agent = Agent(scripted([call('delete', '1')], 'done'))
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: ran.append('deleted'))
 
     async def main() -> None:
-        agent = Agent(scripted([call('delete', '1')], 'done'))
-        agent.tool_plain(name='delete', requires_approval=True)(lambda: ran.append('deleted'))
-        run = asyncio.create_task(agent.run('go', deferred_tool_handler=late))
-        await reached(asked)
-        run.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        release.set()
-        await asyncio.to_thread(threads[0].join, 30)
+        await cancelled(agent, gate.handler, gate.asked)
+        gate.release.set()
+        await asyncio.to_thread(gate.threads[0].join, 30)
 
     asyncio.run(main())
 
-    assert not threads[0].is_alive()
-    assert threads[0].daemon
+    assert not gate.threads[0].is_alive()
+    assert gate.threads[0].daemon
     assert ran == []
 
 

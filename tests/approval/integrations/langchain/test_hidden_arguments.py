@@ -104,8 +104,8 @@ def transfer_tool(ran: list[Any]) -> Any:
     return transfer
 
 
-def invoked(wrapper: ApprovalToolWrapper, given: Any, is_async: bool) -> Any:
-    return asyncio.run(wrapper.ainvoke(given)) if is_async else wrapper.invoke(given)
+def invoked(wrapper: ApprovalToolWrapper, given: Any, is_async: bool, config: Any = None) -> Any:
+    return asyncio.run(wrapper.ainvoke(given, config)) if is_async else wrapper.invoke(given, config)
 
 
 @pytest.mark.parametrize('is_async', [False, True])
@@ -116,11 +116,7 @@ def test_a_models_call_cannot_inject_arguments_unseen(is_async: bool):
     config = {'configurable': {'thread_id': 'one'}}
 
     for number, account in enumerate(['mine', 'EVIL', 'mine']):
-        given = call('transfer', str(number), amount=1, account=account)
-        if is_async:
-            asyncio.run(wrapper.ainvoke(given, config))
-        else:
-            wrapper.invoke(given, config)
+        invoked(wrapper, call('transfer', str(number), amount=1, account=account), is_async, config)
 
     assert [request.args for request in ui.requests] == [
         {'amount': 1, 'account': 'mine'},
