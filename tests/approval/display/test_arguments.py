@@ -33,7 +33,7 @@ def test_key_that_is_not_text_is_drawn_in_parentheses(key: object, label: str) -
     assert drawn({key: 1}) == [f'  {label} 1']
 
 
-def test_of_many_names_the_first_and_the_last_are_drawn() -> None:
+def test_first_and_last_of_many_names_are_drawn() -> None:
     lines = drawn({f'k{number}': number for number in range(1000)})
 
     assert lines[0] == '  k0: 0'
@@ -54,7 +54,7 @@ def edit(diff: str = DIFF, path: str = 'a.py', defaults: object = None, **args: 
 CHANGES = ['removed x = 1', 'added x = 2']
 
 
-def test_of_a_diff_that_a_tool_made_only_the_changes_are_left() -> None:
+def test_diff_made_by_a_tool_is_reduced_to_its_changes() -> None:
     assert edit(path='a.py') == CHANGES
     assert edit(path='b.py') == ['text --- a.py', 'text +++ a.py', *CHANGES]
     assert edit('--- a.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-x = 1\n') == CHANGES[:1]

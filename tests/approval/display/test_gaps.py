@@ -37,5 +37,5 @@ def test_a_table_and_an_indentation_that_fit_a_screen_are_none_in_a_file(text):
     'text',
     [f'{"x" * 40}{BLANKS}value', f'a{" " * 80}b', 'a' + '\t' * 20 + 'b', f'x\n{" " * 81}y', 'a' + '\n' * 20 + 'b'],
 )
-def test_what_a_file_has_behind_the_edge_of_a_screen_is_a_gap(text):
+def test_text_of_a_file_behind_the_edge_of_the_screen_is_a_gap(text):
     assert has_gap(text, is_code=False)

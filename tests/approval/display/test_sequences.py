@@ -30,7 +30,7 @@ def of_file(text):
         ('plain', 'plain'),
     ],
 )
-def test_what_belongs_to_emoji_and_words_is_left_out(text, rest):
+def test_invisible_parts_of_emoji_and_words_are_left_out(text, rest):
     assert without_ordinary(text) == rest
     assert not [told for told in warnings_of(ApprovalRequest(tool_name='t', args={'x': text})) if 'right' not in told]
 

@@ -58,7 +58,7 @@ def test_a_list_is_numbered() -> None:
     ],
     ids=lambda content: content[:30],
 )
-def test_what_a_tree_would_not_show_as_it_is_stays_a_text(content: str) -> None:
+def test_structure_that_a_tree_cannot_show_exactly_stays_a_text(content: str) -> None:
     shown = display(presented(content), whole=True)
 
     assert shown.is_whole
@@ -92,7 +92,7 @@ def test_a_long_one_is_cut_as_arguments_are_and_shown_whole_on_demand() -> None:
     assert [line.text for line in whole.lines] == [f'key{number}: {number}' for number in range(500)]
 
 
-def test_what_its_tool_has_shortened_is_read_from_the_full_content() -> None:
+def test_structure_shortened_by_its_tool_is_read_from_the_full_content() -> None:
     full = json.dumps(CALL, indent=1)
     cut = '\n'.join([*full.split('\n')[:2], '... [11 more lines]'])
 

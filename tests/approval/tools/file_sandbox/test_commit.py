@@ -193,7 +193,7 @@ def test_file_that_cannot_be_deleted_is_restored(folder, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ['x']
 
 
-def test_what_cannot_be_read_is_not_what_was_expected(folder, tmp_path, monkeypatch):
+def test_unreadable_file_counts_as_changed(folder, tmp_path, monkeypatch):
     (tmp_path / 'x').write_text('old')
     seen = state_of(folder, 'x')
 

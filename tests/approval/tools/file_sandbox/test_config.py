@@ -7,7 +7,7 @@ from tool_approval.tools.file_sandbox import FileSandbox, PathConfig, SandboxCon
 from tool_approval import ApprovalConfigError
 
 
-def test_what_is_left_out_is_the_careful_choice():
+def test_configuration_without_fields_is_the_careful_choice():
     config = PathConfig(root='notes')
 
     assert (config.mode, config.suffixes, config.write_approval, config.read_approval) == ('ro', None, True, False)
@@ -19,7 +19,7 @@ def test_approval_can_be_written_with_the_words_of_tools():
     assert (config.write_approval, config.read_approval) == (False, True)
 
 
-def test_what_approval_leaves_out_is_the_careful_choice():
+def test_approval_without_fields_is_the_careful_choice():
     config = PathConfig.model_validate({'root': 'a', 'approval': {}})
 
     assert (config.write_approval, config.read_approval) == (True, False)
@@ -40,7 +40,7 @@ def test_what_approval_leaves_out_is_the_careful_choice():
         {'mode': 'rw'},
     ],
 )
-def test_what_nobody_can_mean_is_refused(wrong):
+def test_invalid_configuration_is_refused(wrong):
     with pytest.raises(ValidationError):
         SandboxConfig.model_validate({'paths': {'notes': wrong}})
 

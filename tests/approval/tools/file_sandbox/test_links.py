@@ -25,7 +25,7 @@ def test_a_link_is_written_through_and_stays_a_link(world):
     assert (world.ws / 'notes/sub/b.txt').read_text() == 'new'
 
 
-def test_of_a_link_only_the_link_is_deleted(world):
+def test_deleting_a_link_keeps_its_target(world):
     (world.ws / 'cache/l').symlink_to('c.dat')
     (world.ws / 'cache/folder').symlink_to(world.top / 'outside')
 

@@ -26,7 +26,7 @@ def test_a_path_that_no_system_call_takes_is_refused(path):
 @pytest.mark.parametrize(
     'path', ['a', 'ä' * 2048, 'a b.txt', '日本語', 'e\u0301', "a'b", '~x', '$HOME', '%2e', 'a:b', '😀', '❤\ufe0f.txt']
 )
-def test_other_paths_are_taken_as_they_are(path):
+def test_unusual_but_valid_paths_are_accepted(path):
     check_text(path)
 
 
@@ -74,7 +74,7 @@ def test_names_that_a_lenient_file_system_takes_for_a_control_file_are_one(name)
 
 
 @pytest.mark.parametrize('name', ['.gitignore', 'git', '.github', '.gitattributes', 'approvals.md', 'approval.yaml'])
-def test_other_names_are_no_control_files(name):
+def test_similar_names_are_not_control_files(name):
     assert not is_control([name])
 
 

@@ -17,7 +17,7 @@ def test_a_file_is_read_as_it_is(world):
 
 
 @pytest.mark.parametrize('content', [b'\x89PNG\r\n\x1a\n\0\0', b'\xff\xfe', b'a\0b', b'\xed\xa0\x80'])
-def test_what_is_no_text_is_told_by_type_and_size(world, content):
+def test_binary_file_is_reported_by_type_and_size(world, content):
     (world.ws / 'cache/x').write_bytes(content)
 
     told = world.do('read_file', 'cache/x')
@@ -134,7 +134,7 @@ def test_a_piece_is_replaced_exactly_once(world):
     assert place.read_text() == '1\n2\n1\n'
 
 
-def test_what_is_no_text_is_not_edited(world):
+def test_binary_file_is_not_edited(world):
     (world.ws / 'cache/x').write_bytes(b'a\xff')
 
     with pytest.raises(FileToolError, match='the file is not text'):
@@ -217,7 +217,7 @@ def test_messages_name_no_place_on_the_host(world):
         assert str(world.top) not in sandbox.decide('write_file', path).reason
 
 
-def test_who_writes_a_name_as_messages_do_is_told_the_path(world):
+def test_path_written_as_in_messages_is_corrected(world):
     config = {'paths': {**OVERLAPPING['paths'], 'far': {'root': '../far', 'mode': 'rw'}}}
     del config['paths']['ws']
 
@@ -249,7 +249,7 @@ def test_no_descriptor_stays_open(world):
         ('write_file', None, {'content': 'new'}, {'cache:c.dat': 'missing'}),
     ],
 )
-def test_what_is_not_what_was_consented_to_stays(world, operation, dest, arguments, expected):
+def test_file_that_changed_since_the_approval_stays(world, operation, dest, arguments, expected):
     (world.ws / 'cache/y').write_text('y')
 
     with pytest.raises(FileToolError, match='the content has changed in the meantime'):

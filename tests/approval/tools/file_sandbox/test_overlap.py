@@ -47,7 +47,7 @@ def test_no_roots_allow_nothing(world):
     assert decision.reason.endswith('Allowed: none.')
 
 
-def test_who_asks_for_one_path_is_told_what_it_needs(world):
+def test_sandbox_says_what_a_path_needs(world):
     sandbox = world.sandbox()
 
     assert sandbox.root_of('notes/a.txt') == 'notes'

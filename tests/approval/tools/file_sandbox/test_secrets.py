@@ -146,7 +146,7 @@ def settle(folder):
 
 
 @pytest.mark.parametrize('is_settled', [False, True])
-def test_what_appears_changes_or_goes_later_counts_the_next_time(work, monkeypatch, is_settled):
+def test_secrets_that_appear_change_or_go_count_the_next_time(work, monkeypatch, is_settled):
     if is_settled:
         monkeypatch.setattr(time, 'time_ns', settle(work))
     files = SecretFiles(SecretRules(), [work])
@@ -216,7 +216,7 @@ def test_globs_of_the_settings_hide_folders_and_show_files(work):
     assert find(files, work) == ['.npmrc', 'sub']
 
 
-def test_what_was_found_stays_hidden_where_a_command_makes_too_many_folders(work):
+def test_found_secrets_stay_hidden_where_a_command_makes_too_many_folders(work):
     """Attack: the folders at the top are looked through first, and a command makes more of them than that."""
     write(work, **{'z/deep/deeper/.env': b''})
     files = SecretFiles(SecretRules(), [work], most_folders=12)
@@ -248,7 +248,7 @@ def test_a_root_that_is_gone_has_no_secrets(tmp_path):
     assert SecretFiles(SecretRules(), [tmp_path / 'nowhere']).find() == ()
 
 
-def test_what_cannot_be_looked_at_is_none(work, monkeypatch):
+def test_file_that_cannot_be_opened_is_not_a_secret(work, monkeypatch):
     (work / 'fifo.pem').unlink(missing_ok=True)
     os.mkfifo(work / 'fifo.pem')
 
@@ -324,7 +324,7 @@ def test_a_link_to_or_from_a_secret_is_one(work, link):
         ('list_files', {'path': '.'}, False),
     ],
 )
-def test_whatever_would_show_a_secret_or_take_its_name_is_asked_about(work, tool, arguments, is_asked):
+def test_operation_that_shows_a_secret_or_takes_its_name_is_asked_about(work, tool, arguments, is_asked):
     reason = asked(tools(work), tool, **arguments)
 
     assert (reason is not None and 'usually holds secrets.' in reason) is is_asked

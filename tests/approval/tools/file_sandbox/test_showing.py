@@ -110,7 +110,7 @@ def test_only_line_feeds_end_lines(world):
         ),
     ],
 )
-def test_what_is_no_diff_is_told_in_a_sentence(world, name, arguments, content):
+def test_operation_without_a_diff_is_shown_as_a_sentence(world, name, arguments, content):
     (world.ws / 'cache/link').symlink_to(world.top / 'outside/secret.txt')
     (world.ws / 'cache/bytes').write_bytes(b'\xff\0')
 
@@ -149,13 +149,13 @@ def test_a_path_that_leads_elsewhere_than_it_says_is_told_by_where_it_leads(worl
     assert show(world, 'write_file', path=str(world.ws / 'notes/a.txt'), content='x').metadata['path'] == name
 
 
-def test_what_is_not_so_in_all_of_a_root_is_not_usual(world):
+def test_file_with_rules_of_its_own_is_not_usual(world):
     os.link(world.ws / 'notes/a.txt', world.ws / 'notes/b.txt')
 
     assert 'is_usual' not in show(world, 'write_file', path='notes/a.txt', content='x').metadata
 
 
-def test_what_stays_the_same_is_told(world):
+def test_write_without_a_change_is_shown_as_a_sentence(world):
     assert show(world, 'write_file', path='notes/a.txt', content='a\n').content == 'notes:a.txt stays as it is.'
 
 

@@ -126,7 +126,7 @@ def test_an_edit_that_nobody_was_asked_about_changes_nothing_later(world):
     assert (world.ws / 'notes/a.txt').read_text() == 'b\n'
 
 
-def test_what_a_file_says_cannot_be_guessed_by_edits(world):
+def test_content_of_a_file_cannot_be_guessed_by_edits(world):
     tools = world.tools()
     arguments = {'path': 'priv/p.txt', 'old_text': 'no such text', 'new_text': 'x'}
 
@@ -172,7 +172,7 @@ def test_what_is_remembered_covers_new_content_and_no_more_than_was_said(world, 
         execute(tools, ApprovalController(ui=RecordingUI('no'), memory=controller.memory), 'delete', path='notes/a.txt')
 
 
-def test_what_was_remembered_for_a_file_does_not_hold_for_a_directory_of_its_name(world):
+def test_approval_remembered_for_a_file_does_not_cover_a_directory_of_its_name(world):
     controller, tools = ApprovalController(ui=ScriptedUI([SESSION, 'no'])), world.tools()
     execute(tools, controller, 'delete', path='notes/sub/b.txt')
     (world.ws / 'notes/sub/b.txt/deep').mkdir(parents=True)
@@ -254,7 +254,7 @@ def test_a_link_that_is_bent_after_the_check_leads_nowhere(world):
     assert (world.ws / 'notes/a.txt').read_text() == 'a\n'
 
 
-def test_what_needs_approval_only_since_the_check_does_not_run(world):
+def test_call_that_needs_approval_since_its_check_does_not_run(world):
     tools = world.tools()
     assert tools.check_approval(context('read_file', path='cache/c.dat')) is None
     (world.ws / 'cache/c.dat').unlink()

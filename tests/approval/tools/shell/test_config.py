@@ -31,7 +31,7 @@ def test_a_rule_says_nothing_but_its_pattern_and_asks():
         {'timeout_s': -1},
     ],
 )  # fmt: skip
-def test_what_nobody_can_mean_is_refused(config):
+def test_invalid_configuration_is_refused(config):
     with pytest.raises(ValidationError):
         ShellConfig.model_validate(config)
 

@@ -55,12 +55,12 @@ def test_paths_that_are_named_count_by_themselves(project):
         '{ head; } < /etc/passwd', 'timeout 5 head < /etc/passwd', '{ head <&3; } 3< /etc/passwd',
     ],
 )  # fmt: skip
-def test_what_looks_elsewhere_or_does_more_is_asked_about(command, project):
+def test_command_that_reads_elsewhere_or_does_more_is_asked_about(command, project):
     assert decides(command, project, project) == 'ask'
 
 
 @pytest.mark.parametrize('command', ['pytest', 'pytest -q', 'git push', 'git push --tags', 'git status --help'])
-def test_what_is_known_to_do_more_has_to_name_a_path(command, project):
+def test_program_that_does_more_than_read_has_to_name_a_path(command, project):
     assert decides(command, project, project) == 'ask'
 
 

@@ -44,7 +44,7 @@ def test_an_option_from_the_table_is_named():
     assert part.reason == '`--out=x` is not listed as a safe option'
 
 
-def test_what_is_not_understood_is_said():
+def test_syntax_that_is_not_understood_is_named():
     explanation = judge(default=OPEN).explain('echo ${a@P}')
 
     assert explanation.deciding.kind == 'syntax'
@@ -75,7 +75,7 @@ def test_an_empty_command_has_a_part_too():
              'is unknown until the command runs, and may be an option')),
     ],
 )  # fmt: skip
-def test_what_was_given_is_said_and_not_what_the_table_has(command, reason):
+def test_reason_quotes_the_given_word_and_not_the_data(command, reason):
     assert judge(*unasked('pytest', 'echo')).explain(command).deciding.reason == reason
 
 

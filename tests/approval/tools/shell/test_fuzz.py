@@ -78,7 +78,7 @@ def test_the_oracle_sees_the_tripwire(oracle):
     assert touched == touching
 
 
-def test_what_was_found_once_stays_asked_about(oracle):
+def test_commands_that_fuzzing_found_stay_asked_about(oracle):
     asking, asks_nobody = judges()
     may_write = {}
     for command in FOUND:

@@ -42,14 +42,14 @@ def test_a_process_with_the_marker_is_ended_wherever_it_is(ended):
         other.wait()
 
 
-def test_whoever_forks_without_end_is_given_up_at_last(monkeypatch):
+def test_endless_forking_is_given_up_after_some_rounds(monkeypatch):
     numbers = itertools.count(BEYOND + 1)
     monkeypatch.setattr(processes, '_table', lambda: {next(numbers): alone(parent=BEYOND)})
 
     assert kill_strays(MINE, below=BEYOND, seen={}) == 20
 
 
-def test_who_is_in_the_group_is_killed_too_and_has_not_left_it():
+def test_processes_of_the_group_are_killed_but_not_counted():
     first = subprocess.Popen(['sleep', '4248'], process_group=0)
     second = subprocess.Popen(['sleep', '4248'], env={**os.environ, MARKER: MINE}, process_group=first.pid)
     try:
@@ -61,7 +61,7 @@ def test_who_is_in_the_group_is_killed_too_and_has_not_left_it():
         first.wait()
 
 
-def test_it_waits_until_those_that_were_killed_are_dead(monkeypatch):
+def test_killing_waits_until_the_processes_are_dead(monkeypatch):
     dying = {BEYOND + 1: alone(parent=BEYOND)}
     tables = iter([dying, dying, dying, {}])
     monkeypatch.setattr(processes, '_table', lambda: next(tables))
@@ -70,7 +70,7 @@ def test_it_waits_until_those_that_were_killed_are_dead(monkeypatch):
     assert list(tables) == []
 
 
-def test_what_is_below_a_number_that_was_used_again_is_left_alone(monkeypatch):
+def test_children_of_a_reused_process_number_are_left_alone(monkeypatch):
     stray, child = BEYOND + 1, BEYOND + 2
     again = alone()._replace(began='2')
     tables = iter([{stray: alone(parent=BEYOND)}, {stray: again, child: alone(parent=stray)}, {}])
@@ -79,7 +79,7 @@ def test_what_is_below_a_number_that_was_used_again_is_left_alone(monkeypatch):
     assert kill_strays(MINE, below=BEYOND, seen={}) == 1
 
 
-def test_it_does_not_wait_for_ever_for_one_that_does_not_die(monkeypatch):
+def test_wait_for_a_process_that_does_not_die_ends(monkeypatch):
     monkeypatch.setattr(processes, '_PATIENCE_S', 0.01)
     monkeypatch.setattr(processes, '_table', lambda: {BEYOND + 1: alone(parent=BEYOND)})
 

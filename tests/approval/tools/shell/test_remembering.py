@@ -50,7 +50,7 @@ def test_a_plain_command_offers_its_sub_command(command, words):
         'uv --directory x run touch', 'docker container run x touch', 'yarn node x',
     ],
 )  # fmt: skip
-def test_anything_more_offers_nothing_wider(command):
+def test_command_that_is_not_plain_offers_nothing_to_remember(command):
     explanation = judge().explain(command)
 
     assert explanation.remember is None or (command == '(git fetch)' and explanation.remember == ('git', 'fetch'))

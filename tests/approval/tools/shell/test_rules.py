@@ -12,7 +12,7 @@ def test_the_default_counts_where_no_rule_matches(default, expected):
     assert decision('unknown a', default=default) == expected
 
 
-def test_what_is_not_known_may_be_what_is_blocked():
+def test_unknown_word_may_be_the_blocked_one():
     explanation = judge(*blocked('git push'), default=OPEN).explain('git $a')
 
     assert explanation.decision == 'ask'

@@ -108,7 +108,7 @@ def test_process_that_forks_away_is_ended(tmp_path, command):
     assert living('sleep 4244') == []
 
 
-def test_what_forked_away_without_environment_is_ended_with_its_living_parents(tmp_path):
+def test_process_without_environment_is_ended_with_its_living_parents(tmp_path):
     run(tmp_path, 'env -i setsid sleep 4245 & sleep 4245', timeout_s=0.3)
 
     assert living('sleep 4245') == []
@@ -224,7 +224,7 @@ def closed(argv, stdout=None):
     return asyncio.run(main())
 
 
-def test_what_was_written_before_the_end_is_taken_after_it():
+def test_output_written_before_the_end_is_read_after_it():
     assert closed(['printf', 'abc']) == 'abc'
 
 
@@ -236,7 +236,7 @@ def test_pipe_held_open_by_another_process_does_not_delay_the_end():
         os.close(write)
 
 
-def test_of_an_output_without_end_no_more_is_taken_than_a_pipe_holds(monkeypatch):
+def test_endless_output_is_read_up_to_the_size_of_a_pipe(monkeypatch):
     monkeypatch.setattr(running, '_CHUNK', 16)
 
     assert closed(['printf', '%1000s']) == ' ' * 32 * 16

@@ -34,7 +34,7 @@ def test_blocked_command_is_refused_with_the_rule(tmp_path):
 
 
 @pytest.mark.parametrize('command', [None, 1, ['ls'], b'ls'])
-def test_what_is_no_text_is_refused(tmp_path, command):
+def test_command_that_is_not_a_string_is_refused(tmp_path, command):
     with pytest.raises(PermissionError, match='must be a string'):
         check(ShellTool(cwd=tmp_path), command)
 

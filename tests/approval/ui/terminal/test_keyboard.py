@@ -116,7 +116,7 @@ def test_a_line_has_an_end() -> None:
         ('é', 1, True, ('<U+00E9>', '')),
     ],
 )
-def test_what_fits_around_the_cursor_is_shown(text: str, at: int, ascii_only: bool, shown: tuple[str, str]) -> None:
+def test_line_shows_the_text_around_the_cursor(text: str, at: int, ascii_only: bool, shown: tuple[str, str]) -> None:
     line = Line(text, ascii_only=ascii_only)
     line.at = at
 

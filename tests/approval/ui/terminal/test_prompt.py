@@ -112,7 +112,7 @@ def test_remembered_scope_is_shown_whole() -> None:
 """)
 
 
-def test_that_line_is_escaped_and_fits() -> None:
+def test_line_that_says_what_was_decided_is_escaped_and_fits() -> None:
     request = ApprovalRequest(
         tool_name='run', args={'c': '\x1b[2J\n' + 'x' * 500}, description='a\x1b[2J\nb' + 'x' * 500
     )
@@ -346,7 +346,7 @@ def test_an_editor_that_stops_is_continued() -> None:
     assert decide((Q, 'e'), (Q, 'y'), EDITOR=stop).override_args == {'path': 'old.txt', 'force': False}
 
 
-def test_what_was_changed_is_shown_with_the_changed_request() -> None:
+def test_changed_arguments_are_shown_with_the_changed_request() -> None:
     _, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'n')], EDITOR=RENAMES)
 
     assert '│ you have changed:\n│ - path: "notes.txt"\n│ + path: "old.txt"\n' in person.text
@@ -446,7 +446,7 @@ def test_options_with_the_same_label_are_distinguished_in_the_choice() -> None:
 
 
 @pytest.mark.parametrize('columns', [80, 50, 24])
-def test_what_an_option_covers_is_read_whole_before_it_is_chosen(columns: int) -> None:
+def test_scope_of_an_option_is_shown_whole_before_it_is_chosen(columns: int) -> None:
     seen: list[str] = []
     option = RememberOption(kind='wide', label=f'{COVERS}   2  exactly this call', payload={'any': 1})
     request = REQUEST.model_copy(update={'remember_options': (option,)})

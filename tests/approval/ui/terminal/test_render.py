@@ -190,7 +190,7 @@ def test_option_that_cannot_be_shown_whole_is_not_offered(labels: tuple[str, ...
     assert 's' not in offered_keys(command('ls', remember_options=options))
 
 
-def test_what_remembering_covers_is_numbered() -> None:
+def test_choices_of_what_to_remember_are_listed() -> None:
     option = RememberOption(kind='directory', label='every file in notes/\n[y]', payload={})
     request = ApprovalRequest(
         tool_name='write', args={'path': 'a', 'text': 'b'}, payload={'path': 'a'}, remember_options=(option,)

@@ -91,7 +91,7 @@ def test_a_json_value_is_read() -> None:
     assert read_value('{"a": [1, null]}') == {'a': [1, None]}
 
 
-def test_what_an_editor_would_obey_or_hide_is_an_escape() -> None:
+def test_characters_that_an_editor_obeys_or_hides_are_escaped() -> None:
     text = dump({'path': 'a\u200bb'})
 
     assert text.isascii()
@@ -108,7 +108,7 @@ def test_value_too_deep_for_pyyaml_raises_not_yaml(monkeypatch):
         dump({'a': 1})
 
 
-def test_what_would_be_hidden_is_an_escape_of_yamls():
+def test_invisible_characters_are_escaped_in_yaml():
     text = dump({'a': 'b\u200bc'})
 
     assert '\u200b' not in text
