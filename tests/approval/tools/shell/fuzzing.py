@@ -22,17 +22,6 @@ ASKING = {
 OPEN = {'default': {'approval': False}, 'rules': [{'pattern': TRIP, 'allowed': False}, {'pattern': 'touch'}]}
 """`touch` asks, since `touch tripped` makes the file by which the trap is known."""
 
-_PIECES = [
-    ';', '&', '|', '\n', '&&', '||', '(', ')', '{', '}', '$(', '`', '"', "'", '\\', '$', '#', ' ', '\t', '<', '>', '<<',
-    '<<<', '<(', '>(', '${', '$((', '((', '[[', ']]', '!', '*', '?', '[', ']', '=', '~', '\\\n', "$'", '$"', 'E',
-    '\nE\n',
-    '<<E', '<<-E', "<<'E'", '<<"E"', ';;', ';&', ' in ', ' do ', ' done', ' then ', ' fi', ' esac', 'case ', 'for ',
-    'if ',
-    'while ', 'function ', 'f()', 'eval ', 'env ', 'command ', 'time ', 'exec ', 'sh -c ', 'xargs ', 'trip', 'echo ',
-    'a',
-    '0', '-', '--', ',', '..', ':', '@', '%', '+', '/', '.', '{trip,a}', '2>', '&>', '>&', '|&', '\\\\', '\x01', 'é',
-]  # fmt: skip
-
 
 class Fuzzer:
     """Makes one command after another from a seed."""
@@ -149,14 +138,14 @@ class Fuzzer:
             at = self.random.randint(0, len(command))
             match self.random.randint(0, 4):
                 case 0 | 1:
-                    command = command[:at] + self.random.choice(_PIECES) + command[at:]
+                    command = command[:at] + self.random.choice(fuzzing_tools.PIECES) + command[at:]
                 case 2:
                     command = command[:at] + command[at + self.random.randint(1, 3) :]
                 case 3:
                     other = self.random.choice(self.known)
                     command = command[:at] + other[self.random.randint(0, len(other)) :]
                 case _:
-                    command = self.random.choice(self.known) + self.random.choice(_PIECES) + command
+                    command = self.random.choice(self.known) + self.random.choice(fuzzing_tools.PIECES) + command
         return command
 
     def line(self, depth):
