@@ -314,7 +314,7 @@ def confined(tmp_path, settings):
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
     unasked, was_asked = confined.run(f'curl -sS {address}')
     assert ('hello' in unasked, was_asked) == (False, False)
-    assert f'no access to: network, environment (writes to .venv), {NAMES}. If that caused the error' in unasked
+    assert f'no access to: network, environment (writes to .venv), {NAMES}. If the lack of access' in unasked
     assert "access=['network']" in unasked
 
     assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
@@ -362,7 +362,7 @@ def log(repository):
 def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
     unasked = asyncio.run(repository.workspace.shell(COMMIT))
     assert 'Read-only file system' in unasked
-    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If that' in unasked
+    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If the' in unasked
     assert "access=['git']" in unasked
     assert log(repository) == []
 
@@ -396,7 +396,7 @@ def test_confined_names_are_made_and_removed_at_the_top_only_after_approval(conf
     approved, was_asked = confined.run(script)
 
     assert 'Read-only file system' in unasked
-    assert f'{NAMES}. If that caused the error' in unasked
+    assert f'{NAMES}. If the lack of access caused the error' in unasked
     assert "access=['names']" in unasked
     assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
     assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['adds or removes files in this directory']
