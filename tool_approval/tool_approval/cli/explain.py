@@ -77,8 +77,8 @@ def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
 
 
 LONGEST_LINE: Final = 1_000_000
-"""Longest line of a batch in bytes. The limit was chosen to be longer than calls. The limit keeps a line without an end
-from filling the memory."""
+"""Chosen: longest line of a batch in bytes; calls are shorter. The limit keeps a line without an end from filling the
+memory."""
 _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 

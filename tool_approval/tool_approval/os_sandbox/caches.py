@@ -36,8 +36,8 @@ pre-approved commands cannot write."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
 """Variable with options that pytest puts before all others."""
 _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'
-"""Silences the six-line warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` cannot
-be used instead: in a project without a cache it is unknown, which `--strict-config` makes an error."""
+"""Silences the six-line warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` is no
+alternative: in a project without the cache plugin, pytest does not know it, and `--strict-config` fails."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
 """Folders that a program only has to read, by the variable that names the folder."""
 

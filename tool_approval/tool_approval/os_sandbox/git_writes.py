@@ -12,7 +12,7 @@ from typing import Final
 from .git_files import LayerError, without_refs
 
 Kept = Mapping[str, bytes]
-"""Content of the files that a layer keeps, by name below `.git`, without objects. Packed refs have entries as well."""
+"""Content of the files that a layer keeps, by name below `.git`, without objects. Packed refs have entries too."""
 
 
 class PartlyWritten(Exception):

@@ -76,7 +76,7 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
     Args:
         profile: The profile of the command.
-        cwd: A folder that must exist in the sandbox. The folder is empty there if the profile does not open it.
+        cwd: A folder that must exist in the sandbox. If the profile does not open the folder, it is empty.
         change: Function that adds layers to the mounts.
 
     Raises:

@@ -40,7 +40,7 @@ sockets."""
 
 
 class Access(IntEnum):
-    """Access to a path. Each level includes the lower ones."""
+    """Access to a path. Each level includes the lower levels."""
 
     NONE = 0
     """No access."""
