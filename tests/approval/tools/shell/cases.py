@@ -57,6 +57,11 @@ def cases(*files):
     return [case for file in files for case in _read(file)]
 
 
+def lines(commands):
+    """The commands of a text with one a line, or of a list."""
+    return commands.splitlines() if isinstance(commands, str) else commands
+
+
 def _read(file):
     shared = tomllib.loads((FOLDER / f'{file}.toml').read_text())
     for own in shared.pop('group'):
@@ -66,7 +71,7 @@ def _read(file):
         for outcome, expected in OUTCOMES.items():
             listed = group.get(outcome, [])
             for pattern, commands in listed.items() if isinstance(listed, dict) else [('', listed)]:
-                for command in commands.splitlines() if isinstance(commands, str) else commands:
+                for command in lines(commands):
                     yield Case(
                         file=file,
                         group=group['title'],
