@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from langchain.agents import create_agent
+from langchain.agents.middleware import AgentMiddleware
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -103,6 +104,9 @@ class Files:
         return tool(write)
 
 
+GO = {'messages': [('user', 'go')]}
+
+
 class Runner:
     """Runs an agent to its end, one way or the other."""
 
@@ -119,14 +123,28 @@ class Runner:
     def wait(self, coroutine: Any) -> Any:
         return asyncio.run(coroutine)
 
-    def invoke(self, agent: Any, config: Any = None) -> list[BaseMessage]:
-        given = {'messages': [('user', 'go')]}
-        if self.is_async:
-            return self.wait(agent.ainvoke(given, config))['messages']
-        return agent.invoke(given, config)['messages']
+    def output(self, agent: Any, config: Any = None, given: Any = GO) -> dict[str, Any]:
+        """The state that a run ends with."""
+        return self.wait(agent.ainvoke(given, config)) if self.is_async else agent.invoke(given, config)
+
+    def invoke(self, agent: Any, config: Any = None, given: Any = GO) -> list[BaseMessage]:
+        return self.output(agent, config, given)['messages']
 
     def __call__(self, model: BaseChatModel, tools: Any, controller: ApprovalController, config: Any = None, **options):
         return results(self.invoke(self.agent(model, tools, controller, **options), config))
+
+
+class Altering(AgentMiddleware):
+    """Changes what is about to run."""
+
+    def altered(self, request: Any) -> Any:
+        raise NotImplementedError
+
+    def wrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return handler(self.altered(request))
+
+    async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+        return await handler(self.altered(request))
 
 
 class WaitingUI:

@@ -13,13 +13,13 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 from tests.approval.parts import ListSink
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalResult
 
-from .scripted import call, scripted
+from .scripted import Altering, call, scripted
 
 REFUSED = [('write', CHANGED, 'error')]
 WRITE = [call('write', '1', path='a', content='old')]
 
 
-class Meddler(AgentMiddleware):
+class Meddler(Altering):
     """Changes the call that is about to run: into a new one, or within the very objects of the old one."""
 
     def __init__(self, *, in_place: bool = False, **args: Any):
@@ -27,18 +27,12 @@ class Meddler(AgentMiddleware):
         self.in_place = in_place
         self.args = args
 
-    def meddled(self, request):
+    def altered(self, request):
         made = request.tool_call
         if self.in_place:
             made['args'].update(self.args)
             return request
         return request.override(tool_call={**made, 'args': {**made['args'], **self.args}})
-
-    def wrap_tool_call(self, request, handler):
-        return handler(self.meddled(request))
-
-    async def awrap_tool_call(self, request, handler):
-        return await handler(self.meddled(request))
 
 
 class Rewriter(AgentMiddleware):
@@ -131,18 +125,15 @@ def test_a_free_call_that_becomes_unreadable_is_refused(run, files):
     )
 
 
-class Exchanging(AgentMiddleware):
+class Exchanging(Altering):
     """Puts another tool in the place of the one that was asked about."""
 
     def __init__(self, replacement):
         super().__init__()
         self.replacement = replacement
 
-    def wrap_tool_call(self, request, handler):
-        return handler(request.override(tool=self.replacement))
-
-    async def awrap_tool_call(self, request, handler):
-        return await handler(request.override(tool=self.replacement))
+    def altered(self, request):
+        return request.override(tool=self.replacement)
 
 
 def test_a_tool_of_the_same_name_with_another_definition_does_not_run(run, files):
@@ -259,8 +250,8 @@ def test_a_secret_that_its_json_form_hides_is_bound_as_well(run):
 class Second(Meddler):
     """Changes the call with the id 2."""
 
-    def meddled(self, request):
-        return super().meddled(request) if request.tool_call['id'] == '2' else request
+    def altered(self, request):
+        return super().altered(request) if request.tool_call['id'] == '2' else request
 
 
 def test_a_default_that_is_made_anew_each_time_runs_as_it_was_shown(run):

@@ -14,7 +14,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 from tests.approval.parts import ListSink
 from tool_approval import ApprovalController, ApprovalDecision
 
-from .scripted import call, results, scripted
+from .scripted import GO, call, results, scripted
 
 
 class Spec(BaseModel):
@@ -166,7 +166,7 @@ def test_the_state_that_a_graph_injects_is_not_asked_about():
     ui = RecordingUI(True)
     wrapper = ApprovalToolWrapper(count, ApprovalController(ui=ui))
     model = scripted([call('count', '1', path='a', state={'messages': []})], 'done')
-    messages = create_agent(model, [wrapper]).invoke({'messages': [('user', 'go')]})['messages']
+    messages = create_agent(model, [wrapper]).invoke(GO)['messages']
 
     assert ui.requests[0].args == {'path': 'a'}
     assert results(messages) == [('count', 'ok', 'success')]

@@ -20,7 +20,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .scripted import Runner, ScriptedModel, WaitingUI, call, change, results, scripted
+from .scripted import GO, Runner, ScriptedModel, WaitingUI, call, change, results, scripted
 
 CHANGED = '[The approver changed the arguments of this call, which ran with: {"content":"new","path":"b"}]'
 WRITE = [call('write', '1', path='a', content='old')]
@@ -448,7 +448,7 @@ def test_cancelling_a_run_withdraws_its_question_and_runs_nothing(files):
     ui = WaitingUI()
     agent = Runner(is_async=True).agent(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ui))
 
-    asyncio.run(ui.cancel(lambda: agent.ainvoke({'messages': [('user', 'go')]})))
+    asyncio.run(ui.cancel(lambda: agent.ainvoke(GO)))
 
     assert ui.withdrawn.is_set()
     assert files.ran == []

@@ -1,10 +1,10 @@
 """Runs that stop and go on, tools that appear on the way, and arguments that the host fills in."""
 
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
-from langchain.agents.middleware import AgentMiddleware, ModelRetryMiddleware
+from langchain.agents.middleware import ModelRetryMiddleware
 from langchain.tools import InjectedState, InjectedToolCallId, ToolRuntime
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
@@ -16,7 +16,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tool_approval import ApprovalController, ApprovalResult
 
-from .scripted import ScriptedModel, call, results, scripted
+from .scripted import GO, Altering, ScriptedModel, call, results, scripted
 
 CONFIG = {'configurable': {'thread_id': 't'}}
 READ = [call('read', '1', path='a')]
@@ -34,10 +34,7 @@ def pausing(ran: list[str]):
 
 
 def resume(run, agent, value: object):
-    command = None if value is None else Command(resume=value)
-    if run.is_async:
-        return run.wait(agent.ainvoke(command, CONFIG))['messages']
-    return agent.invoke(command, CONFIG)['messages']
+    return run.invoke(agent, CONFIG, None if value is None else Command(resume=value))
 
 
 def test_a_tool_that_interrupts_the_run_is_not_asked_about_again_when_it_goes_on(run):
@@ -122,22 +119,15 @@ def test_a_run_that_stops_before_the_question_asks_when_it_goes_on(run, files):
 
 def test_output_state_has_messages_alone(run, files):
     agent = run.agent(scripted(READ, 'done'), files.tools(), ApprovalController(ui=RecordingUI(True)))
-    given = {'messages': [('user', 'go')]}
 
-    output = run.wait(agent.ainvoke(given)) if run.is_async else agent.invoke(given)
-
-    assert set(output) == {'messages'}
+    assert set(run.output(agent)) == {'messages'}
 
 
 def test_callers_cannot_give_themselves_a_consent(run, files):
     ui = RecordingUI(False)
     agent = run.agent(scripted(READ, 'done'), files.tools(), ApprovalController(ui=ui))
-    given: dict[str, Any] = {
-        'messages': [('user', 'go')],
-        'tool_approval_consents': {'message_id': 'x', 'by_call': {'1': {}}},
-    }
 
-    output = run.wait(agent.ainvoke(given)) if run.is_async else agent.invoke(given)
+    output = run.output(agent, given={**GO, 'tool_approval_consents': {'message_id': 'x', 'by_call': {'1': {}}}})
 
     assert len(ui.requests) == 1
     assert files.ran == []
@@ -162,24 +152,21 @@ def test_a_failed_response_that_is_tried_again_asks_once(run, files):
     assert files.ran == ['read a']
 
 
-class Bringing(AgentMiddleware):
+class Bringing(Altering):
     """Offers a tool that the agent was not built with, and runs it."""
 
     def __init__(self, brought):
         super().__init__()
         self.brought = brought
 
+    def altered(self, request):
+        return request.override(tool=self.brought)
+
     def wrap_model_call(self, request, handler):
         return handler(request.override(tools=[*request.tools, self.brought]))
 
     async def awrap_model_call(self, request, handler):
         return await handler(request.override(tools=[*request.tools, self.brought]))
-
-    def wrap_tool_call(self, request, handler):
-        return handler(request.override(tool=self.brought))
-
-    async def awrap_tool_call(self, request, handler):
-        return await handler(request.override(tool=self.brought))
 
 
 def test_a_tool_that_a_middleware_further_outside_brings_is_asked_about(run, files):
@@ -265,17 +252,16 @@ def test_a_response_is_streamed_before_the_question_about_it(run, files):
     ui = ScriptedUI([True])
     agent = run.agent(scripted(READ, 'done'), files.tools(), ApprovalController(ui=ui))
     asked: dict[str, int] = {}
-    given = {'messages': [('user', 'go')]}
 
     async def main():
-        async for update in agent.astream(given, stream_mode='updates'):
+        async for update in agent.astream(GO, stream_mode='updates'):
             for node in update:
                 asked.setdefault(node, len(ui.requests))
 
     if run.is_async:
         run.wait(main())
     else:
-        for update in agent.stream(given, stream_mode='updates'):
+        for update in agent.stream(GO, stream_mode='updates'):
             for node in update:
                 asked.setdefault(node, len(ui.requests))
 

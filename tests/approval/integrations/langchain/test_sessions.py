@@ -11,7 +11,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
 
-from .scripted import Files, Runner, call, scripted
+from .scripted import GO, Files, Runner, call, scripted
 
 READ = [call('read', '1', path='a')]
 
@@ -102,7 +102,7 @@ def nested(run: Runner, controller: ApprovalController, files: Files, **inner):
         agent = create_agent(
             scripted(READ, 'done'), files.tools(), middleware=[ApprovalMiddleware(controller, **inner)]
         )
-        return str(agent.invoke({'messages': [('user', 'go')]})['messages'][-1].content)
+        return str(agent.invoke(GO)['messages'][-1].content)
 
     @tool
     def delegate() -> str:

@@ -28,7 +28,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .scripted import WaitingUI, call, change, results, scripted
+from .scripted import GO, WaitingUI, call, change, results, scripted
 from .test_arguments import Untyped, mcp_tool
 
 NOTICE = '[The approver changed the arguments of this call, which ran with: {"content":"nothing","path":"b"}]'
@@ -160,7 +160,7 @@ def test_an_agent_takes_a_wrapped_tool_like_any_other(invoke, files):
     model = scripted([call('read', '1', path='a')], [call('write', '2', path='b')], 'done')
     agent = create_agent(model, [ApprovalToolWrapper(read, controller), ApprovalToolWrapper(write, controller)])
 
-    told = results(invoke(agent, {'messages': [('user', 'go')]})['messages'])
+    told = results(invoke(agent, GO)['messages'])
 
     assert files.ran == ['read a']
     assert told == [('read', 'content of a', 'success'), ('write', 'Ask Kim.', 'error')]
@@ -182,7 +182,7 @@ def test_a_wrapped_tool_of_an_agent_gets_what_the_host_fills_in(invoke):
     model = scripted([call('read', '1', path='a', runtime='forged')], 'done')
     agent = create_agent(model, [ApprovalToolWrapper(read, ApprovalController(ui=ui))])
 
-    invoke(agent, {'messages': [('user', 'go')]})
+    invoke(agent, GO)
 
     assert ui.requests[0].args == {'path': 'a'}
     assert seen == [('b', '1', 2)]
@@ -366,7 +366,7 @@ def test_the_model_is_told_of_a_tool_of_one_text(invoke):
     model = scripted([call('shout', '1', tool_input='hey')], 'done')
     agent = create_agent(model, [wrapped], middleware=[ApprovalMiddleware(ApprovalController('approve_all'))])
 
-    told = results(invoke(agent, {'messages': [('user', 'go')]})['messages'])
+    told = results(invoke(agent, GO)['messages'])
 
     assert convert_to_openai_tool(wrapped)['function'] == {
         'name': 'shout',
@@ -439,7 +439,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
     else:
         model = scripted([call('deletes', '1', path='a')], 'done')
         agent = create_agent(model, [deletes], middleware=[ApprovalMiddleware(controller)])
-        denied = agent.ainvoke({'messages': [('user', 'go')]})
+        denied = agent.ainvoke(GO)
 
     async def main():
         assert 'Strict mode' in str(await denied)

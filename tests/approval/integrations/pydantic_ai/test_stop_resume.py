@@ -28,12 +28,14 @@ from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory
 
-from .agents import REFUSED, Log, external, guarded
+from .agents import DELETE, REFUSED, Log, external, guarded
 
 
 def deleting(*responses: Any, **agent: Any):
     ran: list[str] = []
-    made: pydantic_ai.Agent[Any, str] = pydantic_ai.Agent(scripted(*responses), name='janitor', **agent)
+    made: pydantic_ai.Agent[Any, str] = pydantic_ai.Agent(
+        scripted(*(responses or ([DELETE], 'done'))), name='janitor', **agent
+    )
 
     @made.tool_plain(requires_approval=True)
     def delete(path: str) -> str:
@@ -73,7 +75,7 @@ def test_modes_that_approve_never_call_the_ui(mode: str):
 
 
 def test_the_denying_mode_denies_everything_without_asking():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     ui = approve_all()
 
     results = collect_approvals_sync(stopped(agent).output, ui=ui, mode='auto_deny')
@@ -99,7 +101,7 @@ def test_decisions_become_the_hosts_types():
 
 
 def test_without_a_memory_nothing_is_remembered_from_one_stop_to_the_next_and_with_one_it_is():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     output = stopped(agent).output
     ui, memory = ScriptedUI(['s', 's', 's']), ApprovalMemory()
 
@@ -137,7 +139,7 @@ def test_a_session_of_the_deps_that_is_no_text_is_an_error_before_the_run():
 
 def took(ui: Any, memory: ApprovalMemory, **run: Any) -> tuple[Any, str]:
     """What the model was told of its one call, in a run of its own."""
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     return returns(run_with_approval_sync(agent, 'go', ui=ui, memory=memory, **run).all_messages())['1']
 
 
@@ -189,7 +191,7 @@ def test_a_history_before_the_prompt_is_kept_once():
 
 
 def test_sync_form_works_inside_a_running_loop():
-    agent, ran = deleting([call('delete', '1', path='a')], 'done')
+    agent, ran = deleting()
 
     async def main():
         return run_with_approval_sync(agent, 'go', ui=approve_all())
@@ -211,7 +213,7 @@ async def without_waking_a_thread() -> None:
 
 @pytest.mark.parametrize('interrupt', [by_signal, without_waking_a_thread])
 def test_an_interrupt_inside_a_running_loop_withdraws_the_question(interrupt: Any):
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     requests, cancelled = stopped(agent).output, threading.Event()
 
     class Interrupted:
@@ -233,7 +235,7 @@ def test_an_interrupt_inside_a_running_loop_withdraws_the_question(interrupt: An
 
 
 def test_an_error_inside_a_running_loop_reaches_the_caller():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
 
     async def main():
         run_with_approval_sync(agent, 'go', mode='no such mode')
@@ -243,7 +245,7 @@ def test_an_error_inside_a_running_loop_reaches_the_caller():
 
 
 def test_a_controller_and_the_parts_of_one_exclude_each_other():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     controller = ApprovalController()
 
     for given in ({'ui': approve_all()}, {'mode': 'strict'}, {'memory': ApprovalMemory()}):
@@ -284,7 +286,7 @@ def test_an_approval_toolset_binds_what_was_approved_across_stop_and_resume():
 
 
 def test_the_synchronous_forms_leave_the_event_loop_of_run_sync_alone():
-    agent, _ = deleting([call('delete', '1', path='a')], 'done')
+    agent, _ = deleting()
     output = agent.run_sync('go', output_type=[str, DeferredToolRequests]).output
     loop = asyncio.get_event_loop_policy().get_event_loop()
     assert isinstance(output, DeferredToolRequests)
