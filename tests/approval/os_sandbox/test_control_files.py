@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,27 +10,7 @@ from tool_approval.os_sandbox import OSSandboxError
 
 from .house import House, identity
 
-ATTACKS = {
-    'write': 'echo bad > "$1"',
-    'append': 'echo bad >> "$1"',
-    'make': 'mkdir -p "$(dirname "$1")" && echo bad > "$1"',
-    'replace': 'echo bad > new; mkdir -p "$(dirname "$1")"; mv -f new "$1"; cp -f new "$1"; ln -f new "$1"',
-    'link': 'echo bad > new; rm -rf "$1"; ln -sfn "$PWD/new" "$1"',
-    'delete': 'rm -rf "$1"; unlink "$1"; rmdir "$1"',
-    'rename': 'mv "$1" moved; echo bad > "$1"',
-    'rename parent': 'd=$(dirname "$1"); mv "$d" moved; mkdir -p "$d"; echo bad > "$1"',
-    'rename the first': 'first=${1#"$PWD/"}; first=${first%%/*}; mv "$first" moved; mkdir -p "$(dirname "$1")"; '
-    'echo bad > "$1"',
-    'link the parent': 'd=$(dirname "$1"); mkdir other; echo bad > "other/${1##*/}"; rm -rf "$d"; ln -sfn "$PWD/other" '
-    '"$d"',
-    'link the first': 'first=${1#"$PWD/"}; first=${first%%/*}; mkdir -p "other/$(dirname "${1#"$PWD/$first/"}")"; rm '
-    '-rf "$first"; '
-    'ln -sfn "$PWD/other" "$first"',
-    'exchange': 'echo bad > new; mv --exchange new "$1"; python3 -c "'
-    'import ctypes, sys; ctypes.CDLL(None).renameat2(-100, b\'new\', -100, sys.argv[1].encode(), 2)" "$1"',
-    'mode': 'chmod -R 777 "$1" "$(dirname "$1")"; echo bad > "$1"; touch "$1"',
-    'truncate': 'truncate -s 0 "$1"; : > "$1"',
-}
+ATTACKS = tomllib.loads(Path(__file__).with_name('attacks.toml').read_text())
 STATES = ('file', 'missing', 'missing parent', 'folder', 'link to a file', 'link to nothing', 'parent is a link')
 
 
@@ -69,7 +50,7 @@ def test_control_file_is_unchanged(house: House, attack: str, state: str):
     path = control_file(house, state)
     before, way = seen(path), os.path.realpath(path)
 
-    house.run(ATTACKS[attack], path, profile=house.profile(protected=(str(path),)))
+    house.run(ATTACKS[attack]['script'], path, profile=house.profile(protected=(str(path),)))
 
     assert seen(path) == before
     assert os.path.realpath(path) == way
@@ -81,7 +62,7 @@ def test_held_link_is_kept_and_its_target_is_open(house: House, attack: str):
     way = os.path.realpath(path)
     profile = house.profile(held=(str(path),))
 
-    house.run(ATTACKS[attack], path, profile=profile)
+    house.run(ATTACKS[attack]['script'], path, profile=profile)
     done = house.run('echo new > conf/deep/new && rm conf/deep/new && echo new > new && echo done', profile=profile)
 
     assert os.path.realpath(path) == way
@@ -92,11 +73,11 @@ def test_held_link_is_kept_and_its_target_is_open(house: House, attack: str):
 @pytest.mark.parametrize('state', STATES)
 def test_the_attacks_succeed_on_an_unprotected_file(house: House, state: str):
     succeeded = []
-    for attack, script in ATTACKS.items():
+    for attack, fields in ATTACKS.items():
         path = control_file(house, state)
         before, way = seen(path), os.path.realpath(path)
 
-        house.run(script, path)
+        house.run(fields['script'], path)
 
         succeeded += [attack] if (seen(path), os.path.realpath(path)) != (before, way) else []
         subprocess.run(['rm', '-rf', house.work], check=True)
