@@ -15,7 +15,7 @@ from tool_approval.inbox.stores import SQLiteStore
 from tests.approval.parts import NOON, finish, logged, request_for, start_python
 from tool_approval import ApprovalController
 
-from .parts import NO, YES, answer, settled, soon
+from .parts import BOB, NO, YES, answer, settled, soon
 
 pytestmark = pytest.mark.anyio
 
@@ -188,12 +188,14 @@ async def test_a_process_that_is_killed_in_mid_answer_has_answered_or_not(place,
     await settled(agents, 20)
     answering.send_signal(signal.SIGKILL)
     answering.communicate()
-    done, still_open = await agents.history(1000), await agents.open()
-    assert {entry.state for entry in done} == {'approved'}
-    assert {entry.answer.by.id for entry in done} == {'ada'}
-    assert len(done) + len(still_open) == 200
+    for entry in await agents.open():
+        with suppress(AlreadySettled):  # the server may still carry out the last answer of the killed process
+            await answer(agents, entry, NO, by=BOB)
 
-    assert {(await answer(agents, entry, NO)).state for entry in still_open} <= {'denied'}
+    answered = [(entry.state, entry.answer.by.id) for entry in await agents.history(1000)]
+    assert len(answered) == 200
+    assert answered.count(('approved', 'ada')) >= 20
+    assert set(answered) <= {('approved', 'ada'), ('denied', 'bob')}
 
 
 async def test_two_processes_race_a_thousand_times_and_exactly_one_wins_each(place, make_inbox):
