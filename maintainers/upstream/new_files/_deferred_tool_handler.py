@@ -37,7 +37,7 @@ def check_deferred_tool_handler(handler: object) -> None:
     if handler is not None and not callable(handler):
         raise UserError(
             f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
-            'Leave it out, or pass `None`, to use the default.'
+            'To use the default, omit `deferred_tool_handler` or pass `None`.'
         )
 
 
@@ -92,7 +92,7 @@ def deferred_again_error(requests: DeferredToolRequests) -> UserError:
     """Return the error for approved calls that would leave a run whose output type does not allow it."""
     return UserError(
         'A tool call deferred again after the deferred tool handler, or a capability, had approved it: '
-        f'{name_calls([*requests.approvals, *requests.calls])}. The handler is not asked twice, and effects of the '
+        f'{name_calls([*requests.approvals, *requests.calls])}. The handler is not called twice, and effects of the '
         'approved calls of this response are not undone. Check `ctx.tool_call_approved` in the tool, or add '
         '`DeferredToolRequests` to the output types so that the run can end with these calls.'
     )
