@@ -176,19 +176,19 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
     lines = [
         '# Benchmarks of the approval layer',
         '',
-        'Written by `python -m benchmarks.approval --write PATH`; `make bench-approval` prints the same.',
+        'Written by `python -m benchmarks.approval --write PATH`; `make bench-approval` prints the same figures.',
         (
             f'Measured with pydantic-ai-slim {pydantic_ai.__version__} on CPython {platform.python_version()}, '
             f'{platform.system()} {platform.machine()}, {os.cpu_count()} processors.'
         ),
-        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
+        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after the measurements.',
         '',
         f'A run has {CALLS} calls to approve, one in each response.',
         f'The policy has {PATTERNS} rules, {ENTRIES} approvals are remembered, and each call writes two log lines.',
         'Each run of the layer is paired with a run of a bare handler that approves at once. The two runs take turns.',
         'Each figure is the additional time of one call: the median, with quartiles in brackets.',
-        'The bare handler compared with itself should give 0; its figure shows the noise.',
-        'The floor is the handler of `benchmarks/floor.py`, which does only the work that the promises need.',
+        'A comparison of the bare handler with itself should give 0; its figure shows the noise of the machine.',
+        'The floor is the handler of `benchmarks/floor.py`, which does only the work that the guarantees need.',
         'The floor looks a call up by keyed hash, compares a digest before the tool runs, and writes two log lines.',
         'The floor has no policy, no prompt, no redaction and no error handling.',
         '',

@@ -589,7 +589,7 @@ def page(
     lines = [
         '# Benchmarks of durable runs',
         '',
-        'Written by `python -m benchmarks.durable --write PATH`; `make bench-durable` prints the same.',
+        'Written by `python -m benchmarks.durable --write PATH`; `make bench-durable` prints the same figures.',
         (
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors, which all processes and the database shared.'
@@ -601,7 +601,7 @@ def page(
         '## Parked runs',
         '',
         'Each run has called a tool with 500 characters of text, and waits for an approver.',
-        f'Before the answers, a store with fewer than {PARKED} parked runs was filled with copies to about as many.',
+        f'A store with fewer than {PARKED} parked runs was filled up with copies before the runs were answered.',
         'Sizes are bytes per run, including indexes. The history contains the messages to and from the model.',
         f'The limit is {BYTES_LIMIT} bytes per run beyond the history.',
         '',
@@ -620,7 +620,7 @@ def page(
         'The next table shows how much a worker grows for each parked run.',
         'A new worker was started while the runs were parked, and is compared with a worker on an empty store.',
         'For the worker that parked the runs, growth is measured after the first tenth of the runs.',
-        'Connections count as open files. The memory is the growth of the process.',
+        'Open files include connections. The memory is the growth of the process.',
         '',
         '| store | worker | tasks | threads | open files | bytes of memory |',
         f'|{" --- |" * 6}',
@@ -655,8 +655,8 @@ def page(
         'A run calls one tool and ends.',
         'The run is compared with a DBOS workflow of the same steps (model, tool, model) in the same queue.',
         'Each figure is a median in milliseconds.',
-        'Time from the start is measured from the start in another process until the run ends.',
-        'Time from the first segment is measured from the beginning of the first segment until the run ends.',
+        'The time from the start begins when another process starts the run, and ends with the run.',
+        'The time from the first segment begins with the first segment of the run, and ends with the run.',
         'For an approved run, both times include the wait for its answer and a second wait in the queue.',
         'The column "processor" shows the processor time of the worker.',
         'The three programs took turns.',

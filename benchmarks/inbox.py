@@ -305,12 +305,12 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
     lines = [
         '# Benchmarks of the inbox',
         '',
-        'Written by `python -m benchmarks.inbox --write PATH`; `make bench-inbox` prints the same.',
+        'Written by `python -m benchmarks.inbox --write PATH`; `make bench-inbox` prints the same figures.',
         (
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors, which all processes and the database shared.'
         ),
-        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
+        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after the measurements.',
         '',
         '## Answers',
         '',
@@ -349,7 +349,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         'The table shows the memory of one waiting call, in a fresh process, in kB.',
         '"Traced" is the memory that Python has allocated; "resident" is the growth of the process.',
-        'A call that waits for a bare future has no inbox, so the difference to it is the memory that the inbox needs.',
+        'A call that waits for a bare future uses no inbox; the inbox needs the difference between the two.',
         f'The inbox may need at most {MEMORY_LIMIT_KB:g} kB per call.',
         '',
         '| the call waits | traced | resident | resident, difference | verdict |',

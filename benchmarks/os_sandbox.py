@@ -103,11 +103,11 @@ def page(results: Sequence[Added], backend: str, loads: tuple[float, float]) -> 
             f'Measured with {backend} on CPython {platform.python_version()}, {platform.system()} '
             f'{platform.machine()}, {os.cpu_count()} processors.'
         ),
-        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after.',
+        f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after the measurements.',
         '',
         f'A confined `{COMMAND[0]}` is paired with the same command unconfined, which runs right before or after it.',
         'Each figure is the difference in elapsed time between the two: the median, with quartiles in brackets.',
-        '`wrap` is the time in which the command line is made.',
+        '`wrap` is the time that it takes to build the command line.',
         '',
         '| profile | additional time of a command, ms | `wrap` alone, ms | limit, ms | verdict |',
         '| --- | --- | --- | --- | --- |',

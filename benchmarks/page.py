@@ -18,9 +18,9 @@ _COST = """\
 N is the number of model responses in one run. Each response has one call to approve.
 K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
-So the figures show only the cost of the approval mechanism, which is far less than the time of a real model.
+So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
 Each ratio is the median of pairs of runs, followed by the quartiles in brackets and the extremes.
-The two runs of a pair take turns at every model request. Each pair is measured twice; each run is first once.
+The two runs of a pair take turns at every model request. Each pair is measured twice, and each run goes first once.
 Targets are judged by the computing time of all threads, because other processes disturb it least.
 In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
@@ -43,7 +43,7 @@ _STANDING = """\
 
 50 runs at the same time have handlers that take 20 ms each. A separate task needs the event loop every millisecond.
 "Longest gap" is the longest time that the separate task had to wait, including the work of the runs.
-"Not computing" is the longest gap without the time in which the thread of the event loop computed.
+"Not computing" is the longest gap, minus the computing time of the event loop's thread in this gap.
 
 """
 
@@ -61,9 +61,9 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
     lines = [
         '# Benchmarks of the loop',
         '',
-        'Written by `python -m benchmarks.loop --write PATH`; `make bench-loop` prints the same.',
+        'Written by `python -m benchmarks.loop --write PATH`; `make bench-loop` prints the same figures.',
         f'Measured with pydantic-ai-slim {version("pydantic-ai-slim")} on {_machine()}.',
-        f'The load average was {load_before:.1f} before and {load_after:.1f} after.',
+        f'The load average was {load_before:.1f} before and {load_after:.1f} after the measurements.',
         '',
         '## Targets',
         '',
@@ -108,8 +108,8 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         for kind in ([each.cpu for each in controls], [each.wall for each in controls])
     )
     return (
-        f'Noise of the machine: the same variant against itself ("{CONTROL}") should give 1. Quartiles of this '
-        f'ratio were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+        f'A variant compared with itself ("{CONTROL}") should give 1; the difference is the noise of the machine. '
+        f'The quartiles of this ratio were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 
 

@@ -217,12 +217,12 @@ def page(rounds: int) -> str:
     lines = [
         '# Benchmarks of the terminal',
         '',
-        'Written by `python -m benchmarks.terminal --write PATH`; `make bench-terminal` prints the same.',
+        'Written by `python -m benchmarks.terminal --write PATH`; `make bench-terminal` prints the same figures.',
         (
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors.'
         ),
-        f'The load average was {before:.1f} before and {os.getloadavg()[0]:.1f} after.',
+        f'The load average was {before:.1f} before and {os.getloadavg()[0]:.1f} after the measurements.',
         'Figures are medians, with quartiles in brackets.',
         '',
         '## Drawing a large request',
@@ -233,7 +233,7 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
-        'Each ratio compares with a Python program that imports pydantic and defines one model, run right before.',
+        'Each ratio compares a start with a Python program that defines one pydantic model and ran right before.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',

@@ -16,13 +16,13 @@ Each system that can ask before a tool runs does the same work.
 A scripted model answers with tool calls a number of times, and then with a text.
 The tool returns a short string.
 The approver approves at once.
-Model requests, questions and executions are counted. If the counts are not the same everywhere, the figure is refused.
+Model requests, questions and executions are counted. If the counts of the systems differ, the figure is rejected.
 
 Every system runs in a separate environment and process.
 The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
 Keys and proxies are removed from the environment, tracing is off, and no network is needed.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
-Two costs are therefore measured separately: the cost of a whole run, and the cost that approval *adds* to it.
+Two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
 A figure is a median, with the quartiles in brackets.
 Ratios and differences compare measurements of the same round.
@@ -32,18 +32,18 @@ A ratio above 1 means that a system is slower than this project with an async ha
 _DIFFERENCES = """\
 ## What is not the same
 
-- Frameworks differ in the work of a run besides approval: validation, message types, state, traces. Compare whole \
-runs to choose a framework, and the added cost to judge its approval.
-- `HandleDeferredToolCalls`, our handler and stop and resume ask once for a response with all its calls. \
+- Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
+framework, compare whole runs; to judge its approval, compare the added cost.
+- `HandleDeferredToolCalls`, our handler and stop and resume ask once for all calls of a response. \
 `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer used here ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. Stop \
 and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
 at once, but the waiting call can be kept outside of the process.
-- To end and resume a run, LangChain needs a checkpointer, here the one in memory, and writes a checkpoint for each \
+- To end and resume a run, LangChain needs a checkpointer (here in memory), and writes a checkpoint for each \
 step. Checkpoints are part of the cost of LangChain's approval; a run without approval has none. A finished run is \
 deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
-- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that the \
+- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the loop that the \
 documentation gives for custom agents, without an evaluation. An evaluation adds the cost of its sample, log and \
 display.
 - `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
@@ -62,7 +62,7 @@ Memory is given per run: `traced` is the memory that Python has allocated, and `
 `traced` and `resident` are measured in a fresh process that has done one run before.
 For a single run, `resident` is left out, because a process grows in larger steps.
 Stop and resume, LangChain and the OpenAI Agents SDK end the waiting run, so their figures are for a stopped run.
-A stopped run is kept in memory unchanged here; written to a file, it takes no memory.
+Here, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
 """
 
 
@@ -77,9 +77,9 @@ def page(results: Results, *, pictures: str) -> str:
     lines = [
         '# Benchmarks against other systems',
         '',
-        'Written by `python -m maintainers.peers --write PATH`; `make bench-peers` prints the same.',
+        'Written by `python -m maintainers.peers --write PATH`; `make bench-peers` prints the same figures.',
         f'Measured on {results.machine}.',
-        f'The load average was {results.load_before:.1f} before and {results.load_after:.1f} after.',
+        f'The load average was {results.load_before:.1f} before and {results.load_after:.1f} after the measurements.',
         *_loud(results),
         '',
         *_INTRODUCTION.splitlines(),
@@ -130,8 +130,8 @@ def _loud(results: Results) -> Iterator[str]:
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        'Each system is compared with our async handler. A system is named if it is faster by more than our handler '
-        'differs from itself: the quartiles of the two comparisons do not overlap. '
+        'Each system is compared with our async handler. A system is named as faster if the quartiles of this '
+        'comparison do not overlap the quartiles of our handler compared with itself. '
         f'With fewer than {ENOUGH} rounds, no system is named.'
     )
     yield ''
