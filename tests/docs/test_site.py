@@ -160,16 +160,17 @@ def test_a_search_finds_the_page_on_the_subject_first(address: str) -> None:
     assert first == {query: f'/{target}' for query, target in SUBJECTS.items()}
 
 
-def test_the_tests_that_the_guarantees_name_exist() -> None:
-    named = set(re.findall(r'`(test_\w+)`', (DOCS / 'explanation' / 'guarantees.md').read_text()))
-    defined = {
-        name
-        for file in (ROOT / 'tests' / 'loop').glob('**/test_*.py')
-        for name in re.findall(r'def (test_\w+)', file.read_text())
-    }
+def test_every_test_that_a_page_or_a_module_cites_exists() -> None:
+    modules = [path for package in ('pydantic_ai_slim', 'tool_approval') for path in (ROOT / package).glob('**/*.py')]
+    citation = re.compile(r'`(test_\w+)(?:\.py)?`|\b(test_\w+)(?:\.py)?[):]')
+    cited: dict[str, list[str]] = {}
+    for path in [*PAGES, *(path for path in modules if 'stories' not in path.parts)]:
+        for names in citation.findall(path.read_text()):
+            cited.setdefault(''.join(names), []).append(str(path.relative_to(ROOT)))
+    tests = [path for folder in ('tests', 'maintainers/tests') for path in (ROOT / folder).glob('**/test_*.py')]
+    existing = {name for path in tests for name in [path.stem, *re.findall(r'def (test_\w+)', path.read_text())]}
 
-    assert named
-    assert named - defined == set()
+    assert {name: places for name, places in cited.items() if name not in existing} == {}
 
 
 def test_every_example_is_listed() -> None:

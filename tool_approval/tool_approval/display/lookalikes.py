@@ -94,7 +94,7 @@ _WIDE_SIGNS: Final = (
 """East Asian signs, except signs that begin options and paths, and except quotation marks, hash and backslash, which as
 ASCII would make executed text look quoted or commented out."""
 
-# Attack: a comma or full stop within an address, `example。com` (test_ordinary.py). So both sides may only have East
+# Attack: a comma or full stop within an address, `example。com` (test_texts.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
 _PUNCTUATION: Final = re.compile(
     f"""(?<![^\\s"'{_WIDE_LETTER}])(?:(?<=[{_WIDE_LETTER}])[{_WIDE_SIGNS}]+|[{_WIDE_SIGNS}]+(?=[{_WIDE_LETTER}]))"""

@@ -38,7 +38,7 @@ _CONFINE: tuple[str, ...] = (
     *('--cap-drop', 'ALL'),
     # Otherwise a command could type into the terminal that started it (`test_the_terminal_cannot_be_typed_into`).
     '--new-session',
-    # No process may outlive the one that started it (`test_no_process_survives`).
+    # No process may outlive the one that started it (`test_no_process_survives_the_one_that_started_it`).
     '--die-with-parent',
 )
 _INSTALL = (

@@ -151,7 +151,7 @@ def has_more_names(target: PathTarget) -> bool:
 def _check_change(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
     if target.root.config.mode != 'rw':
         raise PermissionError(f'{target.shown} cannot be changed: {target.root.name} is read-only.')
-    # Attack: `.git` is a link to a directory of another name (test_control_files.py).
+    # Attack: `.git` is a link to a directory of another name (test_decisions.py).
     if any(map(is_control, (target.place.names, *target.place.links))):
         raise PermissionError(f'{target.shown} belongs to git or to the approval rules, which no tool may change.')
     if target.is_root and target.use != 'make':

@@ -240,7 +240,7 @@ class FileSandbox:
     def _check_protected(self, target: PathTarget) -> None:
         names = list(map(fold, target.place.names))
         for protected in self._protected:
-            # Attack: a directory moved there brings its own version of a protected file (test_control_files.py).
+            # Attack: a directory moved there brings its own version of a protected file (test_decisions.py).
             is_on_the_way = target.use != 'make' and starts_with(protected, names)
             if is_on_the_way or starts_with(names, protected):
                 raise PermissionError(f'{target.shown} is protected: no tool may change it.')

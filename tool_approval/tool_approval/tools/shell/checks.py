@@ -23,7 +23,7 @@ def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
             return UnsafeArgument(word.raw, 'is unknown until the command runs, and may be an operator')
         if word.is_fixed and word.value in ('-v', '-R') and not _asks_for_variable(words):
             return UnsafeArgument(word.raw, 'evaluates a subscript, which may run a command')
-        # `test` and `[` accept only numbers here; `[[` evaluates the operands (test_honest_commands.py asks bash).
+        # `test` and `[` accept only numbers here; `[[` evaluates the operands (test_bash_itself.py asks bash).
         if words[0].value == '[[' and word.is_fixed and word.value in arithmetic:
             sides = [*words[at - 1 : at], *words[at + 1 : at + 2]]
             if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):

@@ -56,7 +56,7 @@ class Parsed:
         ends = [start, *(node.end_byte for node in inner)]
         texts = [self.source[a:b] for a, b in zip(ends, [*(node.start_byte for node in inner), end], strict=True)]
         is_plain = all(map(plain.fullmatch, texts)) and not any(text.endswith(b'$') for text in texts[:-1])
-        # If a string is not terminated, its last character may be cut in half (test_word_reading.py).
+        # If a string is not terminated, its last character may be cut in half (test_cases.py).
         return [text.decode(errors='replace') for text in texts] if is_plain else None
 
 
@@ -65,7 +65,7 @@ def strange_character(command: str) -> str | None:
     else `None`.
 
     A carriage return separates words for many parsers but not for bash. A bidirectional override displays another
-    command than the one that runs (test_attacks.py).
+    command than the one that runs (test_cases.py).
     """
     if command.isascii() and command.isprintable():
         return None
@@ -139,7 +139,7 @@ def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     """Return whether bash and the grammar agree on the text of a here-document.
 
     After the text of a here-document, more commands may follow. The grammar and bash disagree on delimiters in mixed
-    quotes, on continued lines and on several documents in a line (test_attacks.py), so such documents are refused.
+    quotes, on continued lines and on several documents in a line (test_cases.py), so such documents are refused.
 
     Args:
         node: The `heredoc_redirect`.

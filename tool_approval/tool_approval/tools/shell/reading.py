@@ -188,7 +188,7 @@ class CommandReader:
         if words:
             self._check_program(words[0].raw)
         inputs = [child for child in children if child.type.endswith('_redirect') and not _is_output(child)]
-        # Attack: `{ head; } < /etc/passwd`, `head <&3`: the file is named elsewhere (test_honest_commands.py).
+        # Attack: `{ head; } < /etc/passwd`, `head <&3`: the file is named elsewhere (test_cases.py).
         is_fed_here = all(map(_is_plain_input, inputs)) and (bool(inputs) or self._input == 'pipe')
         is_fed = bool(inputs) or self._input != 'none'
         raw = self._parsed.text(node)

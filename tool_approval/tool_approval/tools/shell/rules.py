@@ -234,7 +234,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
         if not word.is_fixed:
             best = 'maybe'
             continue
-        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys (test_sub_commands.py).
+        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys (test_cases.py).
         other_target = [(1, 0)] if has_targets and matched == 0 else []
         # After the sub-command, the same option may mean something else: `git subtree -P x push`.
         text = word.value.rpartition(':')[2] if has_targets else word.value

@@ -47,7 +47,7 @@ _SED: Final = re.compile(
     rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
 )
 """Sed commands that neither write nor run anything. The quantifiers are possessive, because backtracking would take
-minutes for a script of blanks (test_scripts.py)."""
+minutes for a script of blanks (test_grammar.py)."""
 
 
 def is_plain_sed(script: str) -> bool:

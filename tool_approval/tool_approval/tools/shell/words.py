@@ -44,7 +44,7 @@ class Word:
     @property
     def can_be_option(self) -> bool:
         """Whether the program may read the word, or a word that it expands to, as an option."""
-        # Attack: `x=' -o y'; sort a$x` writes `y` (test_word_reading.py).
+        # Attack: `x=' -o y'; sort a$x` writes `y` (test_cases.py).
         is_open = not self.is_fixed and (self.growth == 'any' or self.value == '')
         return is_open or self.value.startswith('-')
 
@@ -111,7 +111,7 @@ _EXPANSION: Final = re.compile(
 )
 """Expansions that run nothing, whatever the variable holds. `@P`, `!` and assignments are excluded; subscripts and
 lengths, which are arithmetic, must be plain numbers. Only plain text may follow an operator.
-Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_honest_commands.py)."""
+Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_cases.py)."""
 _ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
 """Expansions to several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
@@ -226,7 +226,7 @@ class WordReader:
         value = ''.join(piece.value for piece in pieces[: unknown + 1])
         growths = {piece.growth for piece in pieces}
         # A brace list is split into pieces, so check them joined. Each item becomes a word of its own.
-        # Attack: `x=-oy; sort {"$x",a}` writes `y` (test_word_reading.py).
+        # Attack: `x=-oy; sort {"$x",a}` writes `y` (test_cases.py).
         is_list = _lists(
             ''.join(self.parsed.text(child) for child in node.children if child.type in ('word', 'number'))
         )
