@@ -619,7 +619,7 @@ def page(
         '',
         'The next table shows how much a worker grows for each parked run.',
         'A new worker was started while the runs were parked, and is compared with a worker on an empty store.',
-        'For the worker that parked the runs, growth is measured after the first tenth of the runs.',
+        'For the worker that parked the runs, growth is measured after it parked the first tenth.',
         'Open files include connections. The memory is the growth of the process.',
         '',
         '| store | worker | tasks | threads | open files | bytes of memory |',

@@ -349,7 +349,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         'The table shows the memory of one waiting call, in a fresh process, in kB.',
         '"Traced" is the memory that Python has allocated; "resident" is the growth of the process.',
-        'A call that waits for a bare future uses no inbox; the inbox needs the difference between the two.',
+        'The difference from a call that waits for a bare future, without an inbox, is the memory of the inbox.',
         f'The inbox may need at most {MEMORY_LIMIT_KB:g} kB per call.',
         '',
         '| the call waits | traced | resident | resident, difference | verdict |',

@@ -233,7 +233,7 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
-        'Each ratio compares a start with a Python program that defines one pydantic model and ran right before.',
+        'Each ratio compares a start with a program with one pydantic model, which was measured right before.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',
