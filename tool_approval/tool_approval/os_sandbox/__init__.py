@@ -1,4 +1,4 @@
-"""Confine commands with the kernel: profiles of what a command may touch, and the backends that enforce a profile."""
+"""Confine commands with the kernel. A profile defines the access of a command, and a backend enforces the profile."""
 
 from typing import TYPE_CHECKING
 

@@ -10,10 +10,10 @@ from typing import Any, Final, Literal, get_args
 from .profile import Access, OSProfile, check_path, covers
 
 AccessName = Literal['network', 'git', 'environment', 'names']
-"""A kind of extra access: the network, writes to `.git`, writes to the project's environment, or files that are created
-and removed at the top of a frozen folder."""
+"""A kind of extra access: use the network, write to `.git`, write to the project's environment, or create and remove
+files directly in a frozen folder."""
 ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
-"""Every `AccessName`, in the order in which requests show them."""
+"""Every `AccessName`, in the order used by approval requests."""
 
 _NETWORK: Final = "network (every host and this machine's own services; the command can send all it can read)"
 _BRIEF_NETWORK: Final = 'network (every host)'
@@ -21,19 +21,19 @@ _BRIEF_NETWORK: Final = 'network (every host)'
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraAccess:
-    """Access that one command gets beyond its profile. The object is falsy if it grants nothing."""
+    """Access that one command gets beyond its profile."""
 
     network: bool = False
     """Whether the command can use the machine's network."""
     git: tuple[str, ...] = ()
-    """Work trees whose `.git` the command writes, through a layer that is discarded afterwards."""
+    """Work trees in which the command writes to a copy of `.git`. Permitted changes are written back."""
     names: tuple[str, ...] = ()
-    """Writable folders in which the command creates or removes files at the top, also through a layer."""
+    """Frozen folders in which the command creates or removes files, in a copy. Permitted changes are written back."""
     writes: tuple[str, ...] = ()
-    """Folders that the command writes directly, such as an environment in the workspace."""
+    """Folders that the command writes to directly, such as a virtual environment in the workspace."""
 
     def __post_init__(self) -> None:
-        """Sort and merge the paths, so that equal access compares equal.
+        """Sort the paths and remove duplicates, so that objects that grant the same access are equal.
 
         Raises:
             OSSandboxError: A path is not absolute and normalised.
@@ -45,14 +45,14 @@ class ExtraAccess:
             object.__setattr__(self, name, tuple(sorted(set(paths))))
 
     def __bool__(self) -> bool:
-        """Whether the access grants anything."""
+        """Return whether the object grants any access."""
         return any(getattr(self, field.name) for field in fields(self))
 
     def beyond(self, profile: OSProfile) -> ExtraAccess:
-        """Return the part of the access that `profile` lacks and that an approval can add.
+        """Return the access that an approval can add to `profile`, without access that `profile` already gives.
 
-        An approval cannot add a hidden path, a blocked path or a control file. Access to `.git` and `names` is added
-        only if the profile makes the folder around them writable.
+        An approval cannot add a hidden path, a blocked path or a control file. `git` and `names` are added only for
+        folders that the profile makes writable.
         """
         return ExtraAccess(
             network=self.network and not profile.network,
@@ -62,11 +62,11 @@ class ExtraAccess:
         )
 
     def describe(self, cwd: str | None = None, *, brief: bool = False) -> tuple[str, ...]:
-        """Return one line for each grant, worded for approvers and for the model.
+        """Return one line for each kind of access and path, for the approver and the model.
 
         Args:
-            cwd: The lines show paths below this folder relative to it.
-            brief: Whether to leave out details that an approver need not read every time.
+            cwd: Paths below this folder are shown relative to the folder.
+            brief: Whether to shorten the line for the network.
         """
         git = (os.path.join(path, '.git') for path in self.git)
         return (
@@ -77,7 +77,7 @@ class ExtraAccess:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the JSON that an approval is bound to: each field that is not empty."""
+        """Return the fields that are not empty as a JSON object. The approval is valid only for this access."""
         paths = {'git': list(self.git), 'names': list(self.names), 'writes': list(self.writes)}
         return {**({'network': True} if self.network else {}), **{name: each for name, each in paths.items() if each}}
 

@@ -1,6 +1,4 @@
-"""Define the backend protocol, and two backends that confine nothing: one runs commands as given, and the other refuses
-them.
-"""
+"""Define the backend protocol, a backend that runs commands without confinement, and a backend that refuses them."""
 
 from __future__ import annotations
 
@@ -16,8 +14,8 @@ ENV: Final = '/usr/bin/env'
 to a folder of `PATH`."""
 
 OSSandboxFallback = Literal['fail_fast', 'refuse_tools']
-"""Reaction if a backend is required and none works. `fail_fast` starts nothing, and `refuse_tools` makes the file and
-shell tools refuse every call."""
+"""Action if a backend is required and none works. With `fail_fast`, the application does not start. With
+`refuse_tools`, the file and shell tools refuse every call."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,15 +25,15 @@ class Availability:
     is_available: bool
     """Whether the probe started a command and the kernel confined it."""
     reason: str = ''
-    """Reason for the user why the backend does not work; empty if it works."""
+    """Why the backend does not work, for the user; empty if the backend works."""
     install: str = ''
-    """Advice for the user how to make the backend work; empty if it works or nothing helps."""
+    """How the user can make the backend work; empty if the backend works or there is no remedy."""
 
 
 class OSSandboxBackend(Protocol):
     """Turns a command into a confined command.
 
-    A backend keeps no state between calls, and several threads may use it. Only `probe` runs a command.
+    A backend keeps no state between calls and is thread-safe. The method `wrap` does not run the command.
     """
 
     @property
@@ -46,12 +44,12 @@ class OSSandboxBackend(Protocol):
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the command line that runs `command` under `profile`.
 
-        Run the command line soon, because it describes the files as they are now. The command line contains the values
-        of the variables in `profile.environment`, taken from this process, and other users of the host can read them.
+        Run the command line soon: it describes the files that exist at the time of this call. Other users of the host
+        can read the command line, which contains the values of the variables that `profile.environment` names.
 
         Args:
-            command: The program and its arguments. The program is an absolute path, or is found through `PATH` inside
-                the sandbox.
+            command: The program and its arguments. A program without an absolute path is looked up in `PATH` inside the
+                sandbox.
             profile: The access that the command gets.
             cwd: The absolute path of an existing folder in which the command starts.
 
@@ -61,15 +59,15 @@ class OSSandboxBackend(Protocol):
         ...
 
     def probe(self) -> Availability:
-        """Start a harmless program, and check that the kernel confined it. The probe takes some milliseconds.
+        """Start a harmless program, and check that the kernel confined it. The probe takes a few milliseconds.
 
-        The method never raises. Any failure becomes the `reason` of the result.
+        The method never raises. If the check fails, the `reason` of the result is the error.
         """
         ...
 
 
 def run_probe(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a confined command that should end at once, and return its status and output."""
+    """Run a confined command with a timeout of 10 seconds, and return its exit status and output."""
     return subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, errors='replace', timeout=10, check=False, cwd='/'
     )
@@ -79,8 +77,8 @@ def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
     """Run a check and return its result as an `Availability`.
 
     Args:
-        find_problem: Function that starts a program and returns the problem with its confinement, or an empty string.
-        install: How the user can solve a problem.
+        find_problem: Function that starts a program and returns an error text; an empty text means that it is confined.
+        install: How the user can make the backend work.
     """
     try:
         problem = find_problem()
@@ -97,7 +95,7 @@ class UnconfinedBackend:
     name = 'unconfined'
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
-        """Return the command itself. Nothing of the profile applies, not even its environment."""
+        """Return the command itself. The profile is ignored, even its environment."""
         return list(command)
 
     def probe(self) -> Availability:
@@ -106,14 +104,14 @@ class UnconfinedBackend:
 
 
 class RefusingBackend:
-    """Makes every file and shell tool refuse its calls, if a backend is required and none works. Other tools still
+    """Makes file and shell tools refuse every call, because a backend is required and none works. Other tools still
     run.
     """
 
     name = 'refusing'
 
     def __init__(self, reason: str) -> None:
-        """Keep the reason, which says what the user has to do."""
+        """Set the error message. It should contain the steps that make a backend work."""
         self.reason = reason
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
@@ -125,7 +123,7 @@ class RefusingBackend:
         raise OSSandboxUnavailable(self.reason)
 
     def check(self) -> None:
-        """Refuse on behalf of a tool that wraps no command, such as a file tool.
+        """Refuse a call of a tool that runs no command, such as a file tool.
 
         Raises:
             OSSandboxUnavailable: Raised on every call.

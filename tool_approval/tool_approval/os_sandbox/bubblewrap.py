@@ -24,10 +24,10 @@ for each in /proc/self/fd/*; do
 done
 exec "$@"
 """
-"""Closes inherited descriptors, which bubblewrap leaves open, and passes bubblewrap its seccomp filter.
+"""Bash script that closes inherited descriptors and then starts bubblewrap with its seccomp filter on descriptor 9.
 
-The script uses only builtins. The script needs bash, because other shells cannot name a descriptor above 9. It needs
-`-p`, because variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_is_inherited`).
+Other shells cannot name a descriptor above 9. The option `-p` of bash is required, because variables such as `BASH_ENV`
+could add code to the script (`test_no_descriptor_is_inherited`).
 """
 
 _CONFINE: tuple[str, ...] = (
@@ -49,17 +49,17 @@ _INSTALL = (
 
 
 class BubblewrapBackend:
-    """Confines commands with `bwrap` 0.6 or newer. The backend searches fixed paths for the program."""
+    """Confines commands with `bwrap` 0.6 or newer."""
 
     name = 'bubblewrap'
 
     def __init__(self, *, bwrap: str | None = None, bash: str | None = None, machine: str | None = None) -> None:
-        """Set the paths of the programs; by default, use the programs of the system.
+        """Set the paths of the programs; by default, search fixed folders of the system.
 
         Args:
             bwrap: The absolute path of bubblewrap.
             bash: The absolute path of bash, which starts bubblewrap.
-            machine: The architecture whose system calls are filtered, as `platform.machine()` returns it.
+            machine: Architecture for the filter of system calls, in the form that `platform.machine()` returns.
         """
         self._bwrap = bwrap or _first(_BWRAP)
         self._bash = bash or _first(_BASH)
@@ -93,15 +93,15 @@ class BubblewrapBackend:
         return [self._bash, '-p', '-c', _LAUNCHER % octal, 'os-sandbox', self._bwrap, *arguments, *command]
 
     def notes(self, profile: OSProfile, cwd: str) -> tuple[str, ...]:
-        """Return a sentence for each point in which this backend is stricter than the profile, with a remedy.
+        """Return a note for each path that the profile opens but this backend cannot open, with a remedy.
 
         Raises:
-            OSSandboxError: The backend cannot enforce the profile, as for `wrap`.
+            OSSandboxError: The backend cannot enforce the profile.
         """
         return plan_mounts(profile, cwd).notes
 
     def probe(self) -> Availability:
-        """Start a program that prints its own status, and check what the kernel reports there."""
+        """Start a confined program that prints `/proc/self/status`, and check the output."""
         return probed(self._problem, install=_INSTALL)
 
     def _problem(self) -> str:
@@ -113,8 +113,8 @@ class BubblewrapBackend:
 
 
 def _first(places: Sequence[str]) -> str:
-    """Return the first path that exists. If none exists, return the usual path, so that the error at the start names
-    the missing program.
+    """Return the first path that exists. If none exists, return the first path, so that the later error names the
+    missing program.
     """
     return next((place for place in places if os.path.isfile(place)), places[0])
 
@@ -151,7 +151,7 @@ def _argument(mount: Mount) -> list[str]:
 
 
 def _not_confined(status: str) -> str:
-    """Return what the text of `/proc/self/status` lacks for confinement, or an empty string."""
+    """Return the fields in the text of `/proc/self/status` that show a lack of confinement, or an empty string."""
     lines = dict(line.split(':\t', 1) for line in status.splitlines() if ':\t' in line)
     expected = {'CapEff': '0' * 16, 'CapPrm': '0' * 16, 'NoNewPrivs': '1', 'Seccomp': '2'}
     return ', '.join(

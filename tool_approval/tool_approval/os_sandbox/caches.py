@@ -1,4 +1,4 @@
-"""Keep what confined commands download and build in private folders, two for each workspace.
+"""Provide private cache folders for confined commands, two for each workspace.
 
 Pre-approved commands write to one folder and approved commands to another. An approved command never reads the files
 that a pre-approved command wrote. Both kinds of commands can read the files that an approved command downloaded.
@@ -24,22 +24,22 @@ _BUILDS: Final = {
     'UV_CACHE_DIR': 'uv',
     'npm_config_cache': 'npm',
 }
-"""Folders that a program must be able to write, by the variable that names the folder."""
+"""Cache folders that a program must be able to write to, by the environment variable that sets the folder."""
 _IN_PROJECT: Final = {
     'CARGO_TARGET_DIR': 'cargo-target',
     'COVERAGE_FILE': 'coverage',
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""More folders that a program must be able to write, by variable. Programs keep these folders in the project, where
-pre-approved commands cannot write."""
+"""Caches that programs write to in the project by default, by environment variable. Pre-approved commands cannot write
+to the project, so the variables move these caches."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
-"""Variable with options that pytest puts before all others."""
+"""Environment variable from which pytest reads extra options."""
 _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'
-"""Silences the six-line warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` is no
-alternative: in a project without the cache plugin, pytest does not know it, and `--strict-config` fails."""
+"""Option that silences the warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` would
+break projects that disable the cache plugin and use `--strict-config`."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
-"""Folders that a program only has to read, by the variable that names the folder."""
+"""Cache folders that a program only needs to read, by the environment variable that sets the folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,12 +47,12 @@ class Caches:
     """Cache folders of one workspace."""
 
     approved: Path
-    """Folder that approved commands write."""
+    """Folder that approved commands write to."""
     unasked: Path
-    """Folder that pre-approved commands write."""
+    """Folder that pre-approved commands write to."""
 
     def open_in(self, profile: OSProfile, *, approved: bool) -> OSProfile:
-        """Return the profile with the caches that a command may use, and with the variables that name them."""
+        """Return a copy of the profile that gives access to the caches and sets the environment variables for them."""
         own = self.approved if approved else self.unasked
         written = _BUILDS if approved else _BUILDS | _IN_PROJECT
         variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in written.items()}
@@ -72,10 +72,10 @@ class Caches:
 
 
 def open_caches(directory: str | os.PathLike[str]) -> Caches:
-    """Return the cache folders of a workspace, and create those that do not exist.
+    """Create the cache folders of a workspace if they do not exist, and return them.
 
-    The folders are in `tool-approval` in `XDG_CACHE_HOME` or `~/.cache`. The state directory is not used, because
-    commands cannot access it.
+    The folders are in `$XDG_CACHE_HOME/tool-approval` or `~/.cache/tool-approval`. Commands cannot access the state
+    directory, so the caches cannot be there.
 
     Raises:
         OSError: A folder cannot be created, or other users can write to it.

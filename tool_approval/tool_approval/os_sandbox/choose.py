@@ -21,16 +21,16 @@ def choose_backend(
 
     Args:
         require: Whether commands may run only if a backend confines them.
-        fallback: Reaction if a backend is required and none works.
+        fallback: Action if a backend is required and none works.
         candidates: Backends to try in order; by default those for this platform.
 
     Returns:
-        A backend that works. If no backend works: a `RefusingBackend` if one is required and the fallback is
-        `refuse_tools`, or an `UnconfinedBackend` if none is required.
+        A backend that works. If no backend works, an `UnconfinedBackend` if `require` is false, or a `RefusingBackend`
+        if the fallback is `refuse_tools`.
 
     Raises:
-        OSSandboxUnavailable: A backend is required, none works, and the fallback is `fail_fast`. The message names
-            what to install.
+        OSSandboxUnavailable: A backend is required, none works, and the fallback is `fail_fast`. The message says what
+            to install.
     """
     problems: list[str] = []
     for candidate in platform_backends() if candidates is None else candidates:
@@ -49,7 +49,7 @@ def choose_backend(
 
 
 def platform_backends(platform: str = sys.platform) -> tuple[OSSandboxBackend, ...]:
-    """Return the backends that exist for a platform, best first: none for Windows."""
+    """Return the backends for a platform, the preferred one first. Windows has no backend."""
     if platform == 'darwin':
         return (SeatbeltBackend(),)
     return (BubblewrapBackend(),) if platform == 'linux' else ()

@@ -18,8 +18,8 @@ _LINUX = (
     '/etc/group', '/etc/hosts', '/etc/ld.so.cache', '/etc/localtime', '/etc/nsswitch.conf', '/etc/os-release',
     '/etc/passwd', '/etc/pki/tls/certs', '/etc/resolv.conf', '/etc/ssl/certs', '/etc/ssl/openssl.cnf',
 )  # fmt: skip
-"""The files were chosen one by one. All of `/etc` would show files that only root may read to a command that runs as
-root. The list is short because each entry is a mount, which costs a command a quarter of a millisecond."""
+"""Mounting all of `/etc` would let a command that runs as root see files that only root may read. Each entry is a
+mount, and each mount delays a command by a quarter of a millisecond."""
 
 _MACOS = (
     '/System', '/usr', '/bin', '/sbin', '/opt/homebrew', '/Library/Apple', '/Library/Developer/CommandLineTools',
@@ -30,14 +30,14 @@ _MACOS = (
 
 
 def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform) -> OSProfile:
-    """Return a profile that opens the system for reading, without home folders, temporary files and running programs.
+    """Return a profile that lets commands read system folders, but no home folders or temporary files.
 
     Args:
         readable: More folders and files that commands need, such as the folder of a toolchain.
-        platform: The platform, as in `sys.platform`.
+        platform: The platform, in the form of `sys.platform`.
 
     Returns:
-        A profile with the real paths of the folders and files that exist.
+        A profile with the existing folders and files, as real paths.
     """
     wanted = _MACOS if platform == 'darwin' else _LINUX
     found = {os.path.realpath(path) for path in (*wanted, *readable) if os.path.exists(path)}
@@ -45,30 +45,30 @@ def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform
 
 
 GIT_CONTROL_NAMES = ('.git',)
-"""Names below a writable root that decide which programs Git starts on the host later.
+"""Names below a writable root that are protected because their content can make Git start programs on the host.
 
-All of `.git` is protected, and not only its `config` and `hooks`. A new `.git/commondir` leads Git to another `config`.
-If the host replaces `.git/config` by renaming, a running command loses the mask over the file
+Protecting only `.git/config` and `.git/hooks` is not enough. A new `.git/commondir` makes Git read another `config`. If
+the host replaces `.git/config` by renaming, a mount over the old file no longer protects it
 (`test_git_follows_a_commondir_to_another_config`).
 """
 
 
 class ConfiguredPath(Protocol):
-    """One entry of `sandbox.paths` in the settings."""
+    """One entry of the setting `sandbox.paths`."""
 
     @property
     def root(self) -> str | Path:
-        """Folder; a relative path starts at the working directory."""
+        """Folder; a relative path is resolved against the working directory."""
         ...
 
     @property
     def mode(self) -> str:
-        """Access of the tools: `ro` or `rw`."""
+        """Access of the file tools: `ro` or `rw`."""
         ...
 
     @property
     def suffixes(self) -> Collection[str] | None:
-        """Endings of the files that are open. `None` means any ending, and an empty collection means none."""
+        """Suffixes of the files that can be used; `None` allows every file, and an empty collection allows no file."""
         ...
 
     @property
@@ -83,16 +83,16 @@ class ConfiguredPath(Protocol):
 
 
 class ConfiguredSandbox(Protocol):
-    """The part `sandbox` of the settings."""
+    """The settings under the key `sandbox`."""
 
     @property
     def paths(self) -> Mapping[str, ConfiguredPath]:
-        """Roots of the file tools, by the name that the model uses."""
+        """Roots of the file tools by name."""
         ...
 
 
 class ConfiguredShell(Protocol):
-    """The part `shell` of the settings."""
+    """The settings under the key `shell`."""
 
     @property
     def network(self) -> bool:
@@ -113,24 +113,24 @@ def derive_os_sandbox_profile(
     held: Iterable[str | Path] = (),
     control_names: Iterable[str] = GIT_CONTROL_NAMES,
 ) -> OSProfile:
-    """Return the profile of a command: it never opens more than the file tools could.
+    """Return the profile of a command. The profile never opens a file that the file tools cannot open.
 
-    Call this once, at the start. The function resolves relative paths and symbolic links now. A root that leads
-    elsewhere later is refused.
+    Call this once, at startup, because it resolves relative paths and symbolic links. If the path of a root resolves to
+    another folder later, commands are refused.
 
     Args:
         sandbox: The roots of the file tools.
-        shell: The settings of the shell, which say whether commands can use the network.
-        explicit: A profile that narrows the result and never widens it. The base stays open unless `explicit` hides it.
-        base: The parts of the system that every command needs, by default `system_profile()`. These parts are opened
-            for reading only, and a root of the tools with the same path takes precedence.
-        directory: The folder at which relative roots start, by default the working directory of the process.
+        shell: The settings of the shell, for access to the network.
+        explicit: A profile that restricts the result. Paths of `base` stay readable unless `explicit` hides them.
+        base: The parts of the system that every command needs, by default `system_profile()`. These parts are
+            read-only. A root of `sandbox` with the same path takes precedence.
+        directory: The folder that relative paths are resolved against, by default the working directory of the process.
         approved: Whether an approver approved this particular command. A pre-approved command can neither read nor
             write a path for which the file tools need approval.
-        protected: Control files that a command never writes: policy, memory store, audit log.
-        hidden: Files that a command cannot even read.
+        protected: Control files that a command can never write: policy, memory store, audit log.
+        hidden: Files that a command can neither read nor write.
         held: Symbolic links that a command cannot replace, although it may write to their targets.
-        control_names: Paths below each writable root that a command never writes.
+        control_names: Paths below each writable root that a command can never write.
 
     Raises:
         ApprovalConfigError: A mode is neither `ro` nor `rw`.

@@ -1,6 +1,6 @@
-"""Read the files of a `.git` that a command could write, and accept only what git itself would have written.
+"""Read a `.git` folder that a command could write to, and accept only content that git itself would have written.
 
-Formats: gitrepository-layout(5), git-check-ref-format(1), gitformat-pack(5). Any other content is dropped.
+Formats: gitrepository-layout(5), git-check-ref-format(1), gitformat-pack(5).
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Chosen: maximum bytes to read from one `.git`, and of its new objects when unpacked, which takes some seconds."""
+"""Chosen: maximum bytes to read from one `.git`. The same limit applies to its unpacked new objects."""
 _MOST_PACKED_REFS: Final = 1 << 24
-"""Chosen: maximum bytes of `packed-refs`, a quarter of a million refs. Creating their Python objects takes a second in
-all."""
+"""Chosen: maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
 """Chosen: maximum objects, enough for a command that adds a large folder."""
 _DEEPEST: Final = 64
-"""Chosen: maximum nesting of folders. Git nests folders as deep as a branch name has parts."""
+"""Chosen: maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
 _CHUNK: Final = 1 << 16
 _MOST_NAMED: Final = 10
-"""Chosen: maximum names to list, as many as fit into a line of a result."""
+"""Chosen: maximum names to list in one line."""
 
 ID: Final = re.compile(rb'[0-9a-f]{40}')
-"""Name of an object. Repositories with SHA-256 have no layer."""
+"""Name of an object. Repositories with SHA-256 are not supported."""
 _OBJECT: Final = re.compile(rb'(?:blob|tree|commit|tag) (\d{1,15})\0')
 _HEADS: Final = re.compile(r'[A-Z][A-Z_]*_HEAD')
 _HEAD_LINES: Final = re.compile(rb'(?:[0-9a-f]{40}(?:\t[^\n]*)?\n)*')
@@ -44,18 +43,18 @@ _MESSAGE_BYTES: Final = 1 << 20
 
 
 class LayerError(Exception):
-    """A layer cannot be made, or none of its changes can be kept. The message is for the user and for the model."""
+    """Raised if a layer cannot be created or written back. The message is for the user and the model."""
 
 
 def listed(names: Sequence[str]) -> str:
-    """Join names for a line of a result. Names beyond the tenth are only counted."""
+    """Join at most ten names with commas, and add the number of the remaining names."""
     more = len(names) - _MOST_NAMED
     return ', '.join(printable(name) for name in names[:_MOST_NAMED]) + (f' and {more} more' if more > 0 else '')
 
 
 @dataclass(frozen=True)
 class File:
-    """A file or symbolic link, as it was read."""
+    """A file or symbolic link, as read from disk."""
 
     data: bytes | None
     """Content; `None` if the path is not a regular file."""
@@ -66,7 +65,7 @@ class File:
 
 
 class Reader:
-    """Reads files up to a limit of their number and total size."""
+    """Reads files, with a limit on their number and total size."""
 
     def __init__(self) -> None:
         """Start counting at zero."""
@@ -74,7 +73,7 @@ class Reader:
         self._bytes = 0
 
     def count(self, size: int) -> None:
-        """Add to the bytes that were read.
+        """Count bytes that were read.
 
         Raises:
             LayerError: The limit is exceeded.
@@ -124,7 +123,7 @@ class Reader:
             return File(opened.read(status.st_size), mode=stat.S_IMODE(status.st_mode) & 0o777)
 
     def object_id(self, source: str, destination: str) -> str:
-        """Copy a loose object, and return the name computed from its content; empty if it is not a valid object.
+        """Copy a loose object, and return its name, computed from the content; empty if the object is invalid.
 
         Raises:
             LayerError: The object is too large.
@@ -155,7 +154,7 @@ class Reader:
 
 
 class Packed:
-    """Objects in the packs of a repository, according to pack indexes of version 2."""
+    """Looks up objects in the pack indexes of a repository. Only version 2 of the format is supported."""
 
     def __init__(self, objects: str) -> None:
         """Map the pack indexes in the folder `objects` into memory."""
@@ -189,8 +188,8 @@ def _open(path: str) -> int:
 
 
 def is_ref(name: str) -> bool:
-    """Whether git accepts a name as a ref, and the ref does not replace objects. A ref below `refs/replace` would make
-    git show one object in place of another.
+    """Whether git accepts the name as a ref. Refs below `refs/replace` are excluded, because they make git show one
+    object in place of another.
     """
     return (
         (name == 'refs/stash' or (name.startswith('refs/') and name.count('/') > 1))
@@ -201,14 +200,12 @@ def is_ref(name: str) -> bool:
 
 
 def is_head(name: str) -> bool:
-    """Whether a name at the top of `.git` is `HEAD` or similar, such as `ORIG_HEAD`."""
+    """Whether a file directly in `.git` is `HEAD` or a similar file, such as `ORIG_HEAD`."""
     return name == 'HEAD' or _HEADS.fullmatch(name) is not None
 
 
 def _is_pointer(name: str, data: bytes) -> bool:
-    """Whether the data is what git writes to a ref: an object name, or for `HEAD` and similar names the name of another
-    ref.
-    """
+    """Whether the data is valid content of a ref: an object name or, for `HEAD`, the name of another ref."""
     if data.startswith(b'ref: refs/') and data.endswith(b'\n'):
         return (name == 'HEAD' or re.fullmatch('refs/remotes/.+/HEAD', name) is not None) and is_ref(
             os.fsdecode(data[5:-1])
@@ -217,8 +214,8 @@ def _is_pointer(name: str, data: bytes) -> bool:
 
 
 def is_kept(name: str, data: bytes) -> bool:
-    """Whether a file of `.git` other than objects and refs is kept, according to its name and to whether git would
-    write its content.
+    """Whether a file in `.git` has a name that layers keep and content that git would write. Objects and refs are
+    checked elsewhere.
     """
     if name == 'HEAD':
         return _is_pointer(name, data)
@@ -233,7 +230,7 @@ def is_kept(name: str, data: bytes) -> bool:
 
 
 def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Return each valid ref with its content. A ref may be packed or have a file of its own."""
+    """Return each valid ref with its content, both from `packed-refs` and from separate files."""
     refs: dict[str, bytes] = {}
     for line in (files['packed-refs'].data or b'').split(b'\n') if 'packed-refs' in files else []:
         value, _, name = line.partition(b' ')
@@ -244,12 +241,12 @@ def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
 
 
 def lines_of(data: bytes) -> list[bytes]:
-    """Split a file of git into lines. Only a line feed ends a line, and each line keeps its line feed."""
+    """Split the content of a git file at line feeds. Each line keeps its line feed."""
     return [line + b'\n' for line in data.removesuffix(b'\n').split(b'\n')] if data else []
 
 
 def without_refs(packed: bytes, gone: frozenset[str]) -> bytes:
-    """Return the content of `packed-refs` without some refs and without the lines with their peeled objects."""
+    """Return the content of `packed-refs` without the given refs and their lines for peeled tags."""
     lines: list[bytes] = []
     is_left = True
     for line in lines_of(packed):

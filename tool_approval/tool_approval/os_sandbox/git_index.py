@@ -1,4 +1,4 @@
-"""Read a git index that a command could write, and keep only its plain content.
+"""Read a git index that a command could write to, and keep only its entries.
 
 The format is gitformat-index(5).
 """
@@ -18,8 +18,8 @@ from .git_files import LayerError
 _HEADER: Final = struct.Struct('>4sLL')
 _CHECKSUM: Final = 20
 MOST_INDEX_BYTES: Final = 1 << 26
-"""Chosen: maximum bytes of an index, enough for half a million files. A small crafted file can cost much more work than
-its size suggests."""
+"""Chosen: maximum bytes of an index, enough for half a million files. A crafted file can take long to parse although it
+is small."""
 _LONGEST: Final = 4096
 """Linux's PATH_MAX."""
 _ENTRY: Final = struct.Struct('>24xL12x20sH')
@@ -31,7 +31,8 @@ _FLAGS: Final = 0x6000
 _REGULAR, _LINK, _SUBMODULE = 0b1000, 0b1010, 0b1110
 _SUBMODULE_MODE: Final = (_SUBMODULE << 12).to_bytes(4)
 _WRONG_PATH: Final = re.compile(rb'[/\\\0](?:|\.|\.\.|(?:\.git|git~1)[ .]*)[/\\:\0]', re.IGNORECASE)
-"""Matches an invalid path in paths joined by NULs. As in git (`verify_path`), short names of NTFS count as `.git`."""
+"""Matches an invalid path in a NUL-separated list. As in git (`verify_path`), the NTFS short name of `.git` is
+invalid."""
 
 
 class _Entry(NamedTuple):
@@ -40,19 +41,18 @@ class _Entry(NamedTuple):
     path: bytes
     mode: int
     name: bytes
-    """Name of the object, 20 bytes."""
+    """SHA-1 of the object, 20 bytes."""
     is_in_tree: bool
-    """Whether a commit would contain the entry: it is neither a conflict nor an intent to add."""
+    """Whether a commit would contain the entry. Conflicts and `git add --intent-to-add` are not committed."""
 
 
 def plain_index(data: bytes) -> bytes:
-    """Return the index without its extensions, after checking that git could have written each entry.
+    """Check that git could have written each entry, and return the index without its extensions.
 
-    The extension `TREE`, which caches the trees of the entries, is kept if it is correct. Without the extension, the
-    next commit writes each tree again.
+    The extension `TREE`, a cache of tree objects, is kept if it is correct, because it makes the next commit faster.
 
-    The check prevents two attacks. The next `git checkout` would write a forged entry `.git/config`. `git commit` would
-    trust a forged `TREE` with other trees, and `git status` does not show the difference.
+    The check prevents two attacks. With a forged entry `.git/config`, the next `git checkout` would write that file.
+    With a forged `TREE`, the next `git commit` would commit other files than `git status` shows.
 
     Raises:
         LayerError: The data is not a valid index, or names a path that git would never write.
@@ -88,9 +88,9 @@ def plain_index(data: bytes) -> bytes:
 
 
 def submodules(data: bytes) -> frozenset[str]:
-    """Return the paths of the submodules in an index; none if it cannot be read.
+    """Return the paths of the submodules in an index; an unreadable index gives an empty result.
 
-    Attack: `git status` runs git in each submodule, so the repository there decides which programs the user's git runs.
+    Attack: `git status` runs git in each submodule, so the configuration of a submodule can start programs.
     """
     if _SUBMODULE_MODE not in data:
         return frozenset()
@@ -150,7 +150,7 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
 
 
 def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
-    """Whether the trees that the extension `TREE` names match the entries.
+    """Whether the tree objects in the extension `TREE` match the entries.
 
     Raises:
         IndexError: The extension ends too early.
@@ -181,7 +181,7 @@ def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
 
 
 def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
-    """Return the number of entries and the tree name of each folder, or nothing if the folder names are too long."""
+    """Return the number of entries and the tree hash of each folder; nothing if the folder names are too long."""
     trees: dict[bytes, tuple[int, bytes]] = {}
     # Folders that are being filled: name, content, and number of the first entry.
     filled: list[tuple[bytes, list[bytes], int]] = [(b'', [], 0)]
@@ -213,7 +213,7 @@ def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
 
 
 def _offset(data: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length, and the offset at which it ends."""
+    """Return an integer in git's variable-length encoding, and the offset at which it ends."""
     value = data[place] & 0x7F
     while data[place] & 0x80:
         place += 1

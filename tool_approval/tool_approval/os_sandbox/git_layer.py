@@ -1,8 +1,8 @@
-"""Copy the `.git` of a repository for a command, and keep the safe part of the changes.
+"""Copy the `.git` folder of a repository for a command, and write the safe changes back.
 
-The copy contains everything except objects. The command reads the repository's objects through alternates, and cannot
-write them. Objects, refs, logs, the index and heads are kept. All other changes are dropped, because they decide which
-programs git runs.
+The copy contains no objects. The command reads the repository's objects through git's alternates, and cannot write
+them. Changes of objects, refs, logs, the index and files such as `HEAD` are kept. All other changes are dropped,
+because they could make git run programs.
 """
 
 from __future__ import annotations
@@ -28,23 +28,22 @@ from .profile import Access, OSProfile, OSSandboxError, covers, trail
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
 """The paths are fixed, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders that are copied. Other folders, such as those of submodules, can be large, so commands read the originals."""
+"""Folders that are copied. Other folders can be large, such as those of submodules, so they are mounted read-only."""
 _OBJECTS: Final = 'objects-before'
 """Folder of the copy in which the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
 _GLOBAL: Final = 'config-of-the-user'
-"""File in the copied `.git` with the user's name and email for git."""
+"""File in the copied `.git` with the user's name and email address, for git."""
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
 _FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
-"""Files of an operation in progress. A command that finishes the operation may remove these files."""
+"""Files of a git operation in progress, such as a merge. A command that finishes the operation may remove them."""
 _SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
 _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
 _LONGEST: Final = 1000
 _MOST_REMOVED: Final = 20
-"""Chosen: maximum names that a result can list in a line or two. Removed refs must be named, so that they can be
-restored."""
+"""Chosen: maximum removed refs. The result lists all of them, so that the user can restore them."""
 
 
 class GitLayer:
@@ -59,7 +58,7 @@ class GitLayer:
             profile: The profile of the command.
 
         Raises:
-            LayerError: The repository can have no layer.
+            LayerError: The repository cannot have a layer.
             OSError: The `.git` cannot be read.
         """
         self._tree = tree
@@ -78,11 +77,11 @@ class GitLayer:
         self._make(settings)
 
     def variables(self) -> dict[str, str]:
-        """Return the variable that gives git the user's name: a command cannot read the user's own settings."""
+        """Return the environment variable that makes git read the copied user name."""
         return {'GIT_CONFIG_GLOBAL': os.path.join(self._git, _GLOBAL)}
 
     def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
-        """Return the mounts of a command, with the copy in place of the `.git`."""
+        """Return the mounts of a command, with the copy in place of the original `.git`."""
         yield Mount(kind='write', path=self._git, source=self._copy)
         yield Mount(kind='read', path=os.path.join(self._git, _OBJECTS), source=os.path.join(self._git, 'objects'))
         yield from (Mount(kind='read', path=os.path.join(self._git, name)) for name in sorted(self._others))
@@ -90,10 +89,10 @@ class GitLayer:
         yield from (mount for mount in mounts if mount.path != self._git)
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the safe changes to the repository, after the command has ended, unless `cancelled` is set before.
+        """Write the safe changes to the repository, after the command has ended. Drop them if `cancelled` is set.
 
         Returns:
-            Lines with the changes that were dropped or removed, or the reason why no change was kept.
+            Lines that list dropped changes and removed refs, or the reason why no change was kept.
         """
         try:
             return tuple(self._kept(backend, cancelled))
@@ -106,7 +105,7 @@ class GitLayer:
         return printable(self._git)
 
     def _read(self, folder: str) -> tuple[dict[str, File], set[str]]:
-        """Return the files of a `.git` by name, and the names of the folders that are not read."""
+        """Return the files of a `.git` folder by name, and the names of the folders that were not read."""
         reader = Reader()
         files: dict[str, File] = {}
         others: set[str] = set()
@@ -131,7 +130,7 @@ class GitLayer:
         return files, others - {'objects', _OBJECTS}
 
     def _settings(self) -> list[tuple[str, str]]:
-        """Return the user's git settings for the author's name and for the kind of repository."""
+        """Return the git settings that a layer needs, such as the user's name and the repository's format."""
         environment = {name: os.environ[name] for name in ('HOME', 'XDG_CONFIG_HOME') if name in os.environ}
         command = [self._program, '-C', self._tree, 'config', '-z', '--get-regexp', _SETTINGS]
         done = subprocess.run(
@@ -251,7 +250,7 @@ def _check_repository(
 
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Return the files of a `.git` that a layer keeps, by name."""
+    """Return the contents of the files in `.git` that a layer keeps, by name."""
     contents = {name: file.data for name, file in files.items() if file.data is not None}
     others = {
         name: data for name, data in contents.items() if name == 'index' or name in _FINISHED or is_kept(name, data)
@@ -260,7 +259,7 @@ def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
 
 
 def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File]) -> bool:
-    """Whether a layer keeps this change of a kept file."""
+    """Whether a layer keeps the change of the file `name`."""
     data = after.get(name)
     if data is None and name in files:
         # Attack: a ref whose file has other content would count as deleted.
@@ -278,10 +277,9 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 
 
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
-    """Restore the lines that logs lost, and return the names of those logs. The log of stashes may lose lines.
+    """Restore the lines that a command removed from reflogs, except stashes, and return the names of the logs.
 
-    Otherwise, a command could remove a log. Only the log leads to commits that no branch has, and keeps `git gc` from
-    deleting them.
+    Without the reflog, commits that are not on a branch could not be found, and `git gc` would delete them.
     """
     shortened = [
         name
@@ -296,10 +294,10 @@ def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
 
 
 def _removed(before: Kept, changes: Mapping[str, bytes | None]) -> list[str]:
-    """Return the refs and stashes with an object that no ref or log names any more, each with the object's name.
+    """Return the removed refs and stashes that were the last reference to an object, each with the object's name.
 
     Raises:
-        LayerError: There are too many refs and stashes to name.
+        LayerError: More refs and stashes were removed than the result can list.
     """
     logged = {
         each

@@ -1,4 +1,4 @@
-"""Verify the new objects of a layer: each name matches the content, and no object that another needs is missing."""
+"""Verify the new objects of a layer: each name matches the content, and no referenced object is missing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .git_index import MOST_INDEX_BYTES
 from .profile import Access, OSProfile, Root
 
 STASH: Final = 'logs/refs/stash'
-"""Log with every stash except the last."""
+"""Reflog that lists the stashes."""
 _CHECK_S: Final = 120
 _LOOK_S: Final = 0.1
-"""Chosen: seconds after which a cancellation takes effect."""
+"""Chosen: seconds between checks for a cancellation."""
 
 _SHALLOW: Final = 4
 _TOO_DIFFERENT: Final = 5
@@ -37,31 +37,31 @@ done || exit 4
 set -o pipefail
 [ "$3" = "$4" ] || "$0" diff-tree -r -z "$3" "$4" | head -c $5 >differing || exit 5
 """
-"""Script that runs confined, in a repository that only this module writes.
+"""Script that a confined shell runs in a temporary repository to verify the objects.
 
-The script does not trust the index of a pack. Git makes a new index from the content of the pack. Then, as after `git
-fetch`, every object that the new refs and the index need must exist. A shallow boundary must not hide a commit that
-existed before. The last line writes how the commit of `HEAD` differs from the previous commit."""
+Git creates a new index for each pack, because the existing one may be forged. Then, as after `git fetch`, every object
+that the new refs and the index need must exist. A new shallow boundary must not hide commits that existed before. The
+last command prints the difference between the old and the new commit of `HEAD`."""
 _NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
-"""The empty tree, which git knows in every repository."""
+"""Hash of the empty tree, which exists in every repository."""
 
 
 class NewObjects:
     """The objects that a command wrote to a layer."""
 
     def __init__(self, source: str, before: str, staging: str) -> None:
-        """Make the repository in which the objects are verified.
+        """Create the temporary repository in which the objects are verified.
 
         Args:
             source: The folder `objects` of the layer, which may contain anything.
             before: The folder `objects` of the repository.
-            staging: The path of the folder to make.
+            staging: The path of the folder to create.
         """
         self._source = source
         self._before = before
         self._staging = staging
         self.folder = os.path.join(staging, 'objects')
-        """Folder with the verified objects, complete after `check`."""
+        """Folder with the verified objects. It is complete after `check`."""
         for name in ('objects/pack', 'objects/info', 'refs'):
             os.makedirs(os.path.join(staging, name))
 
@@ -112,10 +112,10 @@ class NewObjects:
         changes: Mapping[str, bytes | None],
         cancelled: threading.Event,
     ) -> frozenset[str]:
-        """Check with git, confined, that no object is missing, and copy the packs.
+        """Check with a confined git that no object is missing, and copy the packs.
 
         Returns:
-            The paths that are submodules in the commit of `HEAD`, and were not before.
+            The paths that are submodules in the commit of `HEAD` but were not submodules before.
 
         Raises:
             LayerError: An object is missing, or the check takes too long or is cancelled.
@@ -159,13 +159,13 @@ class NewObjects:
 
 
 def _commit(kept: Mapping[str, bytes | None]) -> bytes:
-    """Return the name of the commit of `HEAD`, or of the empty tree if there is no commit."""
+    """Return the hash of the commit that `HEAD` points to, or of the empty tree if there is no commit."""
     head = kept.get('HEAD') or b''
     return ((kept.get(os.fsdecode(head[5:-1])) if head.startswith(b'ref: ') else head) or _NO_FILES)[:40]
 
 
 def _submodules_in(differing: bytes) -> frozenset[str]:
-    """Return the paths that became submodules, from the output of `git diff-tree -r -z`."""
+    """Return the paths that became submodules, given the output of `git diff-tree -r -z`."""
     fields = iter(differing.split(b'\0'))
     return frozenset(
         os.fsdecode(path) for line, path in zip(fields, fields, strict=False) if line[8:14] == b'160000' != line[1:7]

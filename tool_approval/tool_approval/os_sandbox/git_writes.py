@@ -1,4 +1,4 @@
-"""Write the kept changes of a layer to the repository, under git's own locks, so that it is valid at every moment."""
+"""Write the kept changes of a layer to the repository under git's locks. The repository is valid at all times."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Final
 from .git_files import LayerError, without_refs
 
 Kept = Mapping[str, bytes]
-"""Content of the files that a layer keeps, by name below `.git`, without objects. Packed refs have entries too."""
+"""Content of the files that a layer keeps, by path below `.git`. The mapping includes packed refs but no objects."""
 
 
 class PartlyWritten(Exception):
-    """An error occurred after some of the changes were written."""
+    """Raised if an error occurs after some of the changes were written."""
 
 
 _PATIENCE_S: Final = 1.0
-"""Chosen: seconds to wait for a lock, longer than a git command of a shell prompt or an editor holds it."""
+"""Chosen: seconds to wait for a lock. Git commands of a shell prompt or an editor release their locks sooner."""
 _FIRST: Final = ('shallow',)
 _LAST: Final = ('COMMIT_EDITMSG', 'index')
 
@@ -34,20 +34,20 @@ def write_back(
     objects: str,
     index_time_ns: int,
 ) -> None:
-    """Write the changes if the repository is still as the command saw it: first objects, then refs, and the index last.
+    """Write objects, then refs, then the index, if the repository is still as the command saw it.
 
     Args:
         git: The `.git` folder.
         changes: The new content by name, or `None` for a removed file.
-        before: The content when the layer was made.
-        read: Function that reads the present content, and the file `packed-refs`.
-        objects: A folder with the new objects and packs, verified.
-        index_time_ns: The time when the index was written. Git checks files again if they changed at this time or
-            later.
+        before: The content at the time when the layer was created.
+        read: Function that returns the current content and the file `packed-refs`.
+        objects: A folder with the verified new objects and packs.
+        index_time_ns: The time at which the command wrote the index. Git compares files with the index again if they
+            changed at this time or later.
 
     Raises:
         LayerError: Another program changed the repository or holds a lock. No change was written.
-        PartlyWritten: Writing failed. Changes that were written before the error stay.
+        PartlyWritten: Writing failed. Changes that were written before the error are not undone.
     """
     gone = frozenset(name for name, data in changes.items() if data is None and name.startswith('refs/'))
     locked = {name for name in changes if not name.startswith('logs/')} | {'HEAD'}
@@ -82,7 +82,7 @@ def _order(change: tuple[str, bytes | None]) -> tuple[int, bool, str]:
 
 @contextmanager
 def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
-    """Lock files as git does, with a lock file beside each file, and yield a function that writes a locked file."""
+    """Lock files as git does, with a lock file next to each file, and yield a function that writes a locked file."""
     held: set[str] = set()
 
     def write(name: str, data: bytes, time_ns: int | None = None) -> None:
@@ -139,7 +139,7 @@ def _log(path: str, before: bytes, data: bytes) -> None:
 
 
 def _add_objects(source: str, destination: str) -> None:
-    """Copy the objects that are missing. The index of a pack is copied last, because git looks for the index."""
+    """Copy the missing objects. The index of a pack is copied last, because git uses a pack once it has an index."""
     mode = os.stat(destination).st_mode & 0o2777
     names = [
         os.path.relpath(os.path.join(folder, name), source)

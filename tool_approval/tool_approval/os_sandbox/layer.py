@@ -30,12 +30,11 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: maximum folders of killed processes to remove at once. A killed process leaves one or two folders. Later
-layers remove the rest."""
+"""Chosen: maximum folders of killed processes to remove at a time. A killed process leaves one or two folders."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
-    """Return the reason, for the user, why commands of a backend have no layers, or `None` if they have layers."""
+    """Return why a backend does not support layers, for the user; `None` if it supports them."""
     if isinstance(backend, BubblewrapBackend):
         return None
     return f'the OS sandbox {backend.name} cannot give a command a copy of a folder; only bubblewrap can'
@@ -51,9 +50,9 @@ class Layer:
         parts: Sequence[GitLayer | NamesLayer],
         problems: Sequence[str],
     ) -> None:
-        """Hold the parts that `open_layer` made."""
+        """Set the parts that `open_layer` created."""
         self.problems = tuple(problems)
-        """A line for each layer that could not be made. The command keeps its usual access to that folder."""
+        """A line for each layer that could not be created. The command then has the access of its profile."""
         self._backend = backend
         self._profile = profile
         self._parts = parts
@@ -62,7 +61,7 @@ class Layer:
         """Return the confined command line with the layers mounted; see `OSSandboxBackend.wrap`.
 
         Raises:
-            OSSandboxError: The backend cannot enforce the profile that the layer was opened for.
+            OSSandboxError: The backend cannot enforce the profile of the layer.
         """
         if not self._parts or not isinstance(self._backend, BubblewrapBackend):
             return self._backend.wrap(command, self._profile, cwd)
@@ -71,16 +70,13 @@ class Layer:
         return self._backend.wrap([ENV, *environment, *command], self._profile, cwd, change=self._change)
 
     def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the safe changes to the folders. Call this after the command has ended on its own, whatever its exit
-        status.
+        """Write the safe changes to the folders. Call this only if the command ended without being stopped.
 
         Args:
-            cancelled: Event that another thread may set. If the event is set, changes that are not yet being written
-                are dropped.
+            cancelled: Event that another thread may set. If the event is set, the remaining changes are dropped.
 
         Returns:
-            Lines for the approver and the model: the changes that were dropped or removed, and the reasons why changes
-            were not kept.
+            Lines for the approver and the model: changes that were not kept, with the reason, and removed refs.
         """
         lines = list(self.problems)
         # The slow part, which can be cancelled, goes first.
@@ -97,7 +93,7 @@ class Layer:
 
 @contextmanager
 def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend) -> Generator[Layer]:
-    """Make the layers for one command. At the end, delete the layers with everything that was not kept.
+    """Create the layers for one command. At the end, delete the layers and all changes that were not kept.
 
     Args:
         extra: The extra access that an approver granted the command.
@@ -105,7 +101,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
         backend: The backend that confines the command.
 
     Raises:
-        OSSandboxError: A path of the profile cannot be followed.
+        OSSandboxError: A path of the profile cannot be resolved.
     """
     if (problem := layer_problem(backend)) is not None:
         yield Layer(backend, profile, (), (problem,))
@@ -137,10 +133,10 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
     Args:
         profile: The profile of the command.
-        near: A path on the same file system, so that files can be moved there; `None` for any file system.
+        near: A path on the file system to use, so that files can be moved; `None` for any file system.
 
     Raises:
-        LayerError: Commands can access every candidate for the folder.
+        LayerError: Commands can access every folder for temporary files.
     """
     places = [tempfile.gettempdir(), os.path.expanduser('~/.cache'), os.path.expanduser('~')]
     for place in (os.path.realpath(place) for place in places):
@@ -165,7 +161,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
 
 def _sweep(place: str) -> None:
-    """Remove the layers of killed processes, if this user may list the folder."""
+    """Remove the layers of killed processes. Do nothing if the folder cannot be listed."""
     with suppress(PermissionError), os.scandir(place) as found:
         paths = [entry.path for entry in islice(found, _MOST_LOOKED_AT) if entry.name.startswith(_NAME)]
         for path in islice(filter(_is_left, paths), _MOST_SWEPT):
@@ -173,7 +169,7 @@ def _sweep(place: str) -> None:
 
 
 def _is_left(folder: str) -> bool:
-    """Whether a process of this user made the folder, and no process holds its lock."""
+    """Whether a process of this user created the folder and that process has ended."""
     with suppress(OSError):
         status = os.lstat(folder)
         if (status.st_mode & ~stat.S_ISGID, status.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):

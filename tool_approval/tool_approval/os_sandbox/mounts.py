@@ -1,13 +1,13 @@
-"""Turn a profile into a list of mounts, so that the kernel opens what the profile opens, or less.
+"""Turn a profile into a list of mounts that give a command at most the access that the profile gives.
 
-One mount for each root is not enough, for three reasons:
+One mount for each root does not enforce the profile, for three reasons:
 
-- Nothing can be mounted over a missing name, and a mount point must not be created in the user's workspace. The folder
-  around the missing name is *frozen* instead: commands cannot create, rename or delete anything directly in it, while
-  its entries stay as open as before. A symbolic link cannot be mounted over either, and is handled the same way.
-- The folder above a mount could be renamed and replaced. So every folder between a writable root and a closed path in
-  it is *pinned*: mounted onto itself, which makes the kernel refuse to rename or delete it.
-- A mount cannot depend on file endings. A root that is limited to suffixes is closed as a whole.
+- A mount over a missing file would need a mount point in the user's workspace. The folder is *frozen* instead: commands
+  cannot create, rename or delete anything directly in the folder, but can use its entries as before. A folder is also
+  frozen if it contains a symbolic link that must not change.
+- A command could rename the folder above a mount and create another one. So every folder between a writable root and a
+  closed path in the root is *pinned*: mounted onto itself, so that the kernel refuses to rename or delete the folder.
+- A mount cannot depend on file suffixes. Commands cannot use a root that is limited to suffixes.
 """
 
 from __future__ import annotations
@@ -21,38 +21,37 @@ from typing import Literal
 from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way_to_root
 
 MOST_FROZEN_ENTRIES = 200
-"""Chosen: maximum entries of a frozen folder that are mounted one by one. In a frozen folder with more entries, all of
+"""Chosen: maximum entries of a frozen folder that are mounted one by one. If a frozen folder has more entries, all of
 them are read-only."""
 
 FROZEN = 'commands cannot make, rename or delete anything directly in'
-"""Beginning of the note on a frozen folder, followed by its path."""
+"""Beginning of the note on a frozen folder; the folder's path follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders of the kernel. No root opens the host's folders: a command gets its own, empty folders or none."""
+"""File systems of the kernel. Those of the host are never mounted; a command gets new or empty ones."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
 )  # fmt: skip
-"""Paths where programs look for other programs or libraries, and where many systems have a symbolic link."""
+"""Paths that programs use and that are symbolic links on many systems."""
 
 MountKind = Literal['write', 'read', 'empty', 'mask', 'proc', 'dev', 'temporary', 'folder', 'link', 'lock']
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mount:
-    """One mount. A later mount covers an earlier one."""
+    """One mount. A later mount hides an earlier one at the same path."""
 
     kind: MountKind
-    """`write` and `read` show a path of the host, `empty` an empty folder, `mask` a file that cannot be read. `folder`
-    creates a folder, `link` a symbolic link. `lock` makes an earlier mount read-only. `proc`, `dev` and `temporary`
-    are new file systems of their kind."""
+    """`write` and `read` mount a path of the host. `empty` mounts an empty folder, and `mask` an unreadable file.
+    `folder` creates a folder, and `link` a symbolic link. `lock` makes an earlier mount read-only. `proc`, `dev` and
+    `temporary` mount a new file system of this type."""
     path: str
-    """Path of the mount, the same inside and outside."""
+    """Path of the mount in the sandbox. The path on the host is the same unless `source` is set."""
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """For `write` and `read`: the part of a layer to show instead of the host's path. An empty value shows the host's
-    path."""
+    """Path on the host to mount for `write` and `read`, such as a copy in a layer; empty for `path` itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,28 +59,28 @@ class MountPlan:
     """The mounts for a profile."""
 
     mounts: tuple[Mount, ...]
-    """Mounts, in the order to make them."""
+    """Mounts, in the order in which they must be made."""
     notes: tuple[str, ...]
-    """Sentences for the user that say where the plan is stricter than the profile, and what to do about it."""
+    """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Paths of the missing names and symbolic links that freeze a folder and must not change, by frozen folder."""
+    """Frozen folders, each with the paths of the missing names and symbolic links that are the reason."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
-"""Function that adds layers to a plan: it takes the mounts and returns the mounts to make instead."""
+"""Function that adds layers to a plan. It takes the planned mounts and returns the mounts to use instead."""
 
 
 def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:
-    """Return the mounts for a profile, according to the files as they are now.
+    """Return the mounts for a profile and the files that exist now.
 
     Args:
         profile: The profile of the command.
-        cwd: A folder that must exist in the sandbox. If the profile does not open the folder, it is empty.
+        cwd: Working directory of the command. If the profile does not open this folder, the command gets an empty one.
         change: Function that adds layers to the mounts.
 
     Raises:
-        OSSandboxError: A root leads elsewhere than when the profile was made, `cwd` is not a folder, symbolic links
-            form a loop, or a folder cannot be searched.
+        OSSandboxError: A root resolves to another path than when the profile was created, `cwd` is not a folder,
+            symbolic links form a loop, or a folder cannot be searched.
     """
     return _Planner(profile).plan(cwd, change)
 
@@ -138,7 +137,6 @@ class _Planner:
         mounts += self._private(mounts)
         if change is not None:
             mounts = list(change(mounts))
-        # By depth, so that what is inside comes after what it is in; the sort is stable.
         # By depth, so that a mount comes after those around it; the sort is stable.
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
         # Root owns the kernel's settings in `/proc/sys`, and needs no capability to write to its own files
@@ -150,13 +148,13 @@ class _Planner:
         return MountPlan(mounts=(*mounts, *self._start(cwd), *locks), notes=tuple(self.notes), frozen=frozen)
 
     def level(self, path: str) -> Access:
-        """Return the access that mounts alone give to a path without links."""
+        """Return the access that the mounts give to a path without symbolic links."""
         if path not in self.levels:
             self.levels[path] = self.mounted.access(path)
         return self.levels[path]
 
     def _hold(self, step: Step) -> None:
-        """Prevent a command from replacing a step, if its folder is writable."""
+        """Prevent a command from replacing the file, folder or link `step` in a writable folder."""
         folder = posixpath.dirname(step.path)
         if self.level(folder) < Access.WRITE:
             return
@@ -166,7 +164,7 @@ class _Planner:
             self.frozen.setdefault(folder, {})[step.path] = step
 
     def _entries(self, folder: str) -> set[str]:
-        """Return the entries of a frozen folder that stay as open as they were."""
+        """Return the paths in a frozen folder to mount, so that commands can still use them."""
         try:
             with os.scandir(folder) as found:
                 entries = [

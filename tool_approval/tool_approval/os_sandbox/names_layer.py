@@ -1,7 +1,7 @@
-"""Copy the top of a frozen folder, so that a command can make and remove names in the copy.
+"""Copy the top level of a frozen folder, so that a command can create and remove files in the copy.
 
-The layer copies the files directly in the folder, and mounts its folders as they are. After the command has ended, it
-moves new, changed and removed names back, except the names that froze the folder.
+The files directly in the folder are copied, and its subfolders are mounted. After the command has ended, new and
+changed files are moved to the folder, and removed files are deleted. The names that froze the folder never change.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Chosen: maximum bytes of a file to copy, which takes some milliseconds. Larger files are mounted as they are, and
-cannot be removed."""
+"""Chosen: maximum bytes of a file to copy, which takes a few milliseconds. Larger files are mounted, and cannot be
+removed."""
 _MOST_COPIED: Final = 1000
-"""Chosen: maximum entries to copy. Each copy takes a quarter of a millisecond."""
+"""Chosen: maximum files to copy. Copying a small file takes a quarter of a millisecond."""
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:
-    """Return the reason, for the user, why the top of a folder can have no layer, or `None` if it can have one.
+    """Return why the top level of a folder cannot have a layer, for the user; `None` if it can.
 
     Args:
         top: The folder.
@@ -55,13 +55,13 @@ def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | 
 
 
 def _is_shown(status: os.stat_result, access: Access) -> bool:
-    """Whether an entry is mounted as it is instead of copied."""
+    """Whether an entry is mounted instead of copied."""
     is_other = access is not Access.WRITE or not _is_ours(status)
     return stat.S_ISDIR(status.st_mode) or (stat.S_ISREG(status.st_mode) and is_other)
 
 
 _Look = tuple[int, ...]
-"""Fields of `os.stat` that change with a file: mode, device, inode, size and the two change times."""
+"""State of a file from `os.stat`: mode, device, inode, size, modification time and change time."""
 
 
 class _Copy(NamedTuple):
@@ -74,16 +74,16 @@ class _Copy(NamedTuple):
 
 
 class NamesLayer:
-    """The copied top of one folder, for one command."""
+    """The copied top level of one folder, for one command."""
 
     def __init__(self, top: str, staging: str, profile: OSProfile, held: Iterable[str]) -> None:
-        """Copy the top of the folder.
+        """Copy the top level of the folder.
 
         Args:
             top: The folder, which the profile freezes.
             staging: An empty folder on the same file system that no command can access.
             profile: The part of the command's profile that mounts can open.
-            held: Paths in the folder that must not appear, or must stay symbolic links.
+            held: Paths in the folder that the command must not create or replace.
 
         Raises:
             LayerError: The folder contains too much for a layer.
@@ -111,11 +111,11 @@ class NamesLayer:
         shutil.copystat(top, self._copy)
 
     def variables(self) -> dict[str, str]:
-        """Return no variables: this layer needs none."""
+        """Return an empty dict, because this layer needs no environment variables."""
         return {}
 
     def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
-        """Return the mounts of a command, with the copy in place of the top of the folder."""
+        """Return the mounts of a command, with the copy in place of the original folder."""
         shown = {mount.path: mount for mount in self._mounts.values()}
         yield Mount(kind='write', path=self._top, source=self._copy)
         for mount in mounts:
@@ -128,14 +128,14 @@ class NamesLayer:
         yield from shown.values()
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Move the changes of the command to the folder, after it has ended. The move takes milliseconds.
+        """Move the changes to the folder, after the command has ended. The move takes milliseconds.
 
         Args:
             backend: Not used.
-            cancelled: This layer ignores the event, because moving is too fast to be cancelled.
+            cancelled: Not used, because the move takes only milliseconds.
 
         Returns:
-            A line for each name that was dropped, that another program changed meanwhile, or that could not be moved.
+            Lines with the names that were not kept: forbidden names, names that another program changed, and errors.
         """
         dropped: list[str] = []
         lost: list[str] = []
@@ -192,7 +192,7 @@ class NamesLayer:
         self._mounts[entry.name] = Mount(kind=kind, path=entry.path)
 
     def _move(self, name: str, copied: _Copy | None, after: _Look | None) -> bool:
-        """Move or remove a name if the original is as the command saw it, and return whether it was."""
+        """Move or remove a file. Return false and change nothing if another program changed the original."""
         source, path = os.path.join(self._copy, name), os.path.join(self._top, name)
         if _look(path) != (copied.before if copied is not None else None):
             return False
@@ -207,9 +207,9 @@ class NamesLayer:
 
 
 def _folded(name: str) -> str:
-    """Return the name as seen by a file system that ignores case, accents and invisible characters.
+    """Return the form of a name that file systems compare if they ignore case and invisible characters.
 
-    Otherwise, a command could create `.GIT`, which on such a file system is the same folder as `.git`.
+    On these file systems, `.GIT` is the same folder as `.git`.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')
@@ -239,6 +239,6 @@ def _is_kept(look: _Look) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a copy can replace a file: the user owns it, it has no second name, and it is small enough."""
+    """Whether a copy can replace a file: the user owns it, it has no other hard link, and it is small enough."""
     is_readable = bool(status.st_mode & stat.S_IRUSR)
     return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST

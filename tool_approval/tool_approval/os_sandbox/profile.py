@@ -1,4 +1,4 @@
-"""Describe what a confined command may touch, independently of the backend."""
+"""Describe what a confined command may access, independently of the backend."""
 
 from __future__ import annotations
 
@@ -19,50 +19,49 @@ if TYPE_CHECKING:
 
 
 class OSSandboxError(ApprovalError):
-    """The sandbox cannot enforce the profile of a command, so the command does not run."""
+    """Raised if the sandbox cannot enforce the profile of a command. The command does not run."""
 
     def __init__(self, problem: str, *, path: str | None = None) -> None:
-        """Record the problem, and the path on the host that causes it."""
+        """Set the problem, and the path on the host that causes it."""
         self.problem = problem
         self.path = path
         super().__init__(problem if path is None else f'{path!r}: {problem}')
 
 
 class OSSandboxUnavailable(OSSandboxError):
-    """No backend works on this machine, and the settings require one."""
+    """Raised if the settings require a backend and none works on this machine."""
 
 
 DEFAULT_ENVIRONMENT = frozenset(
     {'COLORTERM', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'}
 )
-"""Variables that programs expect and that hold no secret. Chosen: the variables of a fresh login shell, without
-sockets."""
+"""Environment variables that programs expect and that contain no secrets, as in a fresh login shell."""
 
 
 class Access(IntEnum):
-    """Access to a path. Each level includes the lower levels."""
+    """Access to a path. Each level includes the access of the lower levels."""
 
     NONE = 0
     """No access."""
     READ = 1
-    """The command can read the path, and execute it if the file's mode allows."""
+    """The command can read the path, and execute it if the file is executable."""
     WRITE = 2
     """The command can read and write the path."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Root:
-    """Access to a folder or file, and to everything below it up to the next root."""
+    """Access to a file, or to a folder and everything in it except nested roots."""
 
     path: str
-    """Absolute path without `.`, `..` and symbolic links."""
+    """Absolute path without `.`, `..` or symbolic links."""
     access: Access
     """Access to the path."""
     suffixes: frozenset[str] | None = None
-    """Endings of the files that are open, such as `.txt`. `None` allows any ending, and an empty set allows none."""
+    """Suffixes of the files that can be used, such as `.txt`; `None` allows every file, and an empty set no file."""
 
     def __post_init__(self) -> None:
-        """Refuse a path that a kernel could not enforce."""
+        """Check that the path is absolute and normalised."""
         check_path(self.path)
 
     def opens(self, path: str) -> Access:
@@ -74,27 +73,28 @@ class Root:
 
 @dataclass(frozen=True, kw_only=True)
 class OSProfile:
-    """Everything that a confined command may touch. A path that no root covers is closed."""
+    """Everything that a confined command may access. A path outside of all roots is closed."""
 
     roots: tuple[Root, ...] = ()
-    """Open paths. The longest root that covers a path decides. Of roots with the same path, the strictest decides."""
+    """Open paths. The innermost root around a path decides. If two roots have the same path, the stricter one
+    decides."""
     hidden: tuple[str, ...] = ()
-    """Absolute paths that are closed with everything below them, even if a root opens them."""
+    """Absolute paths that a command cannot access, with everything below them, even if a root opens them."""
     protected: tuple[str, ...] = ()
-    """Absolute paths that are never written: control files. Such a path need not exist. The target of a symbolic link
-    at such a path is protected as well, and no folder on the way to the path or the target can be renamed."""
+    """Absolute paths of control files, which a command can never write. The files need not exist. If a path is a
+    symbolic link, its target is protected as well. No folder on the way to the path or the target can be renamed."""
     held: tuple[str, ...] = ()
-    """Absolute paths of symbolic links that cannot be replaced, renamed or deleted, nor can any folder on the way to
-    their targets. The access to the targets does not change."""
+    """Absolute paths of symbolic links that a command cannot replace, rename or delete. The folders on the way to their
+    targets are protected the same way. The access to the targets does not change."""
     network: bool = False
-    """Whether the command can use the machine's network. A backend closes sockets in the file system if it can."""
+    """Whether the command can use the machine's network. Unix sockets are blocked if the backend supports it."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
-    """Names of the variables that this process passes on."""
+    """Names of the environment variables that this process passes on."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Variables that replace those of this process, as pairs of name and value."""
+    """Environment variables to set, as pairs of name and value."""
 
     def __post_init__(self) -> None:
-        """Sort and merge the fields, so that equal profiles compare equal, and check them.
+        """Check the fields, sort them and remove duplicates, so that profiles that give the same access are equal.
 
         Raises:
             OSSandboxError: A path contains a NUL, or a variable has an invalid name.
@@ -122,7 +122,7 @@ class OSProfile:
         return tuple(root.path for root in self.roots if root.access is Access.WRITE)
 
     def root_of(self, path: str) -> Root | None:
-        """Return the longest root that covers `path`, or `None`."""
+        """Return the innermost root that contains `path`, or `None`."""
         return next((self._by_path[above] for above in lineage(path) if above in self._by_path), None)
 
     @cached_property
@@ -138,11 +138,7 @@ class OSProfile:
         return min(access, Access.READ) if covers(self.protected, path) else access
 
     def intersect(self, other: OSProfile) -> OSProfile:
-        """Return the profile that opens only what both profiles open.
-
-        Raises:
-            OSSandboxError: Never, if both profiles are valid.
-        """
+        """Return the profile that opens only what both profiles open."""
         roots: list[Root] = []
         for path in {root.path for root in (*self.roots, *other.roots)}:
             mine, theirs = self.root_of(path), other.root_of(path)
@@ -159,15 +155,15 @@ class OSProfile:
         )
 
     def can_open(self, path: str) -> bool:
-        """Whether `with_access` can make a folder writable: it is readable and not protected."""
+        """Whether `with_access` can make a folder writable. The folder must be readable and not protected."""
         return self.access(path) is Access.READ and not covers(self.protected, path)
 
     def with_access(self, extra: ExtraAccess) -> OSProfile:
         """Return this profile with the extra access that an approver granted one command.
 
-        The network opens, and so do the folders in `writes` that `can_open` accepts. Hidden, blocked and protected
-        paths below them stay closed, and other roots below them keep their access. `git` and `names` open nothing,
-        because a command writes those folders through a layer.
+        The network is opened, and folders in `writes` become writable if `can_open` accepts them. Hidden, blocked and
+        protected paths in these folders stay closed, and nested roots keep their access. `git` and `names` do not
+        change the profile, because a command writes to copies of these folders.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}
@@ -179,7 +175,7 @@ class OSProfile:
 
 
 def check_path(path: str) -> None:
-    """Refuse a path that could mean more than one file.
+    """Check that a path is absolute, normalised and without NUL.
 
     Raises:
         OSSandboxError: The path is not absolute, not normalised, or contains a NUL.
@@ -202,7 +198,7 @@ def covers(paths: Collection[str], path: str) -> bool:
 
 
 def _both(one: Root, other: Root) -> Root:
-    """Return a root that opens only what two roots with the same path both open."""
+    """Combine two roots with the same path. The result opens only what both roots open."""
     suffixes = one.suffixes if other.suffixes is None else other.suffixes
     if one.suffixes is not None and other.suffixes is not None:
         suffixes = one.suffixes & other.suffixes
@@ -213,13 +209,11 @@ _DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin'
 
 
 def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a command: the variables that the profile names or sets, and `PATH`.
-
-    Relative parts of `PATH` are left out. `PATH` comes first, then the names of `profile.environment`, sorted.
+    """Return the environment of a command: the variables in the profile, and `PATH` without relative folders.
 
     Args:
         profile: The profile of the command.
-        source: The variables to pass on from, by default those of this process.
+        source: The environment to copy variables from, by default that of this process.
     """
     values = os.environ if source is None else source
     chosen = {name: values[name] for name in sorted(profile.environment) if name in values} | dict(profile.variables)
@@ -230,25 +224,25 @@ def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> di
 
 
 _MOST_LINKS = 40
-"""The kernel's own limit (`path_resolution(7)`)."""
+"""Maximum symbolic links that the kernel follows in a path (`path_resolution(7)`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One name that the kernel looks up on the way to a path."""
+    """One name that the kernel looks up to resolve a path."""
 
     path: str
-    """Absolute path of the name; its folder has no symbolic links."""
+    """Absolute path of the name. Only the last part may be a symbolic link."""
     kind: Literal['folder', 'file', 'link', 'missing']
-    """Kind of the file at the path. `file` is anything that is not a folder or link, such as a device or socket."""
+    """Kind of the file at the path. A device or socket is a `file` as well."""
 
 
 def trail(path: str) -> tuple[list[Step], str]:
-    """Follow an absolute path and its symbolic links as far as they exist.
+    """Resolve an absolute path and its symbolic links, as far as they exist.
 
     Returns:
-        The steps from `/` on, in order, and the path without links. If a step is replaced, the path may lead
-        elsewhere. Missing names are kept as written, and a path that goes on below a file ends at the file.
+        The names that were looked up, in order, and the resolved path. Replacing any of these names could change the
+        result. Missing names are kept as written. A path that continues below a file ends at the file.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.
@@ -282,10 +276,10 @@ def trail(path: str) -> tuple[list[Step], str]:
 
 
 def way_to_root(root: Root) -> list[Step]:
-    """Return the steps to a root.
+    """Return the names that the kernel looks up to resolve a root.
 
     Raises:
-        OSSandboxError: The root leads elsewhere than when the profile was made, or cannot be followed.
+        OSSandboxError: The root resolves to another path than when the profile was created, or cannot be resolved.
     """
     way, end = trail(root.path)
     if end != root.path or any(step.kind == 'link' for step in way):

@@ -1,8 +1,7 @@
-"""Confine commands on macOS with `sandbox-exec`. The rules are tested on Linux by an evaluator, and not on macOS.
-
-Apple does not document the language of profiles. This module uses only a small part of the language: the last matching
-rule decides, `subpath` covers a folder with everything below it, `literal` covers one path, and `param` takes a value
-from the command line, so that the text of a profile contains no path.
+"""Confine commands on macOS with `sandbox-exec`. The rules are tested only on Linux, with an evaluator. Apple does not
+document the language of profiles. This module uses only a small part of the language. The last matching rule decides.
+`subpath` matches a folder with everything in it, and `literal` matches one path. `param` takes a path from the command
+line, so that the profile text contains no paths.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .derive import system_profile
 from .profile import Access, OSProfile, OSSandboxError, Root, passed_on, trail, way_to_root
 
 _SANDBOX_EXEC = '/usr/bin/sandbox-exec'
-"""Absolute path, because `PATH` may lead to another program of that name."""
+"""The path is absolute, because `PATH` may contain another program of this name."""
 
 _START = """\
 (version 1)
@@ -33,7 +32,7 @@ _START = """\
 (allow file-read* file-write-data (literal "/dev/null") (literal "/dev/zero"))
 (allow file-read* (literal "/") (literal "/dev/random") (literal "/dev/urandom"))
 """
-"""Rules that every program needs. Names and sizes of all files are visible, but their content is not."""
+"""Rules that every program needs. Programs can see the name and size of every file, but not the content."""
 
 _NETWORK = """\
 (allow network-outbound (remote ip))
@@ -42,10 +41,10 @@ _NETWORK = """\
 (allow network-outbound (literal "/private/var/run/mDNSResponder"))
 (allow system-socket)
 """
-"""Rules for the internet, and for the one socket in the file system that resolves names."""
+"""Rules for the internet, and for the Unix socket of the DNS resolver."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Suffix whose characters mean the same in a regular expression. A root opens no files with another suffix."""
+"""Suffixes without special characters of regular expressions. Files with other suffixes cannot be used."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
 
@@ -56,7 +55,7 @@ class SeatbeltBackend:
     name = 'seatbelt'
 
     def __init__(self, *, sandbox_exec: str = _SANDBOX_EXEC) -> None:
-        """Replace the system's program, for tests."""
+        """Set the path of `sandbox-exec`, which tests replace."""
         self._sandbox_exec = sandbox_exec
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
@@ -75,7 +74,7 @@ class SeatbeltBackend:
         return [self._sandbox_exec, *defined, '-p', text, ENV, '-i', *variables, *command]
 
     def probe(self) -> Availability:
-        """Check that a confined program can read an open file, and cannot read a hidden one."""
+        """Check that a confined program can read an allowed file and cannot read a hidden file."""
         return probed(self._problem, install=_INSTALL)
 
     def _problem(self) -> str:
@@ -96,8 +95,8 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
         The text of the profile, and the paths by parameter name.
 
     Raises:
-        OSSandboxError: A root leads elsewhere than when the profile was made, symbolic links form a loop, or a folder
-            cannot be searched.
+        OSSandboxError: A root resolves to another path than when the profile was created, symbolic links form a loop,
+            or a folder cannot be searched.
     """
     rules = _Rules()
     for root in sorted(profile.roots, key=lambda each: 0 if each.path == '/' else each.path.count('/')):
@@ -121,13 +120,13 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
 
 
 def _names(path: str) -> list[str]:
-    """Return each symbolic link on the way to a path, the path as written, and the path that it leads to."""
+    """Return the path, each symbolic link on the way, and the resolved path."""
     way, end = trail(path)
     return [*dict.fromkeys([*(step.path for step in way if step.kind == 'link'), path, end])]
 
 
 class _Rules:
-    """Collects the lines of a profile and the paths that they name."""
+    """Collects the lines of a profile and the paths in these lines."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

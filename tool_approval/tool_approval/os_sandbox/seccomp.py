@@ -1,8 +1,8 @@
 """Filter the system calls that mounts and namespaces do not restrict.
 
-Mounts do not hide sockets: a program can connect to a socket below a read-only mount, and to unnamed sockets wherever
-the network is shared. So a confined program cannot create a socket that could lead to another program on this machine.
-The filter has the format of `seccomp(2)` and `linux/filter.h`; bubblewrap loads it from a descriptor.
+Mounts do not block Unix sockets. A program can connect to a socket file on a read-only mount, and to abstract sockets
+if the network is shared. So a confined program cannot create Unix sockets. The filter has the format of `seccomp(2)`
+and `linux/filter.h`; bubblewrap loads it from a descriptor.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _NEW_USER_NAMESPACE = 0x10000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (2, 10, 16)
-"""AF_INET, AF_INET6 and AF_NETLINK, which a network namespace confines. Not AF_UNIX, AF_VSOCK, AF_ALG."""
+"""Allowed socket families, which a network namespace confines: AF_INET, AF_INET6 and AF_NETLINK."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Machine:
-    """The kernel's number of an architecture, and the numbers of its system calls."""
+    """The kernel's number for an architecture, and the numbers of its system calls."""
 
     architecture: int
     socket: int
@@ -32,8 +32,8 @@ class _Machine:
     clone: int
     unshare: int
     refused: tuple[int, ...]
-    """setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl: a namespace does not confine them, or
-    they expose more of the kernel than a command needs."""
+    """Blocked calls, which namespaces do not confine or which a command does not need: setns, bpf, perf_event_open,
+    userfaultfd, add_key, request_key and keyctl."""
 
 
 _GENERIC = (268, 280, 241, 282, 217, 218, 219)
@@ -50,15 +50,15 @@ _MACHINES: Mapping[str, _Machine] = {
     'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
-"""System calls that have the same numbers on every architecture. A filter cannot read the memory with their arguments,
-so the filter reports the calls as missing. Libraries then use the older calls, whose arguments the filter can read."""
+"""System calls that have the same numbers on every architecture. The arguments of these calls are in memory that a
+filter cannot read, so the filter reports the calls as missing. Libraries then use the older calls."""
 
 
 def filter_program(machine: str) -> bytes | None:
     """Return the filter for an architecture.
 
     Args:
-        machine: The architecture, as `platform.machine()` returns it.
+        machine: The architecture, in the form that `platform.machine()` returns.
 
     Returns:
         The instructions of the filter, or `None` for an unknown architecture.
@@ -118,5 +118,5 @@ _NAMESPACE: list[_Step] = [
 
 
 def _case(number: int, body: list[_Step]) -> list[_Step]:
-    """Return the instructions that run `body` for one system call and skip it for others."""
+    """Return instructions that run `body` only for the given system call."""
     return [(_JUMP_EQUAL, 0, len(body), number), *body]

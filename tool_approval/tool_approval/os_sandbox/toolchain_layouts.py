@@ -1,4 +1,4 @@
-"""Define the layout of each kind of toolchain: its usual folder, its characteristic files, and the parts to open."""
+"""Define the layout of each kind of toolchain: its default folder, its characteristic files, and the parts to open."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Final
 
 @dataclass(frozen=True, kw_only=True)
 class ToolchainLayout:
-    """Files and folders by which one kind of toolchain is recognised."""
+    """Files and folders that identify one kind of toolchain."""
 
     kind: str
     parts: tuple[str, ...]
     """Globs of the parts that are opened."""
     marks: tuple[str, ...]
-    """Globs of regular files and folders. A folder has this layout if each glob matches a file or folder in it."""
+    """Globs of regular files and folders. A folder has this layout if each glob matches."""
     bins: tuple[str, ...] = ('bin',)
-    """Globs of the folders with programs. If several folders match, the newest is used."""
+    """Globs of the folders with programs. If several folders match a glob, the newest version is used."""
     only: str = ''
-    """Regular expression that the names of all entries must match if the folder is opened as a whole; empty for any."""
+    """If the whole folder is opened, all names in it must match this regular expression; empty for any names."""
     variable: str = ''
-    """Variable that names the folder if it is not the usual one. Commands get this variable as well."""
+    """Environment variable that overrides the default folder. The variable is passed on to commands."""
     place: str = ''
-    """Usual folder, relative to the home directory."""
+    """Default folder, relative to the home directory."""
 
 
 ENVIRONMENT: Final = ToolchainLayout(
@@ -54,7 +54,7 @@ _INSTALLED: Final = (
         parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
     ),
 )
-"""Layouts that the folder around a `bin` of the search path may have."""
+"""Layouts for the parent folder of a `bin` folder in `PATH`."""
 MANAGERS: Final = (
     ToolchainLayout(
         kind='pyenv',
@@ -111,24 +111,24 @@ MANAGERS: Final = (
     ),
 )
 _IN_WORKSPACE: Final = ('.venv', 'venv', 'env')
-"""Names of virtual environments at the top of a workspace."""
+"""Names of virtual environments directly in a workspace."""
 
 
 def environments_in(root: str) -> tuple[str, ...]:
-    """Return the virtual environments at the top of a folder. Symbolic links are left out."""
+    """Return the virtual environments directly in a folder. Symbolic links are ignored."""
     places = (os.path.join(root, name) for name in _IN_WORKSPACE)
     return tuple(place for place in places if os.path.realpath(place) == place and has_layout(ENVIRONMENT, place))
 
 
 def has_layout(layout: ToolchainLayout, folder: str) -> bool:
-    """Whether a folder has the layout, with real files and folders."""
+    """Whether a folder has the layout. Symbolic links are ignored."""
     if not all(any(map(_is_real, glob.iglob(posixpath.join(glob.escape(folder), mark)))) for mark in layout.marks):
         return False
     return not layout.only or all(re.fullmatch(layout.only, name) for name in os.listdir(folder))
 
 
 def layout_around(bins: str) -> ToolchainLayout | None:
-    """Return the layout of the folder around a `bin`, or `None` if the folder has no known layout."""
+    """Return the layout of the parent folder of a `bin` folder; `None` if the layout is unknown."""
     folder, name = posixpath.split(bins)
     return next((each for each in (ENVIRONMENT, *_INSTALLED) if name == 'bin' and has_layout(each, folder)), None)
 

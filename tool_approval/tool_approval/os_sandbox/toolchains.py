@@ -1,9 +1,8 @@
-"""Find the user's toolchains, so that confined commands can use them without being able to change them.
+"""Find the user's toolchains, which confined commands can use but not change.
 
-A folder is opened because of its content, never because a variable or a file names it. The folder must have the layout
-of its kind and belong to root or the user. It must not be the home directory, and must not contain the home directory
-or a workspace. For most kinds only the parts that programs need are opened, and not the configuration and credentials
-beside them.
+A folder is opened only if it has the layout of a toolchain and belongs to root or the user. An environment variable or
+file that names the folder is not sufficient. The folder must not be or contain the home directory, and must not contain
+a workspace. For most kinds, configuration and credentials in the folder are not opened.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from .profile import covers
 from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, ToolchainLayout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
-"""Chosen: maximum bytes of a `pyvenv.cfg` to read. Real files have a few hundred bytes."""
+"""Chosen: maximum bytes of a `pyvenv.cfg` to read. Usual files have a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
-"""Kind of a folder that the settings name, and the label of messages about it."""
+"""Kind of toolchain, in messages, for a folder from the settings."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
-"""Folders below the home directory that hold more than a toolchain."""
+"""Folders in the home directory that contain more than toolchains."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,11 +35,11 @@ class Toolchain:
     """A toolchain that was found."""
 
     kind: str
-    """Kind of toolchain, for the user."""
+    """Kind of toolchain, as shown to the user."""
     folder: str
     """Folder of the toolchain, absolute and without symbolic links."""
     opened: tuple[str, ...]
-    """Paths that are opened for reading, absolute and without symbolic links; empty if they are readable anyway."""
+    """Absolute paths without symbolic links that are opened for reading; empty if they are already readable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,14 +47,14 @@ class Toolchains:
     """All toolchains that were found at the start."""
 
     found: tuple[Toolchain, ...] = ()
-    """Toolchains, in the order in which they were looked for."""
+    """Toolchains, in the order of the search."""
     ignored: tuple[str, ...] = ()
-    """A sentence for the user about each candidate that is not opened, with the reason."""
+    """A note for the user on each folder that is not opened, with the reason."""
     environments: tuple[str, ...] = ()
     """Virtual environments in the roots, as absolute real paths. Without extra access, these environments are
     read-only."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables for commands, including `PATH`."""
+    """Environment variables for commands, including `PATH`."""
 
     @property
     def opened(self) -> tuple[str, ...]:
@@ -64,11 +63,11 @@ class Toolchains:
 
 
 _SINGLE: Final = ('uv', 'uvx', 'mise')
-"""Programs that are a single file in a folder with other files."""
+"""Programs that consist of a single file, next to other files."""
 _NOT_SET: Final = frozenset({'CARGO_HOME'})
-"""Variables for which commands get a private value instead."""
+"""Environment variables that commands get with a private value instead."""
 _CHOICES: Final = ('PYENV_VERSION', 'RUSTUP_TOOLCHAIN')
-"""Variables that select one of the installed versions."""
+"""Environment variables that select one of the installed versions."""
 
 
 def find_toolchains(
@@ -81,11 +80,10 @@ def find_toolchains(
     """Look for toolchains. Call this once, before an agent runs.
 
     Args:
-        environment: The variables of this process, such as `os.environ`. The home directory of the account is used in
-            addition to `HOME`.
-        directory: The absolute working directory. Of the toolchains in this directory, only the active one is opened.
-        roots: The absolute roots of the file tools. No folder in a root is opened, because the root's settings decide
-            about access.
+        environment: The environment variables of this process, such as `os.environ`.
+        directory: The absolute working directory. Only the active toolchain in this directory is opened.
+        roots: The absolute roots of the file tools. Folders in a root are not opened, because the settings of the root
+            apply to them.
         configured: More absolute folders to open as a whole, whatever their content.
     """
     finder = _Finder(environment, _homes(environment), directory, roots)
@@ -102,7 +100,7 @@ def find_toolchains(
 
 
 def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
-    """Return the reason, for the user, why a folder of `sandbox.toolchains` cannot be opened, or `None` if it can."""
+    """Return why a folder of the setting `sandbox.toolchains` cannot be opened, for the user; `None` if it can."""
     finder = _Finder({}, _homes(os.environ), None, roots)
     finder.configured(folder)
     return next(iter(finder.problems), None)
@@ -115,9 +113,8 @@ _PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
 def environment_written(
     words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
 ) -> str | None:
-    """Return the environment in the workspace that a simple command would write to if it installed something.
-
-    The program data decide whether the command installs something. This function only finds the environment.
+    """Return the environment in the workspace that a simple command would write to if it installs something. The
+    function does not check whether the command installs something.
 
     Args:
         words: The program and its arguments, without quotes and expansions.
@@ -143,7 +140,7 @@ def environment_written(
 
 
 def _homes(environment: Mapping[str, str]) -> list[str]:
-    """Return the home directories of the environment and of the account, or `/` if there are none."""
+    """Return the home directories according to `HOME` and to the user account, or `/` if there are none."""
     try:
         account = pwd.getpwuid(os.geteuid()).pw_dir
     except KeyError:  # the user of a container may not have an account
@@ -172,9 +169,7 @@ class _Finder:
         self._last: list[str] = []
 
     def active(self) -> Iterator[str]:
-        """Open the active environments, and yield the virtual ones. Toolchains in a root of the tools are only
-        recorded.
-        """
+        """Open the active environments, and yield the virtual environments."""
         for root in self._roots:
             self._environments += environments_in(root)
         for variable, layout in (('VIRTUAL_ENV', ENVIRONMENT), ('CONDA_PREFIX', CONDA)):
@@ -194,7 +189,7 @@ class _Finder:
                 yield folder
 
     def configured(self, folder: str) -> None:
-        """Open a folder that the settings name."""
+        """Open a folder from the settings."""
         layout = ToolchainLayout(kind=CONFIGURED, marks=(), parts=('',))
         real = self._checked(CONFIGURED, folder, layout)
         if real is not None:
@@ -202,7 +197,7 @@ class _Finder:
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
 
     def manager(self, layout: ToolchainLayout) -> None:
-        """Open the folder of a version manager, at its usual place or where its variable points."""
+        """Open the folder of a version manager: the default folder, or the one that its environment variable sets."""
         given = self._given.get(layout.variable)
         place = posixpath.join(self._homes[0], layout.place) if given is None else given
         if given is None and not has_layout(layout, os.path.realpath(place)):
@@ -216,7 +211,7 @@ class _Finder:
         self._last += [newest for bins in layout.bins for newest in _newest(glob.escape(folder), bins)]
 
     def search_path(self) -> None:
-        """Open the toolchains that the folders of `PATH` belong to."""
+        """Open the toolchains that contain folders of `PATH`."""
         for place in self._parts():
             real = os.path.realpath(place)
             if covers(self._readable, real) or covers(self._workspace, real):
@@ -275,7 +270,7 @@ class _Finder:
             self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
 
     def _checked(self, label: str, given: str, layout: ToolchainLayout, *, is_active: bool = False) -> str | None:
-        """Return the real folder if it may be opened. Otherwise, record the problem and return `None`."""
+        """Return the resolved folder if it may be opened. Otherwise, record the problem and return `None`."""
         if not given.startswith('/') or '\0' in given:
             self._ignore(label, given, 'the path is not absolute')
             return None
@@ -344,7 +339,7 @@ def _newest(folder: str, pattern: str) -> list[str]:
 
 
 def _home_of(config: str) -> str | None:
-    """Return the value of `home` in a `pyvenv.cfg`, or `None` if it is missing or not an absolute path."""
+    """Return the value of `home` in a `pyvenv.cfg`; `None` if the value is missing or not an absolute path."""
     try:
         descriptor = os.open(config, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
