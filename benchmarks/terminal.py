@@ -233,7 +233,7 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
-        'Each ratio compares a start with a program with one pydantic model, which was measured right before.',
+        'Each ratio compares a program with the program of the first row, which was measured right before.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',

@@ -130,8 +130,8 @@ def _loud(results: Results) -> Iterator[str]:
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        'Each system is compared with our async handler. A system is named as faster if the quartiles of this '
-        'comparison do not overlap the quartiles of our handler compared with itself. '
+        'Each system is compared with our async handler. A system is named as faster if the quartiles of its '
+        'comparison with our handler do not overlap the quartiles of our handler compared with itself. '
         f'With fewer than {ENOUGH} rounds, no system is named.'
     )
     yield ''
