@@ -1,4 +1,4 @@
-"""Put what is known of programs into one file, which is read much faster than its sources."""
+"""Combine the program data into one file, which loads much faster than its sources."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCES = 'tool_approval/tools/shell/programs'
 
 
 class ProgramsHook(BuildHookInterface):
-    """Writes `programs.json`, but not for an installation that is edited: it would hide changes of the sources."""
+    """Writes `programs.json`, except for editable installations, where it would hide changes of the sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file to the distribution."""
@@ -31,5 +31,5 @@ class ProgramsHook(BuildHookInterface):
         build_data['force_include'][str(built)] = f'{SOURCES}/programs.json'
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the file from the folder of the distributions."""
+        """Remove the file from the build directory."""
         Path(self.directory, 'programs.json').unlink(missing_ok=True)

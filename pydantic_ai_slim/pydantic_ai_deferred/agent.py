@@ -150,7 +150,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
         Args:
             path: The file.
             fmt: Format of the file, if its extension does not show the format.
-            keywords: Same as for `from_spec`.
+            keywords: Same keywords as in `from_spec`.
 
         Raises:
             UserError: The handler cannot be called.

@@ -42,19 +42,19 @@ _INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 
 @dataclass(eq=False)
 class DeferredHandlerCapability(AbstractCapability[Any]):
-    """Carries a plan among the capabilities of an agent or a run. Users pass `deferred_tool_handler` instead.
+    """Carries a plan to the agent or run that has this capability. Users pass `deferred_tool_handler` instead.
 
-    A durable agent is built with a carrier, because its workflow accepts no capability later.
+    A durable agent gets its carrier when it is created, because its workflow accepts no capabilities later.
     """
 
     plan: RunPlan = field(default_factory=RunPlan)
-    """Plan settled when the capability was made."""
+    """Plan that was determined when the capability was created."""
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         """Add the capabilities of this run, unless the run got them when it started.
 
-        If a capability returns another capability here, the host selects the model a second time, and traces an
-        instrumented model twice.
+        If this method returned a new capability, the host would select the model twice, and trace an instrumented model
+        twice.
         """
         plan = delivered_to(self) or self.plan
         return self if plan.superseded else CombinedCapability(capabilities_for(plan))
@@ -76,13 +76,13 @@ class RunCapability(AbstractCapability[Any]):
     """State of the run that the capability belongs to."""
 
     def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """Return the run that a hook is called in, or `None` if the hook must do nothing."""
+        """Return the run in which a hook is called, or `None` if the hook must do nothing."""
         return self.run
 
 
 @dataclass(eq=False)
 class RunPlace(RunCapability):
-    """Records where nested runs start. A run without a handler needs no other capability."""
+    """Records where nested runs start. A run without a handler needs only this capability."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Make this the innermost capability, so that the host's own handlers are asked first."""
@@ -114,8 +114,8 @@ class RunPlace(RunCapability):
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get. This capability is the outermost one, so it sees the arguments
-    after all others.
+    """Keeps the arguments that the tools would get, to show them to the handler. This capability is the outermost one,
+    so it sees the arguments after all others.
     """
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -132,7 +132,7 @@ class RunArguments(RunCapability):
         args: str | dict[str, Any],
         handler: Callable[[str | dict[str, Any]], Awaitable[dict[str, Any]]],
     ) -> dict[str, Any]:
-        """Keep the validated arguments for the snapshot."""
+        """Keep the validated arguments, to show them to the handler."""
         validated = await handler(args)
         self.run.note_arguments(call, validated, tool_def)
         return validated
@@ -140,7 +140,7 @@ class RunArguments(RunCapability):
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keep the validated arguments for the snapshot."""
+        """Keep the validated arguments, to show them to the handler."""
         self.run.note_arguments(call, args, tool_def)
         return args
 
@@ -173,7 +173,7 @@ class RunHandler(RunPlace):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Refuse a declared tool without approval, and skip a call that defers after the final output."""
+        """Refuse to run a declared tool without approval, and skip a call that is deferred after the final output."""
         run = self.run_of(ctx)
         if run is None:
             return await handler(args)
@@ -214,7 +214,7 @@ class RunHandler(RunPlace):
         request_context: ModelRequestContext,
         handler: Callable[[ModelRequestContext], Awaitable[ModelResponse]],
     ) -> ModelResponse:
-        """Let declared deferrals pass the stream as ordinary calls."""
+        """Make declared tools look ordinary while a response streams."""
         run = self.run_of(ctx)
         if run is not None:
             run.forget_response()
@@ -245,7 +245,7 @@ class RunHandler(RunPlace):
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Explain a repeated deferral; the host's own error suggests adding a handler."""
+        """Explain a repeated deferral, because the host's own error would suggest adding a handler."""
         run = self.run_of(ctx)
         if run is None:
             raise error
@@ -263,12 +263,12 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """Handler of a run whose arguments no other capability rewrites; it keeps them itself, without `RunArguments`."""
+    """Asks the handler of a run in which no other capability rewrites arguments, so `RunArguments` is not needed."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
-        """Keep the validated arguments for the snapshot."""
+        """Keep the validated arguments, to show them to the handler."""
         run = self.run_of(ctx)
         if run is not None and not ctx.tool_call_approved:
             run.note_arguments(call, args, tool_def)
@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Serve the starting run if its state was delivered. `open_run` keeps the state alive while the run is open."""
+        """Accept the starting run if its state was delivered. `open_run` keeps the state alive until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self
@@ -293,7 +293,7 @@ class AgentHandler(FastPathHandler):
         return self
 
     def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """Return the run that `ctx` belongs to, or `None` if this handler does not serve it."""
+        """Return the run that `ctx` belongs to, or `None` if this capability has not accepted that run."""
         return self._runs.get(ctx.run_id)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:

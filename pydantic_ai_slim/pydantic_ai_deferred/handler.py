@@ -30,12 +30,12 @@ a snapshot of the calls. The handler must answer every call: each `tool_call_id`
 `results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in `results.calls`
 (a value, `ModelRetry`, or on newer hosts `ToolFailed`). If the handler raises an exception, the run ends with it.
 
-A plain function is called in a thread of its run, so it may block. A coroutine function runs on the event loop of the
+A plain function is called in a separate thread, so it may block. A coroutine function runs on the event loop of the
 outermost run.
 """
 
 AnyHandler: TypeAlias = DeferredToolHandler[Any]
-"""A handler with any type of deps. This package only stores and calls such a handler."""
+"""A handler with any type of deps."""
 
 Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 """Executes a tool with the given arguments and returns its result."""
@@ -44,19 +44,19 @@ Execute: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
 class ExecutionWrapper(Protocol):
     """A handler that also wraps the execution of the tools it was asked about.
 
-    Set the class attribute `wraps_resumed = True` to also wrap calls that `deferred_tool_results` approve at the start
-    of the run.
+    Set the class attribute `wraps_resumed = True` to also wrap calls that a run's `deferred_tool_results` approved.
     """
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Execute) -> Any:
         """Execute an approved call, or refuse it.
 
         This method is called for each execution that the handler was asked to approve: inside the hooks of all
-        capabilities, on the event loop of the outermost run, and concurrently for parallel calls. `lineage()` ends with
-        the call being executed. An agent that this method runs inherits no handler; an agent that the tool runs does.
+        capabilities, on the event loop of the outermost run, and concurrently for parallel calls. During
+        the method, `lineage()` ends with the call being executed. An agent that this method runs does not inherit the
+        handler; an agent that the tool runs inherits it.
 
         Args:
-            ctx: The context of the tool call. `ctx.tool_call_metadata` holds the metadata of the handler's results.
+            ctx: The context of the tool call. `ctx.tool_call_metadata` is the metadata of the handler's results.
             call: The call, with its arguments as approved (`ToolApproved.override_args` if given).
             args: The validated arguments by parameter name, with defaults filled in.
             run: `await run(args)` executes the tool and returns its result. To refuse the call, do not call `run`.
@@ -65,13 +65,13 @@ class ExecutionWrapper(Protocol):
             The tool's result for the model.
 
         Raises:
-            ModelRetry: The model is asked to try again. Any other exception ends the run as if the tool raised it.
+            ModelRetry: The model is asked to try again. Any other exception ends the run as if the tool had raised it.
         """
         ...  # pragma: no cover - a protocol has no body
 
 
 class Declined(DeferredToolResults):
-    """The answer of `bubble_up`, which resolves no call."""
+    """The type of the answer of `bubble_up`, which resolves no call."""
 
 
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
@@ -115,7 +115,7 @@ def is_async(handler: AnyHandler) -> bool:
 def wraps_execution(handler: object) -> TypeIs[ExecutionWrapper]:
     """Whether the class of `handler` defines `around_execute` as a coroutine function.
 
-    Attributes of the object itself are ignored, because a mock has every attribute.
+    Attributes of the instance are ignored, because a mock has every attribute.
     """
     return inspect.iscoroutinefunction(getattr(type(handler), 'around_execute', None))
 
@@ -288,8 +288,8 @@ class HandlerThreads:
 class _Starts:
     """Starts threads one after another; each thread starts the next.
 
-    `Thread.start` waits until the thread runs. If fifty runs ask at once, the event loop would wait for all fifty. So
-    the loop starts only the first thread, and each thread starts the next before its own work.
+    `Thread.start` waits until the thread runs. If fifty runs asked at once, the event loop would wait for fifty
+    threads. So the loop starts only the first thread, and each thread starts the next before its own work.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Define the types of an agent's keywords: `deferred_tool_handler`, and the host's own, which are passed on unchanged.
+"""Define the types of an agent's keywords: `deferred_tool_handler`, and the host's keywords, which are passed on.
 
 At runtime every keyword is passed on, so a new keyword of the host works at once; type checkers know only the ones
-listed here. `test_typed_keywords.py` compares the lists with the newest host and names the missing keywords.
+listed here. `test_typed_keywords.py` compares these lists with the newest host and names the missing keywords.
 """
 
 from __future__ import annotations

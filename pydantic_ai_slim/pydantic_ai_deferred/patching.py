@@ -1,4 +1,4 @@
-"""Add the keyword to Pydantic AI's own classes, for code that builds stock agents elsewhere."""
+"""Add the keyword to Pydantic AI's own classes, for stock agents that other code creates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _Make = Callable[[Any], Callable[..., Any]]
 
 
 class Installation:
-    """One `install`. Leaving the context undoes this `install` and restores the one before it."""
+    """One `install`. Leaving the context undoes this `install` and restores the previous one."""
 
     def __init__(self, *, nesting: bool) -> None:
         """Keep the options; `apply` patches the classes."""
@@ -79,10 +79,10 @@ def install(*, nesting: bool = False) -> Installation:
     built before `install` also take the keyword.
 
     Args:
-        nesting: Let stock agents that run inside a tool inherit the handler of the run above them.
+        nesting: Let stock agents that run inside a tool inherit the handler of the outer run.
 
     Returns:
-        A context manager that undoes this `install` on exit and restores the one before it.
+        A context manager that undoes this `install` on exit and restores the previous one.
     """
     if _installed:
         _installed[-1].undo()

@@ -33,7 +33,7 @@ class RunPlan:
 
 
 def allows_deferred(output_type: object) -> bool:
-    """Whether `output_type`, however nested, allows a run to end with `DeferredToolRequests`."""
+    """Whether `output_type` allows a run to end with `DeferredToolRequests`, even as a nested type."""
     if output_type is DeferredToolRequests:
         return True
     if isinstance(output_type, list | tuple):
@@ -76,7 +76,7 @@ def may_lack_capability(agent: object) -> bool:
 
 @contextmanager
 def delivering(capability: object, content: object) -> Generator[None]:
-    """Pass `content` to `capability`, which the agent was built with, while a run starts inside the context."""
+    """While a run starts inside the context, pass `content` to `capability`, which its agent was created with."""
     delivery = [(capability, content)]
     with setting(_delivery, delivery):
         try:

@@ -16,7 +16,7 @@ _MISSING = object()
 
 
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
-    """Return a copy of `answer` if it resolves exactly `requests`.
+    """Check that `answer` resolves exactly `requests`, and return a copy of it.
 
     Args:
         requests: The calls the handler was asked about, as the host's own objects.

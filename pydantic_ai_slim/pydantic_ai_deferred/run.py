@@ -1,4 +1,4 @@
-"""Keep the state of a run, ask its handler, and settle what nested runs inherit."""
+"""Keep the state of a run, ask its handler, and determine what nested runs inherit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar('T')
 
 
 class Lifetime:
-    """Lifetime of a run or a tool call, which ends once and then cancels the futures that watch it. Thread-safe."""
+    """Lifetime of a run or a tool call; its end cancels the futures that watch it. Thread-safe."""
 
     def __init__(self) -> None:
         """Start the lifetime."""
@@ -60,7 +60,7 @@ class Lifetime:
 
 @dataclass(frozen=True, kw_only=True)
 class LineageLevel:
-    """An agent run, and its tool call that started the nested run or made the request."""
+    """One level of a lineage: an agent run, and its tool call that started the nested run or made the request."""
 
     agent_name: str | None
     """Name of the agent, or `None` if it has none."""
@@ -76,8 +76,8 @@ def lineage() -> tuple[LineageLevel, ...]:
     """Return the chain of agent runs and tool calls above the current code, outermost first.
 
     In a handler, the chain has the levels above the run that made the calls; it is empty for the outermost run. In a
-    tool, and in a handler's `around_execute`, the chain has the same levels and then that tool call. Outside of any
-    run, the chain is empty. Sync tools and handlers see the chain in their threads too.
+    tool, and in a handler's `around_execute`, the chain also contains the current tool call, as its last level. Outside
+    of any run, the chain is empty. Sync tools and handlers see the chain in their threads too.
     """
     place = _place.get()
     return place.levels if place is not None else ()
@@ -112,17 +112,17 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether the model has not been called yet. If so, approved calls were approved before the run began."""
+    """Whether the model has not been called yet. Until the first model call, all approvals predate the run."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """Calls being executed, by `tool_call_id`, without calls that something other than our handler approved."""
+    """Calls being executed, by `tool_call_id`, except calls that something other than our handler approved."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
-    """Calls that deferred again after they were approved."""
+    """Calls that were deferred again after their approval."""
     tool_errors: list[UserError] = field(default_factory=list[UserError])
-    """`UserError`s raised by tools, as opposed to the host's own."""
+    """`UserError`s that tools raised, to distinguish them from the host's own."""
 
     @classmethod
     def start(cls, plan: RunPlan) -> Run:
-        """Create the state of a run that starts here, from its plan and from the runs above it."""
+        """Create the state of a run that starts now, from its plan and its outer runs."""
         place = _place.get()
         loop = here = asyncio.get_running_loop()
         levels: tuple[LineageLevel, ...] = ()
@@ -177,8 +177,8 @@ class Run:
         """Show the handler a snapshot of `requests` and return its answer.
 
         Raises:
-            UserError: The run that gave the handler, or the tool call that this run works for, ended before the
-                question, during it (the handler is cancelled then), or before the answer arrived.
+            UserError: The run that gave the handler, or the tool call that started this run, ended before the answer
+                arrived. If the handler is still being asked, it is cancelled.
         """
         snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:
@@ -219,7 +219,7 @@ class Run:
             )
 
     async def inside_tool(self, ctx: RunContext[Any], call: ToolCallPart, execution: Awaitable[T]) -> T:
-        """Await `execution`, the tool of `call`. Runs that the tool starts are nested in this run."""
+        """Await `execution`, which executes `call`. Runs that the tool starts are nested in this run."""
         place = _Place(self, self._above(), ctx, call)
         token = _place.set(place)
         try:
@@ -245,7 +245,7 @@ def is_nested() -> bool:
 
 @contextmanager
 def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
-    """Let runs that start inside the context inherit no handler, unless the tool itself starts them.
+    """Inside the context, only runs that the tool itself starts inherit a handler.
 
     Yields:
         A function that returns the context to execute the tool in.

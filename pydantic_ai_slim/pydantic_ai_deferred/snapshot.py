@@ -45,7 +45,7 @@ def take_snapshot(
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-"""Types whose values are their own JSON form."""
+"""Types with values that JSON represents unchanged."""
 
 
 class SnapshotArgs(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""Start a run: settle its plan, and give it the capabilities that ask its handler."""
+"""Start a run: determine its plan, and give it the capabilities that ask its handler."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite the arguments of a call. Functions that create capabilities may do so, too."""
+    """Whether a capability may rewrite a call's arguments. A function that creates capabilities is assumed to."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

@@ -3,7 +3,7 @@
 A streamed run ends with the first part that could be an output. `DeferredToolRequests` is an output, so a *declared*
 deferral (a call of a tool with `requires_approval=True`, or of an external tool) would end the run, which is wrong if
 there is a handler. So during a model request, declared tools look ordinary to the stream. When the response is
-complete, the tools get their declared kind back, and the loop goes on as usual.
+complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class DeclaredTools:
     def refuse(self, definition: ToolDefinition) -> None:
         """Refuse to execute a declared tool without approval.
 
-        The loop itself never executes a declared tool. The check is needed while the definition looks ordinary, and on
-        hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
+        The loop itself never executes a declared tool. This check is needed while the definition of a declared tool
+        looks ordinary, and on hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.
@@ -102,12 +102,12 @@ class DeclaredTools:
             self._disguised = []
 
     def reveal(self) -> None:
-        """Give the tools their declared kind back."""
+        """Restore the declared kind of the tools."""
         for definition, kind in self._disguised:
             definition.kind = kind
 
     def output_is_final(self) -> None:
-        """Record that the stream has given its final output. The loop sees the declared tools again, and skips them."""
+        """Record that the stream has given its final output. The loop then skips calls of declared tools."""
         if self._is_streaming:
             self.is_final = True
             self.reveal()

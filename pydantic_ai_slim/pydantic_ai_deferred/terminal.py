@@ -1,4 +1,4 @@
-"""Give the terminal to a handler while it is asked, and clean up after Ctrl-C.
+"""Give a handler the terminal while it is asked, and end unfinished tasks after Ctrl-C.
 
 The host's chat redraws the model's text many times a second, over anything that a handler prints, and interprets square
 brackets in it as markup. So the display is stopped while a handler is asked, and restarted afterwards.
@@ -20,7 +20,7 @@ _chatting: ContextVar[bool] = ContextVar('pydantic_ai_deferred_chatting', defaul
 
 @contextmanager
 def chatting() -> Generator[None]:
-    """Give the terminal to handlers that are asked inside the context, in which the host's chat runs."""
+    """While the host's chat runs inside the context, give the terminal to each handler that is asked."""
     token = _chatting.set(True)
     try:
         yield
@@ -29,7 +29,7 @@ def chatting() -> Generator[None]:
 
 
 def terminal_to_handler() -> AbstractContextManager[None]:
-    """Keep the live display off the terminal while a handler is asked. Outside of a chat, do nothing."""
+    """Stop the live display while a handler is asked. Outside of a chat, do nothing."""
     display = _live_display() if _chatting.get() else None
     return nullcontext() if display is None else _taken_down(display)
 
@@ -92,7 +92,7 @@ def _end(tasks: set[asyncio.Task[Any]], loop: asyncio.AbstractEventLoop) -> None
 
 
 def _current_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that the host uses, which may not be running."""
+    """Return the event loop that the host uses, even if the loop is not running."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', DeprecationWarning)  # before 3.14 a missing loop is created
         try:

@@ -1,4 +1,4 @@
-"""Add the keyword `deferred_tool_handler` to every run variant, and to any agent with `HandlerAgent`."""
+"""Add the keyword `deferred_tool_handler` to every run variant, and to any agent that `HandlerAgent` wraps."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     _plan: RunPlan
     """Plan settled by the constructor."""
     _asking: AgentHandler | None = None
-    """Capability that asks the handler, or `None` if the constructor could not give the agent one."""
+    """Capability that asks the handler, or `None` if the constructor could not add one to the agent."""
 
     @overload
     async def run(
@@ -287,7 +287,7 @@ def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType |
     """Return the host's keywords for a run that was given `handler`.
 
     The host infers an agent's name from the frame above its own method, where it would find our `self`. So the name is
-    inferred here, from the frame above `frame`, which belongs to the run variant.
+    inferred here, from the frame that called the run variant (the caller of `frame`).
 
     Raises:
         UserError: The handler cannot be called.

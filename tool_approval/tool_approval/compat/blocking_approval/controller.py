@@ -55,7 +55,7 @@ class ApprovalController:
         return self._callback
 
     def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide a request by mode, then memory, then callback. Remember the decision if its `remember` says so.
+        """Decide a request by mode, then memory, then callback. Remember an approval with `remember='session'`.
 
         Raises:
             NotImplementedError: The mode is `interactive`, and there is no callback.

@@ -149,8 +149,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
-            Exception: Any exception of `needs_approval`, the callback or the tool. The tool has run only if the
-                exception is the tool's.
+            Exception: Any exception of `needs_approval`, the callback or the tool. The tool has run only if the tool
+                itself raised the exception.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):
@@ -257,7 +257,7 @@ def _by_name(tool_args: object) -> dict[str, Any]:
 
 
 def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:
-    """Call `check` with as many of the four arguments as it takes: all, the first three, or two."""
+    """Call `check` with as many of the four arguments as it takes: all, the first three, or the first two."""
     signature = inspect.signature(check)
     attempts: list[tuple[tuple[object, ...], dict[str, object]]] = [
         ((name, args, ctx, config), {}),

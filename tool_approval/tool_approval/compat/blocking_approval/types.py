@@ -27,7 +27,7 @@ class ApprovalRequest(BaseModel):
     tool_args: dict[str, Any]
     """Validated argument values by parameter name."""
     description: str
-    """One line for the approver."""
+    """One line that describes the call to the approver."""
 
 
 class ApprovalScope(Enum):
@@ -43,7 +43,7 @@ class ApprovalDecision(BaseModel):
     """Answer of the callback to a request. The answer may be created with `scope=` instead of `remember=`."""
 
     approved: bool = Field(strict=True)
-    """Whether the tool may run. Only `True` approves. Similar values such as 1 and "yes" are errors."""
+    """Whether the tool may run. Only `True` approves. Other values, such as 1 and "yes", are errors."""
     note: str | None = None
     """Reason for a denial."""
     remember: Literal['none', 'session'] = 'none'
@@ -81,7 +81,7 @@ class ApprovalResult(verdict.ApprovalResult):
         reason: str | None = None,
         **details: Any,
     ) -> None:
-        """Check that status and reason fit.
+        """Check that the status and the reason fit together.
 
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
@@ -134,7 +134,7 @@ class SupportsNeedsApproval(Protocol):
 
         The arguments are `(name, tool_args, ctx, config)`, without the last one or two if the method takes fewer: the
         tool's name, argument values by parameter name, the `RunContext` with its `deps`, and the wrapper's `config`. If
-        the method raises, the exception leaves the run, and the tool does not run.
+        the method raises an exception, the run ends with it, and the tool does not run.
 
         Returns:
             An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
