@@ -1,6 +1,4 @@
-"""Ask for approval in a conversation: the question stays at the end of the screen, and Ctrl-C at a question stops the
-turn.
-"""
+"""Ask for approval in a conversation. Ctrl-C at a question stops the turn."""
 
 from __future__ import annotations
 
@@ -27,22 +25,22 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Chosen: maximum passes of the event loop to wait; a nested run takes five. A run that is not cancelled ends this wait
-early."""
+"""Chosen: maximum passes of the event loop to wait for the end of a cancelled run; a nested run takes five."""
 
 WIDEST = 100
-"""Chosen: columns of a question that is written to a file or pipe."""
+"""Chosen: width in columns of a question that is written to a file or pipe."""
 
 
 class PreparedAnswers:
     """An approval UI that shows questions as the terminal does, and takes answers from a list.
 
-    `y` approves, and `s` approves for the session if the request offers that. Any other answer denies the call, and so
-    does a missing answer.
+    `y` approves, and `s` approves for the session if the request offers that. A missing answer or any other letter
+    denies the call.
     """
 
     one_at_a_time = True
-    """Whether to ask one question after another: always true, because the answers are in the order of the questions."""
+    """Whether to ask one question at a time: always true, because prepared answers are in the order of the questions.
+    """
 
     def __init__(self, answers: Iterator[str], screen: Screen) -> None:
         """Show questions on `screen`, and take one of `answers` for each."""
@@ -75,7 +73,7 @@ class PreparedAnswers:
 
 AskedUI: TypeAlias = TerminalUI | PreparedAnswers | FirstOf
 MakeAsked: TypeAlias = Callable[[ApprovalMemory, Mapping[str, Presenter]], AskedUI]
-"""Function that makes the UI for questions, given the memory and the presenters by tool name."""
+"""Function that creates the UI from the memory and a mapping of tool names to presenters."""
 
 
 def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> TerminalUI:
@@ -84,9 +82,7 @@ def ask_at_terminal(memory: ApprovalMemory, presenters: Mapping[str, Presenter])
 
 
 def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
-    """Return a function that makes a UI which asks at the terminal, if there is one, and in `inbox` at the same
-    time.
-    """
+    """Return a function that makes a UI. The UI asks in `inbox` and, if there is a terminal, also at the terminal."""
 
     def make_ui(memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> FirstOf:
         try:
@@ -99,19 +95,17 @@ def ask_at_terminal_or_in(inbox: Inbox) -> MakeAsked:
 
 
 class ConversationUI:
-    """Asks for approval through another UI. If the user interrupts a question, the turn stops, and the program goes
-    on.
-    """
+    """Asks for approval through another UI. If the user interrupts a question, only the turn stops, not the program."""
 
     one_at_a_time = True
-    """Whether to ask one question after another: always true, because there is one keyboard."""
+    """Whether to ask one question at a time: always true, because there is only one keyboard."""
 
     def __init__(self, inner: AskedUI, view: TurnView) -> None:
-        """Ask through `inner`. `view` shows nothing else while a question is open."""
+        """Ask through `inner`. While a question is open, `view` shows nothing else."""
         self._inner = inner
         self._view = view
         self.groups_responses = isinstance(inner, TerminalUI | FirstOf)
-        """Whether to ask about all requests of a response at once. Prepared answers are taken one by one instead."""
+        """Whether to ask about all requests of a response at once. Prepared answers are always used one by one."""
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request."""

@@ -69,13 +69,12 @@ def build_assistant(
         screen: The screen that shows the conversation.
         mode: The mode; `None` uses the mode of the settings.
         model: The model; `None` uses the model of the agent.
-        agent: An agent of the user. The agent keeps its tools, and the policy decides about its deferred calls.
-        confined: Whether an OS sandbox confines commands, if one works.
+        agent: An agent of the user. The policy applies to the deferred calls of this agent's tools.
+        confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
 
-    Returns:
-        The conversation, and lines for the user, not escaped: which rules apply, and where the tools can do less than
-        the settings allow.
+    Returns: The conversation, and unescaped lines for the user: which rules apply, and where tools can do less than the
+        settings allow.
 
     Raises:
         ApprovalError: The required OS sandbox, the settings, the log or the remembered approvals cannot be used.
@@ -138,7 +137,7 @@ def build_assistant(
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """Yield the names, as the model sees them, of tools without `requires_approval=True` and without their own check.
+    """Yield the model's names for the tools that have neither `requires_approval=True` nor a check of their own.
 
     Tools behind a wrapper that may ask for approval on their behalf are left out.
     """
@@ -162,20 +161,20 @@ def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
 
 
 READ_ONLY = 'Read-only file system'
-"""Text of `strerror(EROFS)`, which programs print. Commands run in the locale C or in the user's."""
+"""English text of the error `EROFS` in the output of programs."""
 
 RESULT = (
     'The OS sandbox does not let commands make, rename or delete files directly in {}. Commands can write to '
     'existing files, and in the folders below. The file tools have no such limit.'
 )
-"""Note for the model and the user, added to a failed command whose output contains `READ_ONLY`."""
+"""Note for the model and the user. It is added to the result of a failed command if the output contains `READ_ONLY`."""
 
 
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the notes of a workspace, and notes to add to the result of a failed command, by a text in its output.
+    """Return the notes of a workspace, and a mapping from texts in a failed command's output to notes about them.
 
-    If commands cannot create files at the top of the working directory, the note says how to change that. There is no
-    such note if a command can get this permission as extra access.
+    The mapping has an entry only if commands cannot create files at the top of the working directory, even with extra
+    access.
     """
     directory = workspace.directory
     frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
@@ -196,7 +195,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
 def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:
     """Import a module as `python -m` does, searching `directory` first, and return the agent in it.
 
-    `place` is `module:name`, such as `assistants.mail:agent`.
+    `place` has the form `module:name`, such as `assistants.mail:agent`.
 
     Raises:
         AssistantError: The module or the name does not exist, the import fails, or the object is not an agent.

@@ -1,4 +1,4 @@
-"""Hold a conversation with an agent, in turns that can be stopped one by one without losing the conversation."""
+"""Hold a conversation with an agent. Stopping one turn does not end the conversation."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ End = Literal['done', 'stopped']
 """How a turn ended: with an answer, or because the user stopped it."""
 
 STOPPED = 'The user stopped this turn.'
-"""Text in the history, in place of the model's answer, if the user stopped the turn."""
+"""Text that replaces the model's answer in the history if the user stopped the turn."""
 
 FAILED = 'An error ended this turn.'
-"""Text in the history, in place of the model's answer, if the turn failed."""
+"""Text that replaces the model's answer in the history if the turn failed."""
 
 NO_RESULT = 'The run ended before this call returned. The call may have taken effect, fully or in part.'
-"""Result that the model reads in the history for a call that did not return."""
+"""Result in the history for a tool call that did not return."""
 
 
 class Conversation:
@@ -68,21 +68,22 @@ class Conversation:
         self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
         self._model = model
         self.messages = messages or []
-        """Messages of the conversation, including the messages of a stopped turn until the stop."""
+        """Messages of the conversation. The messages of a stopped turn are included up to the stop."""
 
     async def take_turn(
         self, prompt: str, *, keep: Callable[[list[ModelMessage]], object] = lambda so_far: None
     ) -> End:
-        """Run the agent on a message of the user. Ctrl-C stops the turn. Call this in the main thread only.
+        """Run the agent on a message of the user. Ctrl-C stops the turn. This function must be called in the main
+        thread.
 
         Args:
             prompt: The message.
             keep: Function to call before each tool call, with a history from which the conversation can continue.
 
         Raises:
-            SystemExit: The terminal was closed, or a signal asked this process to end. The turn and its tools have been
-                stopped. The exit status is 128 plus the number of the signal, as in a shell.
-            Exception: The run failed. The conversation can continue from the history up to the error.
+            SystemExit: The terminal was closed, or a signal ended this process. The exit status is 128 plus the signal
+                number.
+            Exception: The run failed. After an error, the conversation can continue.
         """
         self.view.begin()
         with stops_at_signals(self.view.stop), capture_run_messages() as captured:
@@ -121,7 +122,7 @@ class Conversation:
 
 
 def has_answer(messages: Sequence[ModelMessage]) -> bool:
-    """Whether the model has written text or called a tool, so that there is something to continue."""
+    """Whether the model has written text or called a tool."""
     return any(
         not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
         for message in messages
@@ -132,7 +133,7 @@ def has_answer(messages: Sequence[ModelMessage]) -> bool:
 
 @contextlib.contextmanager
 def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
-    """Call `stop` at Ctrl-C, and before SIGHUP or SIGTERM end this process."""
+    """Call `stop` on Ctrl-C. On SIGHUP and SIGTERM, call it and exit at the end of the block."""
     loop = asyncio.get_running_loop()
     received: list[int] = []
 
@@ -157,8 +158,8 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """Return a history that the next turn can follow: each call has a result, and the last message is from the model,
-    or is `answer`.
+    """Return a history that a new turn can continue: each call has a result, and the model's answer or `answer` is at
+    the end.
     """
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):
@@ -180,7 +181,7 @@ def closed(
 EXIT_FAILED = 1
 """Exit status if the last turn failed."""
 EXIT_STOPPED = 130
-"""Exit status if the user stopped the last turn, as shells return it for Ctrl-C."""
+"""Exit status if the user stopped the last turn. Shells use the same status for Ctrl-C."""
 
 _COMMAND = re.compile(r'/[a-z]+(?:\s|$)')
 
@@ -205,17 +206,16 @@ def hold_session(
 ) -> int:
     """Take a turn for each prompt. `prompts` may wait for the user between turns.
 
-    The conversation is saved during each turn and after it, however the turn ended.
+    The conversation is saved during and after each turn, even if the turn fails or is stopped.
 
     Args:
         conversation: The conversation.
         prompts: The messages of the user.
         saved: The file to save to; `None` to save nothing.
-        obeys: Whether a prompt such as `/word` is a command to this program instead of a message to the agent.
+        obeys: Whether prompts such as `/word` are commands to this program instead of messages to the agent.
         debug: Whether to raise the error of a turn instead of printing it.
 
-    Returns:
-        The exit status: 0, `EXIT_FAILED` or `EXIT_STOPPED`, according to the last turn.
+    Returns: The exit status for the last turn: 0, `EXIT_FAILED` or `EXIT_STOPPED`.
     """
 
     def keep(messages: list[ModelMessage]) -> None:

@@ -1,4 +1,4 @@
-"""Report the errors before and during a run, each in one line."""
+"""Report each error before or during a run on one line."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tool_approval.display import escape_line
 
 
 class AssistantError(ApprovalError):
-    """The message states the problem and, if there is a remedy, what to do."""
+    """The message states the problem and, if possible, the solution."""
 
 
 LONGEST = 600
-"""Chosen: maximum characters of an error to show, because a server may send a whole page."""
+"""Chosen: maximum characters of an error to show; some servers respond with a whole HTML page."""
 
 _LIBRARIES = ('pydantic_ai', 'pydantic_ai_deferred', 'tree_sitter', 'tree_sitter_bash')
 
@@ -30,7 +30,7 @@ def check_extras() -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Return an error as one escaped line. If a connection failed, the line names its address and what to do."""
+    """Return an error as one escaped line. For a failed connection, the line contains the address and advice."""
     text = _unreached(error) or ' '.join(str(error).split())
     if ' ' not in text:  # such as the text of a `KeyError`
         text = f'{type(error).__name__} {text}'.strip()
@@ -38,7 +38,7 @@ def error_text(error: BaseException) -> str:
 
 
 def _unreached(error: BaseException) -> str | None:
-    """Return the text for a failed connection, or `None`. HTTP clients attach the request to an error in the chain."""
+    """Return the text for a failed connection, with the address from a chained exception, or `None`."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:
@@ -63,7 +63,7 @@ def _unreached(error: BaseException) -> str | None:
 
 @contextmanager
 def one_line_errors(*, debug: bool) -> Generator[None]:
-    """Turn exceptions other than `ApprovalError` into `AssistantError`. With `debug`, raise all of them unchanged."""
+    """Turn exceptions other than `ApprovalError` into `AssistantError`. With `debug`, leave exceptions unchanged."""
     try:
         yield
     except ApprovalError:

@@ -27,30 +27,28 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""Chosen: number of lines to show to the user from the start and the end of a longer result. The model gets all lines.
-A command's exit status is in the last line."""
+"""Chosen: number of lines to show to the user from the start and the end of a longer result."""
 
 MOST_CALLS = 20
-"""Chosen: maximum calls of one response to list before a question."""
+"""Chosen: maximum number of calls to list before a question."""
 
 LONGEST_LINE = 500
-"""Chosen: maximum characters of a line of a result, and of the arguments of a call."""
+"""Chosen: maximum characters to show of a result's line or a call's arguments."""
 
 LONGEST_NAME = 100
-"""Chosen: maximum characters of a tool's name. A model may call a tool that does not exist."""
+"""Chosen: maximum characters to show of a tool's name; a model can invent names."""
 
 SHOWN_AFTER_S = 1.0
-"""Chosen: seconds after which progress is shown."""
+"""Chosen: seconds that a step must take before its progress is shown."""
 
 EVERY_S = 0.5
-"""Chosen: seconds between two updates of the progress."""
+"""Chosen: seconds between two updates of the progress line."""
 
 
 class TurnView:
     """Shows the turns of a conversation. Text of the model and of tools is escaped, so it cannot control the terminal.
 
-    A call that the user was asked about was already shown by the question. For other calls, a line with the arguments
-    precedes the result.
+    If no question showed a call, a line with the call's arguments precedes its result.
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
@@ -77,7 +75,7 @@ class TurnView:
         self.go_on()
 
     def end(self) -> None:
-        """End a turn, also in the middle of a sentence: end the line, and name the calls that were not shown yet."""
+        """End a turn and the current line, and list the calls that were not shown yet."""
         self._text.end()
         for call_id, call in self._made.items():
             if call_id in self._began and call_id not in self._asked:
@@ -136,12 +134,12 @@ class TurnView:
             self.screen.say(f'  and {len(calls) - MOST_CALLS:,} more calls')
 
     def go_on(self) -> None:
-        """Restart the clock for progress, because the model sent something or a question was answered."""
+        """Restart the progress timer after output of the model or an answer of the user."""
         self._waits_since = self._now()
         self._began = dict.fromkeys(self._began, self._waits_since)
 
     async def show_progress(self, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Until cancelled, show each step that takes longer than a moment, with its duration in seconds."""
+        """Until cancelled, show the elapsed seconds of each step that takes longer than `SHOWN_AFTER_S`."""
         while True:
             await sleep(EVERY_S)
             seconds = self._now() - min(self._began.values(), default=self._waits_since)

@@ -1,8 +1,8 @@
 """Run the calls of a response in order, even if only some of them need approval.
 
-Pydantic AI first runs the calls that need no approval, then those that were approved. A file that the model reads after
-an edit in the same response would be read before the edit. So a call after a waiting call waits as well, without a
-question of its own.
+Pydantic AI first runs the calls that need no approval, then the approved calls. So if a response edits a file and then
+reads it, Pydantic AI would read the file before the edit. Here, all calls after a call that waits for approval wait as
+well, but ask no question.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ NEEDS_APPROVAL_NOW = 'After the calls before it, this call needs approval. Make 
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """Handler of a conversation, with the state that its toolsets share. The handler supports one run at a time."""
+    """Handler of a conversation, for one run at a time, with state for its toolsets."""
 
     handler: ApprovalHandler
-    """Handler that decides about the calls that need approval."""
+    """Handler for the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Calls that wait only for other calls, by run and id. These calls are judged when they run, like all calls."""
+    """Run and id of each call that waits for other calls, not for approval. The policy judges each of these calls when
+    it runs."""
     let_through: set[_Key] = field(default_factory=set[_Key], init=False)
     """Calls that are running."""
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Responses with a waiting call, by run and step."""
+    """Run and step of each response in which a call waits."""
 
     def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
         """Return the toolset with the controller's policy, and with its calls in order."""
@@ -54,15 +55,13 @@ class CallOrder:
         return results
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run an approved call. If the call only waited for other calls, its toolset judges it now."""
+        """Run an approved call. If the call waited only for other calls, the policy judges it now."""
         if (ctx.run_id, call.tool_call_id) in self.waiting:
             return await run(args)
         return await self.handler.around_execute(ctx, call, args, run)
 
     async def run_outer(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Judge a call, and run it unless it must wait. A call that waits for approval makes the later calls wait as
-        well.
-        """
+        """Judge a call, and run it unless it must wait. If it waits for approval, later calls wait as well."""
         key = (ctx.run_id, ctx.tool_call_id)
         has_waited = key in self.waiting and ctx.tool_call_approved
         if ctx.tool_call_approved:
@@ -82,7 +81,7 @@ class CallOrder:
             self.let_through.discard(key)
 
     async def run_inner(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Run a call that needs no approval, or defer it if an earlier call of the response waits."""
+        """Run a call that needs no approval. If an earlier call of the response waits, defer the call."""
         key = (ctx.run_id, ctx.tool_call_id)
         if key not in self.let_through and (ctx.run_id, ctx.run_step) in self.deferred_at:
             self.waiting.add(key)
@@ -92,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Toolset that wraps the toolset that judges calls, or is wrapped by it and receives only calls that may run."""
+    """Toolset around or inside the `ApprovalToolset`. The inner one receives only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

@@ -12,7 +12,7 @@ from tool_approval.ui.terminal.tty import TTY, NoTerminal, Terminal, TerminalClo
 from .errors import AssistantError
 
 PROMPT = '> '
-"""Text before the user's input."""
+"""Prompt before the user's input."""
 
 _VERTICAL = frozenset({Key('up'), Key('down')})
 
@@ -22,16 +22,16 @@ LEAVES = 'Press Ctrl-C again, or Ctrl-D, to quit.'
 class Prompts:
     """Messages that the user types at a terminal.
 
-    A paste is one message, and so is any other input that arrives at once. Enter sends the message. Alt-Enter, or Enter
-    after a backslash, begins a new line. The first Ctrl-C clears the input. The history is kept only in memory, because
+    A paste is one message, even if it has several lines. Enter sends the message. Alt-Enter begins a new line, and so
+    does Enter after a backslash. The first Ctrl-C clears the input. The history is kept only in memory, because
     messages may be secret.
     """
 
     def __init__(self, device: str = TTY) -> None:
-        """Read from `device`, the terminal of standard input."""
+        """Read from the terminal `device`."""
         self._device = device
         self.history: list[str] = []
-        """Earlier messages for the keys up and down, newest last."""
+        """Earlier messages, newest last, that the keys up and down recall."""
 
     def __iter__(self) -> Iterator[str]:
         """Yield messages until the user leaves."""
@@ -42,8 +42,7 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Function that is called regularly. The function may return another function, which writes lines above
-                the input.
+            above: Function that is called regularly. It may return a function that writes lines above the input.
 
         Returns:
             The message without surrounding blanks, or `None` if the user leaves.
@@ -105,7 +104,7 @@ class _Typing:
             self._draft.draw()
 
     def _take(self, events: list[Event]) -> bool:
-        """Apply the events to the input, and return whether the last one was an Enter that sends."""
+        """Apply the keys to the input, and return whether Enter at the end sends the message."""
         # A batch of events ends when input pauses: an Enter at its end sends, and others begin a new line.
         is_ended = events[-1] == Key('enter')
         for is_vertical, some in groupby(events[:-1] if is_ended else events, key=_VERTICAL.__contains__):
@@ -129,7 +128,7 @@ class _Typing:
             self._draft.set([*self._history, self._unsent][place])
 
     def _clear(self) -> None:
-        """Start a new input line. The key up recalls the text that was cleared."""
+        """Start a new input line. The key up recalls the old text."""
         if self._draft.text:
             self._remember(self._draft.text)
         else:
@@ -139,7 +138,7 @@ class _Typing:
         self._draft.draw()
 
     def _look(self) -> None:
-        """Draw the input again if the terminal was resized, or this process was stopped."""
+        """Redraw the input if the terminal was resized or this process was stopped."""
         was_stopped = not self._terminal.is_raw
         if was_stopped:
             self._terminal.enter()

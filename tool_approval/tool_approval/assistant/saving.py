@@ -29,7 +29,7 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
-"""Chosen: maximum bytes of a file to read. No model takes a longer conversation."""
+"""Chosen: maximum bytes of a file to read; no model accepts a longer conversation."""
 
 MOST_UNNAMED = 50
 """Chosen: maximum number of unnamed conversations to keep for each directory."""
@@ -41,7 +41,7 @@ class SavedConversation:
     """The file of one conversation."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        """Set the name. `folder` is created when the name is locked or a conversation is saved.
+        """Set the name. `folder` is created only when the name is locked or a conversation is saved.
 
         Raises:
             AssistantError: The name is invalid.
@@ -55,14 +55,14 @@ class SavedConversation:
 
     @classmethod
     def unnamed(cls, folder: Path, directory: Path) -> Self:
-        """Return a new conversation with a name made from the directory and the time."""
+        """Return a new conversation that is named after the directory and the time."""
         saved = cls(folder, f'{_place(directory)}-{datetime.now(UTC):%Y%m%dT%H%M%S.%f}')
         saved.is_named = False
         return saved
 
     @classmethod
     def last(cls, folder: Path, directory: Path) -> Self:
-        """Return the unnamed conversation that was saved last in this directory.
+        """Return the last saved unnamed conversation of this directory.
 
         Raises:
             AssistantError: There is no saved conversation for this directory.
@@ -74,7 +74,7 @@ class SavedConversation:
 
     @classmethod
     def _all_unnamed(cls, folder: Path, place: str) -> list[Self]:
-        """Return the unnamed conversations of a directory, the one saved last first."""
+        """Return the unnamed conversations of a directory, the last saved one first."""
         found: list[tuple[int, str]] = []
         for path in folder.glob(f'{place}-{"?" * 8}T{"?" * 6}.{"?" * 6}.json'):
             with suppress(FileNotFoundError):  # another run may remove the file meanwhile
@@ -87,7 +87,7 @@ class SavedConversation:
         return every
 
     def exists(self) -> bool:
-        """Whether there is a file of that name."""
+        """Whether the conversation's file exists."""
         return os.path.lexists(self._path)
 
     @contextmanager
@@ -138,9 +138,9 @@ class SavedConversation:
             raise AssistantError(f'the file of the conversation {self._name!r} is not valid') from None
 
     def save(self, messages: list[ModelMessage]) -> None:
-        """Save the messages, and replace the messages that were saved before.
+        """Save the messages in place of the earlier ones.
 
-        Saving a new unnamed conversation deletes the oldest unnamed ones beyond `MOST_UNNAMED`.
+        Saving a new unnamed conversation deletes the oldest ones until `MOST_UNNAMED` are left.
 
         Raises:
             AssistantError: The file cannot be written.

@@ -1,4 +1,4 @@
-"""Write to standard output during a run, except while a question is open."""
+"""Write to standard output during a run, but hold output back while a question is open."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ from tool_approval.display import cell_width, escape_line, wrap
 from tool_approval.ui.terminal.tty import is_dumb
 
 UNLIMITED = 1_000_000
-"""Columns of a file or pipe, where lines are not wrapped."""
+"""Line width for a file or pipe, in which lines are not wrapped."""
 
 NARROWEST = 20
-"""Chosen: minimum columns of a line, even if the terminal is narrower."""
+"""Chosen: minimum width of a line, even in a narrower terminal."""
 
 
 class Screen:
     """Writes text that is already escaped. Writing raises `OSError` if the terminal is gone."""
 
     def __init__(self, out: TextIO | None = None, *, environment: Mapping[str, str] | None = None) -> None:
-        """Write to `out` or standard output. The kind of terminal is `TERM` in `environment`, by default the
-        environment of the process.
-        """
+        """Write to `out` or standard output. `TERM` in `environment` names the terminal type."""
         self._out = sys.stdout if out is None else out
         self.is_terminal = self._out.isatty()
         """Whether the output is a terminal."""
@@ -44,7 +42,7 @@ class Screen:
 
     @property
     def columns(self) -> int:
-        """Number of columns that a line may fill now: one less than the terminal has."""
+        """Current maximum width of a line: one column less than the terminal has."""
         if not self.is_terminal:
             return UNLIMITED
         try:
@@ -54,7 +52,7 @@ class Screen:
         return max(NARROWEST, (columns or 80) - 1)
 
     def escaped(self, text: str) -> str:
-        """Return text as one line in which nothing can control the terminal."""
+        """Return the text as one line without control characters."""
         return escape_line(text, ascii_only=self.ascii_only)
 
     def cut(self, line: str) -> str:
@@ -92,7 +90,7 @@ class Screen:
 
     @contextmanager
     def held(self) -> Generator[None]:
-        """Hold output back until the `with` block ends, so that the question stays the last thing on the screen."""
+        """Hold output back until the `with` block ends, so that a question stays at the end of the screen."""
         self._put(self._erase())
         self._is_held = True
         try:
@@ -119,15 +117,15 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""Styles without colours, because colours mark the lines of this program."""
+"""Styles for the model's text: no colours, because colours mark this program's lines."""
 
 
 class StreamWrapper:
-    """Writes the text of a model in rows that fit. No row starts in the first column, because this program's own lines
-    start there.
+    """Writes the text of a model, wrapped to the width of the terminal. The text is indented, because only this
+    program's lines start in the first column.
 
-    Headings and strong words of Markdown are bold, code fences are dim, and the rows of a list item are aligned. All
-    signs of Markdown stay visible, because a sign could be part of a name.
+    Headings and strong words of Markdown are bold, code fences are dim, and the rows of a list item are aligned.
+    Markdown characters stay visible, because they may be part of a name.
     """
 
     def __init__(self, screen: Screen) -> None:
@@ -140,7 +138,7 @@ class StreamWrapper:
         self._begin_line()
 
     def add(self, text: str) -> None:
-        """Write the complete words. The last word is held back, because the next piece may continue it."""
+        """Write the complete words. The last word is held back, because more text may continue it."""
         *lines, last = f'{self._word}{text}'.split('\n')
         shown = ''.join(self._placed(line) + self._end_line() for line in lines)
         words, blank, self._word = last.rpartition(' ')
@@ -184,7 +182,7 @@ class StreamWrapper:
         return ''.join(placed)
 
     def _style(self, unit: str) -> str:
-        """Return the style of the next word of the line, and note which style the word begins or ends."""
+        """Return the style of the line's next word, and note which style the word begins or ends."""
         if self._is_first:
             self._is_first = False
             fence = _FENCE.match(unit)

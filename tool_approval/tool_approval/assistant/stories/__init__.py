@@ -7,4 +7,4 @@ from .port import open_port
 from .scene import Story
 
 STORIES: Mapping[str, Story] = {'port': open_port, 'edit': open_edit, 'nested': open_nested, 'batch': open_batch}
-"""Stories, by their name on the command line."""
+"""Stories by name, as given on the command line."""

@@ -20,7 +20,7 @@ from .scene import Scene, Step, denied, scripted
 
 @contextmanager
 def _folder(root: str, files: Mapping[str, str], *, asks_to_read: bool = False) -> Generator[tuple[Path, FileToolset]]:
-    """Yield a temporary folder with these files, and tools that guard it. Messages call the folder `root`."""
+    """Yield a temporary folder with these files, and guarded tools for it. Messages refer to the folder as `root`."""
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary).resolve()
         for name, content in files.items():
@@ -154,7 +154,7 @@ def _left(folder: Path) -> list[str]:
 
 @contextmanager
 def open_batch() -> Generator[Scene]:
-    """Make several calls in one response. All calls are shown before the first call runs."""
+    """Make several calls in one response. The screen shows all calls before the first one runs."""
     with _folder('archive', {name: f'{name}: a line that no one needs\n' * 3 for name in _LOGS}) as (folder, tools):
         yield Scene(
             opening='A folder has three old logs, and orders.csv, which the agent mistakes for a log.',

@@ -20,18 +20,18 @@ from tool_approval.tools.shell import ShellTool
 from .scene import Scene, Step, denied
 
 WISHED_PORT = 8080
-"""Port that is used if it is free."""
+"""Preferred port of the web server."""
 
 READY_WITHIN_S = 20.0
-"""Chosen: seconds to wait, longer than a Python process needs to start on a machine that works."""
+"""Chosen: seconds to wait for a Python process to start."""
 
 _OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
-"""Process ids in the output of `ss`, `lsof` and `port_owner.py`."""
+"""Pattern of process ids in the output of `ss`, `lsof` and `port_owner.py`."""
 
 
 @contextmanager
 def open_port() -> Generator[Scene]:
-    """Start two web servers: one on the wanted port, and one that must not be stopped."""
+    """Start two web servers. The agent should stop only the server on the preferred port."""
     with server(WISHED_PORT) as (target, port), server() as (decoy, _):
 
         def plan(results: list[ToolReturnPart]) -> Step:
@@ -66,7 +66,7 @@ def open_port() -> Generator[Scene]:
 
 
 def look_up(port: int) -> str:
-    """Return a command that finds the process on a port, with a program that this machine has."""
+    """Return a command that finds the process on a port with the programs of this machine."""
     if shutil.which('ss'):
         return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
     if shutil.which('lsof'):

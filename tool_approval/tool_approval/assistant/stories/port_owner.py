@@ -1,7 +1,7 @@
 """Print which process listens on a TCP port of this machine: `python port_owner.py 8080`.
 
-The script is for Linux machines that have neither `ss` nor `lsof`. The kernel lists its sockets in `/proc/net/tcp` (see
-proc(5)), and the descriptors of each process, including sockets, in `/proc/PID/fd`.
+The script is for Linux machines without `ss` and `lsof`. The kernel lists its TCP sockets in `/proc/net/tcp`, and the
+open files of a process in `/proc/PID/fd`; see proc(5).
 """
 
 import os
@@ -27,7 +27,7 @@ def listening_sockets(port: int) -> set[str]:
 
 
 def owners(inodes: set[str]) -> Iterator[tuple[int, str]]:
-    """Yield the processes that hold one of the sockets, as `(pid, command line)`."""
+    """Yield `(pid, command line)` of each process that has one of the sockets open."""
     wanted = {f'socket:[{inode}]' for inode in inodes}
     for process in Path('/proc').glob('[0-9]*'):
         try:
@@ -40,7 +40,7 @@ def owners(inodes: set[str]) -> Iterator[tuple[int, str]]:
 
 
 def main(port: int) -> int:
-    """Print a line for each process, and return the exit status: 1 if there is none."""
+    """Print a line for each process, and return the exit status: 1 if no process was found."""
     found = list(owners(listening_sockets(port)))
     for pid, command in found:
         print(f'pid={pid} {command}')

@@ -1,6 +1,6 @@
 """Run an agent that pays invoices in a process of its own: `python restart_worker.py FOLDER`.
 
-The process ends when its standard input does, so it never outlives the process that started it.
+The process ends when its standard input is closed, so it never outlives the process that started it.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ PAYMENTS = 'payments.txt'
 
 
 def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
-    """Make the agent, in the same way in each process. A payment is written as a line to a file."""
+    """Create the agent, identically in each process. A payment appends a line to a file."""
     agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability()])
 
     @agent.tool_plain(requires_approval=True)
@@ -39,7 +39,7 @@ def _plan(results: list[ToolReturnPart]) -> Step:
 
 
 async def work(folder: Path) -> None:
-    """Run the agent's runs until standard input ends."""
+    """Execute runs of the agent until standard input is closed."""
     async with make_bookkeeper(folder).worker():
         await asyncio.to_thread(sys.stdin.read)
 

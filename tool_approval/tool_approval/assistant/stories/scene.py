@@ -29,21 +29,21 @@ from tool_approval.core.memory import ApprovalMemory
 from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
 
 Step: TypeAlias = str | Sequence[ToolCallPart]
-"""Final text of the model, or the calls that it makes."""
+"""A step of the model: its final text, or a list of calls."""
 
 Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
-"""Function that returns the model's next step, from the tool results since the prompt, in order."""
+"""Function that takes the tool results since the prompt, in order, and returns the model's next step."""
 
 AddTools: TypeAlias = Callable[[Agent[Any, str], ApprovalToolset], object]
-"""Function that gives an agent more tools, which may use the guarded toolset."""
+"""Function that adds tools to an agent, given the guarded toolset."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """The processes and files of a story, and the task of its agent."""
+    """A story's processes and files, and its agent's task."""
 
     opening: str
-    """Description of the scene, in a sentence or two."""
+    """Description of the scene in one or two sentences."""
     prompt: str
     """Request of the user."""
     agent_name: str
@@ -53,17 +53,17 @@ class Scene:
     """Tools of the agent."""
     add_tools: AddTools = lambda agent, tools: None
     plan: Plan
-    """Script of the model. The script depends on the tool results, and respects a denial."""
+    """Script of the model. The script uses the tool results, and respects a denial."""
     facts: Callable[[], list[str]]
     """Function that inspects the processes and files, and returns sentences about them."""
 
 
 Story: TypeAlias = Callable[[], AbstractContextManager[Scene]]
-"""Function that sets up the scene of a story, and removes everything afterwards."""
+"""Function that sets up the scene of a story, and cleans up afterwards."""
 
 
 def scripted(plan: Plan) -> FunctionModel:
-    """Return a model that follows the plan, in streamed and in other runs."""
+    """Return a model that follows the plan, also in streamed runs."""
 
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         step = plan(_returns(messages))
@@ -103,7 +103,7 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
     `model`, such as `openai-chat:gpt-5.2`, replaces the script.
 
     Raises:
-        UserError: There is no such model, or its key is missing.
+        UserError: The model does not exist, or its API key is missing.
         ModelAPIError: The model cannot be reached.
     """
     memory, view = ApprovalMemory(), TurnView(screen)

@@ -1,6 +1,6 @@
-"""Run a web server on the loopback, without content, and print its port: `python web_server.py PORT`.
+"""Run a web server without content on the loopback, and print its port: `python web_server.py PORT`.
 
-The server ends when its standard input does, so it never outlives the process that started it.
+The server ends when its standard input is closed, so it never outlives the process that started it.
 """
 
 import sys
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def serve(wish: int) -> None:
-    """Serve until standard input ends, on the port `wish` if that port is free."""
+    """Serve until standard input is closed. The port is `wish` if that port is free."""
     try:
         server = ThreadingHTTPServer(('127.0.0.1', wish), BaseHTTPRequestHandler)
     except OSError:
