@@ -37,7 +37,7 @@ __all__ = (
 )
 
 AnswerKind = Literal['approve', 'session', 'always', 'deny', 'note', 'edit']
-"""Kinds of answers. `note` is a denial with a note, `edit` an approval of changed arguments."""
+"""Kinds of answers. `note` denies with a note, and `edit` approves changed arguments."""
 
 LABELS: Mapping[AnswerKind, str] = {
     'approve': 'Approve',
@@ -72,9 +72,9 @@ class AnswerOptions:
     answers: tuple[AnswerKind, ...]
     """Kinds of answers, in display order."""
     spans: tuple[Literal['session', 'always'], ...] = ()
-    """How long an approval can be remembered: `session`, `always`; empty if it cannot."""
+    """Possible values of `remember` for an approval: `session`, `always`, both or none."""
     remember_options: tuple[tuple[str, str], ...] = ()
-    """Scopes for remembering: pairs of kind and escaped description, with `exact` first."""
+    """Scopes for which an approval can be remembered, as pairs of kind and escaped description. `exact` comes first."""
 
 
 def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) -> AnswerOptions:
@@ -84,7 +84,7 @@ def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) ->
 
     Args:
         request: Request to answer.
-        is_whole: Whether the approver sees the whole request; `None` if they see what `display` shows.
+        is_whole: Whether the approver sees the whole request. Pass `None` if the UI shows what `display` returns.
     """
     spans = remember_spans(request, is_whole=is_whole)
     edit: tuple[AnswerKind, ...] = ('edit',) if request.args else ()
@@ -113,7 +113,7 @@ def decision_on(
         note: Reason for a denial, which the model reads. The log also records the notes of approvals.
         override_args: All shown arguments, as changed by the approver. The controller judges the changed call again.
         remember: How long to remember an approval.
-        remember_option: Scope to remember: the kind of one of `AnswerOptions.remember_options`.
+        remember_option: Kind of the scope to remember, from `AnswerOptions.remember_options`.
         is_whole: See `answer_options`.
 
     Raises:
@@ -167,7 +167,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
     """Return the request with edited arguments, to ask about it again. The new request cannot be remembered.
 
-    The tool described the original arguments, so only the tool's reason is kept, marked as given before the change.
+    The tool's description was for the original arguments, so it is dropped. The tool's reason is kept with a remark.
 
     Raises:
         NotOffered: The edit includes an argument that is not shown.
@@ -194,7 +194,7 @@ def is_changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> bool:
 
 
 def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
-    """Return the position of the request in its response, from 1, and the number of requests; `None` if not useful."""
+    """Return the 1-based position in the response and the number of requests, or `None` for a single request."""
     index, count = request.facts.position, request.facts.batch_size
     if index is None or count is None or not 0 < index <= count < 1_000_000 or count == 1:
         return None
@@ -202,10 +202,10 @@ def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
 
 
 def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, str]:
-    """Return how a request ended: a word, and the text that follows it.
+    """Return two texts on how a request ended: a word, and the text to show after the word.
 
-    For example `('Approved', ' with changed arguments')` or `('Expired', ': no approver answered in time')`. Both texts
-    are empty while the request is open. The UI adds who answered and when.
+    For example `('Approved', ' with changed arguments')` or `('Expired', ': no approver answered in time')`. While the
+    request is open, both texts are empty. The UI adds who answered and when.
 
     Args:
         state: State of the request, as in the inbox.

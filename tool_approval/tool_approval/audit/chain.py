@@ -1,7 +1,7 @@
 """Chain the lines of an audit log: each line has a keyed hash of itself and of the line before it.
 
-Without the key, a line cannot be changed, removed or added without `verify` reporting the position. A log whose end was
-cut off is still an intact chain. To detect a cut, compare the log with a `head` that was noted elsewhere.
+If someone who lacks the key changes, removes or adds a line, `verify` reports its position. A truncated log is still an
+intact chain. To detect truncation, compare the log with a `head` that you recorded elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ START = '0' * 64
 
 
 class Head(NamedTuple):
-    """The end of a log. Note this value elsewhere, so that a later cut can be detected."""
+    """The end of a log. Record this value elsewhere, to detect whether the log is truncated later."""
 
     lines: int
     """Number of lines."""
@@ -35,24 +35,23 @@ class Finding:
     """Result of `verify`."""
 
     is_intact: bool
-    """Whether every line is unchanged and in its place, and the noted head is in the log."""
+    """Whether every line is unchanged and in its place, and the recorded head, if given, is in the log."""
     head: Head
     """Head after the last intact line."""
     broken_line: int | None = None
-    """Number of the first line that is not intact, from 1. If lines are missing, the number is that of the last line
-    plus one. The value is `None` for an intact log."""
+    """1-based number of the first line that is not intact. For a truncated log, this is the number of the last line
+    plus one. For an intact log, this is `None`."""
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()
-    """Numbers of the approvals without an outcome: the process ended before the outcome, or the call is still running.
-    """
+    """Line numbers of approvals without an outcome, because the process ended first or the call is still running."""
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:
-    """Return the log line for `entry`, to follow `previous`.
+    """Return the log line for `entry`, chained to the head `previous`.
 
     Returns:
-        The line with its line end, and the new head.
+        The line with its newline, and the new head.
 
     Raises:
         NotCanonicalError: The entry has no canonical form.
@@ -66,7 +65,7 @@ def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[by
 
 
 def read_head(line: bytes, *, key: bytes) -> Head:
-    """Return the head given by the last line of a log.
+    """Read the head of a log from its last line.
 
     Raises:
         ValueError: The line is not intact.
@@ -90,7 +89,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
     Args:
         text: The log.
         key: Key with which the log was written.
-        head: Hash of a line known to have been written. If the log lacks this line, its end was cut off.
+        head: Hash of a line known to have been written. If the log lacks this line, it was truncated.
     """
     last = Head(lines=0, mac=START)
     has_head = head is None or head == START

@@ -62,7 +62,7 @@ class JsonlAuditSink:
         Args:
             path: The file.
             key: Secret key of the chain, at least 16 bytes, kept elsewhere: see `load_key`.
-            fsync: Whether entries must survive a power cut; this takes some milliseconds per line.
+            fsync: Whether entries must survive a power cut; this takes a few milliseconds per line.
 
         Raises:
             AuditError: The file is not private to the user, or the last line is not intact under this key.
@@ -96,7 +96,7 @@ class JsonlAuditSink:
 
     @property
     def head(self) -> Head:
-        """The end of the log, including lines of other processes. Note the head's `mac` elsewhere, to detect a cut.
+        """The end of the log, including lines of other processes. Record its `mac` elsewhere to detect truncation.
 
         Raises:
             AuditError: The log was changed.
@@ -110,7 +110,7 @@ class JsonlAuditSink:
         self._descriptor = -1
 
     def _exclusively(self, entry: Mapping[str, Any] | None = None) -> Head:
-        """Lock the file, find the end of the log, and append `entry` if there is one."""
+        """Lock the file, find the end of the log, and append `entry` unless it is `None`."""
         with self._lock:
             if self._descriptor < 0:
                 raise AuditError(self._path, 'the log is closed')

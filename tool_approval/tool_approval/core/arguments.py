@@ -26,18 +26,18 @@ class CallArguments(NamedTuple):
     """The arguments of one call."""
 
     shown: dict[str, Any]
-    """Arguments for the approver, the policy and the log: what the tool receives, by parameter name, and anything the
-    model gave that validation dropped. Secrets are `[hidden]`. If a call has secrets, dropped values are hidden too:
-    one may be a secret in another form."""
+    """Arguments shown to the approver, the policy and the log: the values that the tool receives, and values from the
+    model that validation dropped. Secrets are `[hidden]`. If a call has secrets, dropped values are hidden too, because
+    they may contain a secret in another form."""
     is_altered: bool
     """Whether the tool's own JSON form omits or alters a value that the model gave. Added defaults and plain type
-    conversions do not count as changes."""
+    conversions are not treated as alterations."""
     bound: dict[str, Any]
-    """For keyed digests only: `given`, the arguments as the model gave them (`None` if unknown), and `received`, the
-    arguments as the tool receives them. Secrets are in clear text. Empty if `shown` contains everything."""
+    """For keyed digests only: the arguments that the model gave, as `given` (`None` if unknown), and the arguments that
+    the tool receives, as `received`. Secrets are in clear text. The mapping is empty if `shown` contains everything."""
     fields: dict[str, Any] | None = None
-    """If the only argument is a model, its fields in the form of `shown`, because hosts pass them to the function.
-    Otherwise `None`, even for a mapping, because its items are separate arguments."""
+    """Fields of the model or dataclass that is the only argument, in the form of `shown`. Hosts pass these fields to
+    the function. For other calls, the value is `None`."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''
@@ -133,7 +133,7 @@ def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored(changed: Any, shown: Any, given: Any) -> Any:
-    """Replace hidden values with the model's values, in arguments that an approver edited.
+    """Replace the hidden values in arguments that an approver edited with the model's values.
 
     Args:
         changed: Arguments after the edit.
@@ -141,7 +141,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
         given: Arguments from the model.
 
     Raises:
-        ValueError: A hidden value was moved.
+        ValueError: The edit moved a hidden value to another place.
     """
     if changed == HIDDEN and shown == HIDDEN and given is not None:
         return given
@@ -159,7 +159,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether a value consists only of JSON types. Most arguments need no further conversion."""
+    """Return whether a value consists only of JSON types, so that it needs no conversion."""
     kind = type(value)
     items: Any = value
     if kind is dict:
@@ -246,7 +246,7 @@ def _revealed(secret: Any) -> Any:
 def _is_altered(given: Any, value: Any, own: Any) -> bool:
     """Return whether `own`, the tool's JSON form of `value`, omits or alters part of `given`.
 
-    The leaves of `value` are still Python objects, which distinguishes type conversions from alterations.
+    `value` contains Python objects, so that type conversions can be distinguished from alterations.
     """
     if isinstance(given, Mapping):
         if not isinstance(value, Mapping) or not isinstance(own, Mapping):

@@ -26,7 +26,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class PromptLock:
-    """A lock across threads and event loops, acquired in order of arrival."""
+    """A lock that works across threads and event loops. Waiters acquire it in order of arrival."""
 
     def __init__(self) -> None:
         """Create a lock that is not held."""
@@ -96,7 +96,7 @@ _open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar
 
 
 def lock_within(lock: PromptLock) -> PromptLock:
-    """Return the lock that a new question waits for: `lock`, or the inner lock of the question that is open."""
+    """Return the lock for a new question: `lock`, or an inner lock if the question is asked within another one."""
     inner = (_open_questions.get() or {}).get(lock)
     return lock if inner is None or inner.is_over else lock_within(inner)
 
@@ -105,7 +105,7 @@ def lock_within(lock: PromptLock) -> PromptLock:
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
     """Yield the lock for questions asked within a question that holds `lock`.
 
-    The yielded lock ends when the outer question releases `lock`.
+    The yielded lock is not used for questions after the outer question has ended.
     """
     inner = PromptLock()
     token = _open_questions.set({**(_open_questions.get() or {}), lock: inner})
@@ -136,15 +136,15 @@ async def ask(
         ui: UI to ask.
         requests: One request, or a group for a UI that has `choose_group`.
         mode: Mode passed to the UI.
-        timeout_s: Maximum seconds to wait for the lock and the answer together; `None` for no limit.
-        is_answered: Returns whether another answer has decided this question while it waited for the lock.
+        timeout_s: Maximum seconds to wait, for the lock and the answer together; `None` for no limit.
+        is_answered: Returns whether the question was already decided elsewhere while it waited for the lock.
         lock: Lock for a UI with `one_at_a_time`.
         abilities: Optional members that the UI has; read from the UI if `None`.
-        hear: Called with each answer of the UI at once and in the UI's thread, even after the wait was cancelled.
+        hear: Called immediately with each answer, in the UI's thread, even if the wait was cancelled.
 
     Returns:
-        A decision for each request, in order; an empty list if `is_answered`. An error of the UI becomes a denial with
-        the reason as its note; only cancellation, `KeyboardInterrupt` and `RunCancelled` are raised.
+        A decision for each request, in order; an empty list if `is_answered` returned true. An error of the UI becomes
+        a denial with the reason as its note; only cancellation, `KeyboardInterrupt` and `RunCancelled` are raised.
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is no approver to ask, so the call was denied.')
@@ -175,7 +175,7 @@ class _NoDecision(Exception):
 
 
 def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
-    """Divide the keys of the requests into questions.
+    """Divide requests into questions. Return the keys of the requests of each question.
 
     A question covers one group if the UI can ask about groups, and one request otherwise.
     """
@@ -260,7 +260,7 @@ async def _call(
 def _heard(
     choose: Callable[..., object], requests: Sequence[ApprovalRequest], hear: Callable[[Answer], None]
 ) -> Callable[..., object]:
-    """Wrap `choose` so that its answer is passed to `hear` first."""
+    """Wrap `choose` so that `hear` is called with the answer first."""
 
     @contextmanager
     def hearing_stops() -> Generator[None]:

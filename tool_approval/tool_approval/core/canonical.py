@@ -1,6 +1,6 @@
 """Convert a value to its one canonical JSON form, and compute digests of that form.
 
-Two values have the same form exactly if they are the same JSON value: keys are sorted, tuples are lists, and `1`,
+Two values have the same form if and only if they are the same JSON value: keys are sorted, tuples are lists, and `1`,
 `1.0`, `true` and `"1"` all differ. Values without a canonical form are rejected.
 """
 
@@ -28,11 +28,11 @@ def canonical_json(value: object) -> str:
             as needed.
 
     Returns:
-        JSON without white space, keys sorted by code point, floats as `repr` writes them, only necessary escapes.
+        JSON without white space, with keys sorted by code point, floats in `repr` form, and only necessary escapes.
 
     Raises:
-        NotCanonicalError: NaN or an infinity, an integer of more than 4300 digits (Python's limit), a lone surrogate, a
-            key that is not a string, a value that JSON cannot represent, or circular or too deep nesting.
+        NotCanonicalError: The value contains NaN, an infinity, an integer of over 4300 digits (Python's limit), a lone
+            surrogate, a key that is not a string, a value that JSON cannot represent, or too deep or circular nesting.
     """
     try:
         if type(value) not in LEAVES:
@@ -93,18 +93,18 @@ def copied(value: Any) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """Replace lone surrogates, which file names may contain, but files, logs and models do not accept."""
+    """Replace lone surrogates. File names may contain them, but files, logs and models do not accept them."""
     return text.encode(errors='replace').decode()
 
 
 def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: bytes) -> str:
-    """Return the id of a remembered approval: equal exactly if tool, kind and payload are equal.
+    """Return the id of a remembered approval. Ids are equal if and only if tool, kind and payload are equal.
 
     Args:
         tool_name: Name of the tool.
         kind: `exact`, or the kind of a wider `RememberOption`. Different kinds never share a fingerprint.
         payload: Values that two requests must share to be treated as the same.
-        key: Secret key of any length, so that payloads cannot be guessed from fingerprints.
+        key: Secret key of any length, which prevents guessing payloads from fingerprints.
 
     Returns:
         64 hexadecimal digits.
@@ -160,7 +160,7 @@ _ENCODER = json.JSONEncoder(
 
 
 LEAVES = frozenset({str, int, float, bool, type(None)})
-"""Types that are their own JSON form and have no keys. Most values are of these types and need no further check."""
+"""Types whose values are JSON values without keys. Most values are of these types and need no further check."""
 
 TEXT = frozenset({str})
 

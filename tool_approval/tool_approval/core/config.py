@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
 
 LineOf: TypeAlias = Callable[[Path], int | None]
-"""Return the line of the value at a path of keys, from 1, or `None` if unknown."""
+"""Return the 1-based line number of the value at a key path, or `None` if unknown."""
 
 M = TypeVar('M', bound=BaseModel)
 
@@ -41,7 +41,7 @@ class InForce:
     """Result of combining all rules that match a tool."""
 
     approval: Approval | None = None
-    """Approval of the deciding rule; `None` also if no rule matches."""
+    """Value of `approval` in the deciding rule, or `None` if no rule decides."""
     description: str | None = None
     """Description from the deciding rule, or from a rule of higher precedence that leaves the decision open."""
     decided_by: str | None = None
@@ -51,8 +51,8 @@ class InForce:
 class ToolRules:
     """The rules under `tools`.
 
-    An exact name takes precedence over a glob, and a glob with more literal characters over a glob with fewer. A rule
-    that blocks takes precedence over all other rules.
+    An exact name takes precedence over a glob. Of two globs, the one with more literal characters takes precedence. A
+    rule that blocks takes precedence over all other rules.
     """
 
     def __init__(self, rules: Mapping[str, ToolRule]) -> None:
@@ -120,7 +120,7 @@ def read_config(
     Args:
         config: The document as nested mappings.
         source: File that the document was read from, named in the error.
-        line_of: Returns the line of the value at a path of keys, for the error.
+        line_of: Returns the line number of the value at a key path, for the error.
 
     Raises:
         ApprovalConfigError: A key or value is unknown or of the wrong type. The error names the first mistake in the
@@ -210,7 +210,7 @@ _SECTIONS: dict[str, Callable[[object], object]] = {
     'custom_tools': _plain_rule,
     'auto_grant': _plain_list,
 }
-"""Sections that may be empty, written as `None`."""
+"""Sections that may be empty. YAML represents an empty section as `None`."""
 
 _KINDS = {
     'model_type': 'the value must be a mapping of keys to values',

@@ -12,21 +12,21 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Chosen: enough for thousands of rules, and PyYAML reads that much within a second or two."""
+"""Chosen: maximum characters of a document, enough for thousands of rules. PyYAML reads them within a second or two."""
 
 NOT_TEXT = object()
-"""Placeholder for dates, unusual numbers and the like, which no configuration contains, so that validation rejects
-them. PyYAML would need minutes to convert some of these values."""
+"""Placeholder for values that no configuration needs, such as dates and unusual numbers. Validation rejects it. PyYAML
+would need minutes to convert some of these values."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
 """Numbers that every YAML reader reads as the same value. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
-"""Chosen: four times the depth of a configuration. PyYAML needs a minute for some thousand levels."""
+"""Chosen: maximum depth, four times that of a configuration. PyYAML needs a minute for a few thousand levels."""
 
 
 def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:
-    """Return the document, and a function that finds the line of the key or item at a path of keys.
+    """Return the document, and a function that returns the line number of the key or item at a key path.
 
     Values are strings, booleans, plain decimal numbers, `None`, lists, mappings and `NOT_TEXT`.
 
@@ -60,7 +60,7 @@ class _Reader:
         return next(known, None)
 
     def document(self) -> dict[str, Any]:
-        """Read the whole document; an empty one becomes an empty mapping."""
+        """Read the whole document; an empty document becomes an empty mapping."""
         documents: list[object] = []
         while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent) and documents:

@@ -1,6 +1,6 @@
 """Approve or deny requests by policy, mode and memory, or by asking the UI.
 
-Start reading at `_decide_alone` and `_decide_asking`; they call everything else.
+To understand this module, start at `_decide_alone` and `_decide_asking`, which call everything else.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Decided(NamedTuple):
 class ApprovalController:
     """Decides requests by policy, mode and memory, and asks the UI about the rest.
 
-    A controller may be shared between runs: it keeps no state of a run, and holds no lock between runs.
+    A controller may be shared between runs, because it keeps no state of a run and holds no lock between runs.
     """
 
     def __init__(
@@ -77,8 +77,8 @@ class ApprovalController:
             ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log for every decision, written before the call runs, and every outcome.
-            presenters: Functions that make the content to show, by tool name, called right before asking.
-            timeout: Seconds for a presenter, and again for the approver, after which the request is denied.
+            presenters: Functions that make the content to show, by tool name. They are called right before asking.
+            timeout: Maximum seconds for a presenter, and for the approver. A request that takes longer is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
             now: Clock.
@@ -105,7 +105,7 @@ class ApprovalController:
         self._now = now
 
     def use_key(self, key: bytes) -> None:
-        """Bind approvals with a lasting `key` from now on, unless the constructor was given one."""
+        """From now on, use the lasting `key` to bind approvals, unless a key was passed to the constructor."""
         if not self._has_lasting_key:
             self._key, self._has_lasting_key = key, True
 
@@ -124,15 +124,15 @@ class ApprovalController:
         """Decide all requests of a response.
 
         Policy, mode or memory decide what they can; the UI is asked about the rest. A UI that asks one question at a
-        time gets the requests in turn; other UIs get them together. Requests of one group are one question if the UI
-        has `choose_group`; with `groups_responses`, all requests are one question.
+        time gets one request after another; other UIs get all requests at once. `choose_group` gets all requests of a
+        group, or of the whole response if `groups_responses` is true.
 
         Returns:
             A decision for each request, in order, with `decided_by` and `decided_at` filled in.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
-            asyncio.CancelledError: The wait was cancelled. Open requests are not decided.
+            asyncio.CancelledError: The wait was cancelled. Requests without an answer are not decided.
             KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
                 denied; later requests are not decided.
             RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. This exception is an
@@ -141,7 +141,7 @@ class ApprovalController:
         return [decided.decision for decided in await self.decide(requests)]
 
     async def decide(self, requests: Sequence[ApprovalRequest]) -> list[Decided]:
-        """Decide as `request_approvals` does, and return the digest that each decision is bound to."""
+        """Decide as `request_approvals` does, and also return the digest that each decision is bound to."""
         decisions: dict[int, Decided] = {}
         asked: dict[int, tuple[ApprovalRequest, str | None]] = {}
         # A batch is not a group: requests that a page answers together may be separate questions elsewhere.
@@ -164,8 +164,8 @@ class ApprovalController:
         """Find out which requests of a response would now go to the approver, without deciding or recording anything.
 
         Returns:
-            For each request, in order, the request as the approver would see it. `None` for a request that policy, mode
-            or memory decides, or that cannot be shown (`decide` denies it).
+            For each request, in order, the request as the approver would see it. An entry is `None` if policy, mode or
+            memory decides the request, or if it cannot be shown (`decide` denies it).
 
         Raises:
             StoreError: Remembered approvals cannot be trusted.
@@ -205,8 +205,8 @@ class ApprovalController:
 
         Args:
             request: The approved request, as it would run now.
-            approver: Name of the person who approved it, if any.
-            remembered: Id of the remembered approval that approved it, if any.
+            approver: Name of the person who approved the request, if any.
+            remembered: Id of the remembered approval that approved the request, if any.
 
         Returns:
             Why the approval is no longer valid, or `None` if it is valid.
@@ -465,7 +465,7 @@ class ApprovalController:
             )
 
     def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
-        """Return the digest that an approval of this request is bound to; `None` if it has no canonical form."""
+        """Return the digest that an approval of a request is bound to; `None` for a request without canonical form."""
         args = request.args if override_args is None else override_args
         try:
             return digest(request.tool_name, args, request.bound, key=self._key)

@@ -40,7 +40,7 @@ RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'au
 
 
 class ApprovalDecision(BaseModel):
-    """An approval or a denial, with its note, changed arguments and how long to remember it."""
+    """An approval or a denial, with an optional note, changed arguments and the time to remember it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -49,8 +49,8 @@ class ApprovalDecision(BaseModel):
     note: str | None = None
     """Reason for a denial, which the model reads. The audit log also contains the notes of approvals."""
     override_args: Mapping[str, Any] | None = None
-    """Complete arguments that replace the model's, by parameter name. An approval with changed arguments is never
-    remembered."""
+    """Arguments that replace all arguments from the model, by parameter name. An approval with changed arguments is
+    never remembered."""
     remember: Remember = 'none'
     """How long to remember the approval for the same payload. Denials are never remembered."""
     remember_option: str = EXACT
@@ -62,7 +62,7 @@ class ApprovalDecision(BaseModel):
 
     @property
     def is_lasting(self) -> bool:
-        """Whether the decision is to be remembered, which requires an approval of unchanged arguments."""
+        """Whether to remember the decision. Only approvals of unchanged arguments are remembered."""
         return self.approved and self.remember != 'none' and self.override_args is None
 
     @field_validator('approved', mode='before')

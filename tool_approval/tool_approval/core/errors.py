@@ -56,7 +56,7 @@ class ApprovalConfigError(ApprovalError, ValueError):
 
         Args:
             problem: The mistake, and how to correct it.
-            key: Path to the key at fault, such as `tools.rm.approval`.
+            key: Path of the wrong key, such as `tools.rm.approval`.
             source: File with the mistake.
             line: Line in that file, from 1.
         """
@@ -78,10 +78,10 @@ class NotCanonicalError(ApprovalError, ValueError):
 
 
 class StoreError(ApprovalError):
-    """Remembered approvals cannot be trusted or stored. The file's contents approve nothing."""
+    """Remembered approvals cannot be trusted or stored. The store's approvals are not used."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the file, or pass an empty path if there is none, and describe the problem."""
+        """Name the file and describe the problem. The path is empty if there is no file."""
         self.path = path
         self.problem = problem
         super().__init__(f'remembered approvals in {path!r}: {problem}' if path else problem)
@@ -98,7 +98,7 @@ class AuditError(ApprovalError):
 
 
 _WITH_HANDLER = frozenset({'pydantic-ai', 'cli', 'durable', 'all'})
-"""Extras that need the package `pydantic-ai-deferred-handler`, which is on no index."""
+"""Extras that need the package `pydantic-ai-deferred-handler`, which is not on any package index."""
 
 
 def install_command(extra: str) -> str:
@@ -118,7 +118,7 @@ class MissingExtraError(ApprovalError, ImportError):
 
 
 class ApprovalRefused(ApprovalError, PermissionError):
-    """A tool call may not run. No part of it has run."""
+    """A tool call may not run. No part of the call has run."""
 
     _verb = 'Refused'
 
@@ -145,7 +145,7 @@ Path = tuple[str | int, ...]
 """Keys that lead from the top of a document to one of its values."""
 
 LONGEST_SHOWN = 60
-"""Chosen: maximum number of characters that an error quotes of a key or value, which may be as long as the file."""
+"""Chosen: maximum characters of a key or value that an error quotes. A value may be as long as the file."""
 
 
 def dotted(path: Path) -> str | None:
@@ -160,7 +160,7 @@ def printable(text: str, max_chars: int = LONGEST_SHOWN) -> str:
 
 
 class ExecutionNotRepeated(ApprovalError):
-    """The ledger already has this call, but no result: the call failed, or it is unknown whether it ran."""
+    """The ledger has already recorded this call, but without a result: it failed, or it is unknown whether it ran."""
 
     def __init__(self, tool_name: str, state: str, problem: str) -> None:
         """Describe what the ledger records about the call.

@@ -32,7 +32,7 @@ async def execute_tool(
         args: Argument values by parameter name. The values are copied before asking.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
-        default: `none` runs functions without a rule or a check; `required` asks about them.
+        default: For functions without a rule or a check: `none` runs them, and `required` asks first.
         ledger: Executes the call at most once. With a ledger, `context_metadata` must contain `tool_call_id`, and
             `session_id` or `run_id`, which together identify the call on every attempt.
 

@@ -1,4 +1,4 @@
-"""Ask several UIs at once: the first answer counts."""
+"""Ask several UIs at once, and use the first answer."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
 class FirstOf:
     """An approval UI that asks several others at once, such as a terminal and an inbox.
 
-    The first answer counts. When one UI answers, the others are cancelled, and learn the reason from
-    `answered_elsewhere`. A UI that could not ask, failed or timed out does not end the question for the others. If no
-    UI gets an answer, the last UI's denial is the answer. A stop at one UI stops the run.
+    When one UI answers, the others are cancelled, and can read the answer with `answered_elsewhere`. If a UI cannot
+    ask, fails or times out, the other UIs continue. If no UI gets an answer, the last UI's denial is the answer. If the
+    user stops the run at one UI, the run ends.
 
-    A denial or a stop that arrives before all other UIs are cancelled takes precedence over an approval, even if a UI
-    returns or raises it when cancelled. A later denial or stop, from a thread, is only logged.
+    Until all other UIs are cancelled, a denial or a stop takes precedence over an approval, even if it comes from a UI
+    that is being cancelled. A denial or a stop that a thread returns later is only logged.
 
     A group of requests is one question for UIs that have `choose_group`, and several questions for other UIs. If
     another UI answers one of the requests, the group is asked about again without that request.
@@ -140,7 +140,7 @@ class _Questions:
             return []  # `_hear` has the stop. Raised here, it would end the event loop or only this task
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
-        """Count a denial or a stop from any thread, even for a question that is being withdrawn; log a late one."""
+        """Apply a denial or a stop from any thread while a question is open or being cancelled; later, only log it."""
         decisions = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
         denials = {index: each for index, each in decisions if not (each.approved or _is_of_nobody(each))}
         stop = None if isinstance(answer, list) else answer
@@ -157,7 +157,7 @@ class _Questions:
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Count answers that arrived in time. A UI's denial without an approver counts only if no other UI is left."""
+        """Apply answers that arrived in time. A denial from no approver is applied only if no other UI is left."""
         for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
@@ -165,7 +165,7 @@ class _Questions:
                 self._decided.setdefault(index, decision)
 
     async def _withdraw(self) -> None:
-        """Cancel questions with a request that is decided, and ask again about their other requests."""
+        """Cancel the questions that contain a decided request, and ask again about their other requests."""
         while stale := [task for task, (_, some) in self._tasks.items() if not self._decided.keys().isdisjoint(some)]:
             decided = [index for index in range(len(self._requests)) if index in self._decided]
             self._answered[:] = [(self._requests[index], self._decided[index]) for index in decided]
@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a denial came from a UI, not an approver: it has a note, and is by `ui` or `timeout`."""
+    """Return whether a denial came from no approver: it has a note, and `decided_by` is `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

@@ -1,8 +1,8 @@
 """Control the execution of tool calls: judge, decide, bind, confirm before execution, record the outcome.
 
-An adapter reads each call of its framework as a `Call`; everything else about approval happens here. The methods of
-`Gate` are called in order: `prepare` and `decide_all` before any call of a response runs, `confirm` right before a call
-runs, `execution` around it.
+An adapter converts each call of its framework to a `Call`; this module does everything else about approval. Call the
+methods of `Gate` in this order: `prepare` and `decide_all` before any call of a response runs, `confirm` right before
+each call, and `execution` around each call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .verdict import ApprovalResult, make_request
 T = TypeVar('T')
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
-"""Reason for a call that differs from the one that was approved."""
+"""Reason for refusing a call that differs from the approved call."""
 
 DENIED = (
     'The approver denied this call. Do not try this call in another form; ask what to do instead, or go on without it.'
@@ -93,8 +93,7 @@ class Binding(NamedTuple):
     """Binds an approval to exactly one call. Hosts store a binding as JSON, and may pass it between processes."""
 
     digest: str
-    """Digest of the call that may run, or an empty string, which matches no call, if the stored digest was
-    malformed."""
+    """Digest of the call that may run. If the stored digest was malformed, this is empty and matches no call."""
     decided: str | None
     """Digest of the decision in the log."""
     bound_to: Mapping[str, Any]
@@ -120,7 +119,7 @@ class Binding(NamedTuple):
         return self.digest != '' and self.declared == declared
 
     def as_json(self) -> dict[str, Any]:
-        """Return everything except the granted capabilities, which the host passes to the tool itself."""
+        """Return the binding as JSON, without the granted capabilities, which the host passes to the tool."""
         return {
             'digest': self.digest,
             'decided': self.decided,
@@ -203,7 +202,7 @@ class ExecutedCall(NamedTuple):
     tool_call_id: str
     """Id of the call in that run or conversation."""
     args: Mapping[str, Any]
-    """Arguments, for the tool's own check whether the call already ran."""
+    """Arguments for the tool's check that finds out whether the call already ran."""
     identity: Sequence[Any]
     """Values that together identify the call; they have a canonical form."""
 
@@ -237,7 +236,7 @@ class Kept(NamedTuple):
 
 
 class ExecutionLedger(Protocol):
-    """Executes each call at most once, such as `tool_approval.durable.Ledger`."""
+    """An object that executes each call at most once, such as `tool_approval.durable.Ledger`."""
 
     async def execute(
         self,
@@ -258,7 +257,7 @@ class ExecutionLedger(Protocol):
 class Execution:
     """Context manager around one execution.
 
-    Inside the context, the tool can take its approval. When the context ends, the outcome is recorded.
+    Inside the context, the tool can call `take_approval`. When the context ends, the outcome is recorded.
     """
 
     def __init__(self, gate: Gate, allowed: Allowed, outcome_of: Callable[[BaseException], Outcome]) -> None:
@@ -295,7 +294,7 @@ class Execution:
 
 
 class Gate:
-    """Approval for an adapter's calls. A gate holds no state of a call, so it can be used for any number of calls."""
+    """Approval for an adapter's calls. A gate keeps no state of a call, so it can be used for any number of calls."""
 
     def __init__(
         self, controller: ApprovalController, *, default: str = 'required', tells_changes: bool = True
@@ -372,7 +371,7 @@ class Gate:
     async def judge_changed(self, settled: GateResult) -> GateResult:
         """Judge arguments that an approver changed, and bind the approval to the tool's values for these arguments.
 
-        Without this step, `confirm` refuses changed arguments if the tool declares other values for them.
+        Otherwise, `confirm` would refuse changed arguments for which the tool declares other values.
 
         Raises:
             AuditError: A block could not be logged. Nothing has run.
@@ -431,7 +430,7 @@ class Gate:
             call: The call as the ledger identifies it.
             allowed: The allowed call.
             run: Executes the call.
-            recheck: Checks the approval again right before execution; `still_holds` if `None`.
+            recheck: Function that checks the approval again right before execution; `still_holds` if `None`.
             **how: As for `ExecutionLedger.execute`.
         """
 
@@ -477,7 +476,7 @@ class Gate:
         Args:
             binding: Binding of the approval.
             call: Call that is about to run.
-            declared: Values that the tool declares now; if `None`, the values it declared at approval.
+            declared: Values that the tool declares now. `None` uses the values declared when the call was approved.
         """
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
         # A decision between two runs was bound to the arguments shown only.

@@ -17,11 +17,11 @@ from .request import ApprovalRequest
 
 
 class ApprovalMemory:
-    """Remembered approvals: `session` ones in this process, `always` ones in a store.
+    """Remembered approvals. `session` approvals are kept in this process, and `always` approvals in a store.
 
     An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
-    same. For `always`, the store's scope (its project) replaces the session. A memory may be shared between threads and
-    between the runs of one user.
+    same. `always` approvals compare the store's scope (its project) instead of the session. A memory may be shared
+    between threads and between the runs of one user.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class ApprovalMemory:
         )
 
     def list_approvals(self) -> list[RememberedApproval]:
-        """List all remembered approvals, the session's first.
+        """List all remembered approvals: those for the session, then those of the store.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -198,7 +198,7 @@ class ApprovalMemory:
             self._session.clear()
 
     def __len__(self) -> int:
-        """Return the number of approvals in the session."""
+        """Return the number of remembered `session` approvals."""
         return len(self._session)
 
     def _approval_id(self, request: ApprovalRequest, kind: str, payload: Any, store: ApprovalStore | None) -> str:
@@ -232,7 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the names of the calling agents and the tools between them; for an agent without a name, its run."""
+        """Return the names of the calling agents (or the run id, without a name) and of the tools between them."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

@@ -36,9 +36,9 @@ class ApprovalPresentation(BaseModel):
     - `path`, `is_new`, `cwd`: The file concerned, whether it is new, and the working directory.
     - `extra_access`: Lines that list access beyond the usual limits of such calls.
     - `brief_access`: The beginning of each `extra_access` line, for a UI that shows the rest when a key is pressed.
-    - `defaults`: Arguments by name whose values equal the defaults, so that they need not be shown.
-    - `is_usual`: Whether the presentation contains the whole description and the reason is the usual one, so that a UI
-      need not repeat them."""
+    - `defaults`: Arguments by name whose values equal the defaults, so that they need not be shown. - `is_usual`:
+    Whether a UI may omit description and reason, because the presentation contains the whole description and the reason
+    is the usual one for the tool."""
 
     @classmethod
     def of(
@@ -68,7 +68,7 @@ class ApprovalPresentation(BaseModel):
 
 
 def truncate_for_display(content: str | bytes, max_lines: int = 50, max_chars: int = 8000) -> str:
-    """Shorten `content` for display, and add how much was left out.
+    """Shorten `content` for display, and state how much was left out.
 
     Args:
         content: Text or bytes; for bytes, only the kind and the size are shown.

@@ -17,8 +17,8 @@ class ApprovalUI(Protocol):
     """Asks an approver about one request.
 
     A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event loop.
-    If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and, from a UI
-    that has cancelled the run itself, `RunCancelled` of `tool_approval.core.threads`.
+    If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and
+    `RunCancelled` of `tool_approval.core.threads`, which a UI raises after it has cancelled the run.
 
     `choose` may be cancelled or abandoned at any time: the run was cancelled, the controller's timeout passed, or
     another UI of a `FirstOf` answered. The result of a cancelled or abandoned call is dropped, but `FirstOf` still
@@ -45,7 +45,7 @@ class UIAbilities(NamedTuple):
     """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. The method returns
     one decision for all requests, or a sequence with one decision per request, in order."""
     groups_responses: bool = False
-    """Whether the UI asks about all requests of a response as one group, even if they name other groups."""
+    """Whether the UI asks about all requests of a response as one group, even if their group ids differ."""
     one_at_a_time: bool | None = None
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
     may be open concurrently. If this member is missing, a UI with only coroutine functions is asked concurrently. A UI
@@ -55,8 +55,8 @@ class UIAbilities(NamedTuple):
     """Whether the UI is asked one question at a time: `one_at_a_time` if set, otherwise whether one of its methods may
     block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
-    """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. A
-    blocking UI that is asked one question at a time keeps its turn until the abandoned call returns, because input
+    """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If a
+    blocking UI is asked one question at a time, the next question waits until the abandoned call returns, because input
     typed for an old question must not answer a new one."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
     """Whether an approver may still approve a request; called right before the call runs."""
@@ -129,13 +129,13 @@ class ApprovalStore(Protocol):
     key: bytes
     """Secret key of the ids: at least 16 random bytes, kept as long as the contents."""
     scope: Mapping[str, str]
-    """Further limits of the store's approvals, such as the project's root, in addition to what a request contains."""
+    """Values that restrict where the store's approvals apply, such as the root folder of the project."""
 
     def get(self, approval_id: str) -> RememberedApproval | None:
         """Return the approval with this id, or `None`.
 
         Raises:
-            StoreError: The contents cannot be trusted, and approve nothing.
+            StoreError: The contents cannot be trusted, so no approval is used.
         """
         ...  # pragma: no cover - a protocol has no body
 

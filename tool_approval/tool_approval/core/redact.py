@@ -17,14 +17,14 @@ REDACTED = '[redacted]'
 """Replaces a secret."""
 
 _NAMES = r'(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key)'
-"""Endings of the names of secrets in assignments and options."""
+"""Endings of names that indicate a secret in an assignment or option."""
 
 _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
 """A quoted text whose closing quote may be missing."""
 
 # Only a quote directly followed by text opens another part: in `"password=a" b` it closes the enclosing quotes.
 _MORE = rf"""(?:[\w$@%+./=!?*^~-]++|(?=["'][^\s,.;:&|)\]}}>"'\\]){_QUOTED})*+"""
-"""Text that continues without a blank, as in a shell: `a"b"`, `"a"b`, `'a'"b"`."""
+"""Quoted and unquoted parts without a blank between them, which a shell joins: `a"b"`, `"a"b`, `'a'"b"`."""
 
 _TRIPLE = r"""[a-z]{0,2}(?P<triple>(?:\\{0,4}"){3}|(?:\\{0,4}'){3})(?s:.)*?(?:(?P=triple)|\Z)"""
 """A text in triple quotes, which may be escaped, over any number of lines."""
@@ -93,7 +93,7 @@ SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|autho
 """Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Chosen: shorter excluded values, such as "1" and "yes", are not secrets and occur everywhere."""
+"""Chosen: minimum characters of an excluded value to replace. Shorter values, such as "1", occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16
@@ -101,10 +101,10 @@ _SHORTEST_TOKEN = 16
 
 
 class Redactor:
-    """Replaces secrets: texts in the shape of a token, values of secret keys, and values excluded from a payload."""
+    """Replaces secrets: texts that look like tokens, values of secret keys, and values excluded from a payload."""
 
     def __init__(self, excluded: Iterable[object] = ()) -> None:
-        """Also replace the texts in `excluded` of at least four characters, wherever they occur."""
+        """Also replace each text in `excluded` that has at least four characters, wherever it occurs."""
         texts = {text for value in excluded for text in _texts(value) if len(text) >= _SHORTEST}
         # Longest first, because one may contain another.
         self._excluded = sorted({form for text in texts for form in _forms(text)}, key=len, reverse=True)
@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value, even an endlessly nested one, because such calls are logged too."""
+    """Yield all strings and numbers in a value, even if it contains itself, because such calls are logged too."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:
@@ -171,7 +171,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield a text in the forms that it has in descriptions and in JSON."""
+    """Yield the text as it is written in descriptions and in JSON."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]

@@ -43,10 +43,10 @@ class RememberOption(BaseModel):
     label: str
     """Text offered to the approver, such as "every file in notes/"."""
     payload: Mapping[str, Any]
-    """Values that make two requests the same under this option."""
+    """Values that two requests must share to be treated as the same under this option."""
     brief: str = ''
-    """Short text, such as "edits of notes/a.txt", for a UI that offers the option for one session under a key of its
-    own. Set `brief` only if an approver would expect this scope; if empty, the option is chosen from a list."""
+    """Short text, such as "edits of notes/a.txt", for a UI that has a key to choose this option for the session. Set
+    `brief` only if an approver would expect this scope. Options with an empty `brief` are chosen from a list."""
 
     @field_validator('kind')
     @classmethod
@@ -59,8 +59,8 @@ class RememberOption(BaseModel):
 def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, ...]:
     """Return the options if no two have the same kind.
 
-    A decision names only the kind: of two options of the same kind, an approver could choose the narrow one and grant
-    the wide one.
+    A decision names only the kind. If two options had the same kind, an approver could choose the narrow option and
+    grant the wide one.
 
     Raises:
         ValueError: Two options have the same kind.
@@ -72,7 +72,7 @@ def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, 
 
 
 class LineageEntry(BaseModel):
-    """An agent run and its tool call that led to the next level, or to the request itself."""
+    """An agent run, and the tool call in it that led to a nested run or to the request."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -150,10 +150,10 @@ class CallFacts(NamedTuple):
 
 
 _TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
-"""Facts that are strings. Each has the same name as its metadata key."""
+"""Facts that are strings. Their metadata keys have the same names."""
 
 _NUMBERS = ('position', 'batch_size')
-"""Facts that are integers. Each has the same name as its metadata key."""
+"""Facts that are integers. Their metadata keys have the same names."""
 
 
 class ApprovalRequest(BaseModel):
@@ -219,11 +219,11 @@ class ApprovalRequest(BaseModel):
         return copied
 
     def copy(self, *, update: Mapping[str, Any] | None = None, **chosen: Any) -> Self:
-        """Copy as `BaseModel.copy` does, with the facts read as in `model_copy`."""
+        """Copy as `BaseModel.copy` does, and read the facts from the copy's metadata."""
         return super().copy(**chosen).model_copy(update=update)  # pyright: ignore[reportDeprecated] - callers are warned
 
     def changed(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """Return a copy with other `fields`, which are not validated, and with other `facts` if they are given."""
+        """Return a copy with the given `fields`, which are not validated, and the given `facts`, if any."""
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
     def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
@@ -255,7 +255,7 @@ class ApprovalRequest(BaseModel):
     def facts(self) -> CallFacts:
         """Facts about the call, read from the metadata when the request was made.
 
-        If the request has its own field for a fact, such as `run_id`, use the field.
+        Use the request's field for a fact, such as `run_id`, if there is one.
         """
         return CallFacts.of(self.metadata)
 
@@ -263,8 +263,8 @@ class ApprovalRequest(BaseModel):
     def missing_capabilities(self) -> tuple[str, ...]:
         """Capabilities that an approval grants, without duplicates, in the tool's order.
 
-        The names are `missing_capabilities` of the metadata; without that key, the `required_capabilities` that are not
-        in `granted_capabilities`.
+        The names are `missing_capabilities` in the metadata. Without that key, they are the `required_capabilities`
+        that are not in `granted_capabilities`.
         """
         return self.facts.missing_capabilities
 
@@ -309,11 +309,11 @@ def _made(values: dict[str, Any]) -> ApprovalRequest:
 
 
 _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
-"""Chosen: a question shows this many names of this many characters in full."""
+"""Chosen: maximum number of capabilities, and of characters in each name, that a question shows in full."""
 
 
 def _capabilities(given: object) -> list[str]:
-    """Return the names in a list, or none if any of them is too long to show, so that nothing is granted unseen."""
+    """Return the names in a list, or an empty list if one is too long to show, so that nothing is granted unseen."""
     names = cast('list[object]', given) if isinstance(given, list | tuple) else []
     texts = [each for each in names if isinstance(each, str) and 0 < len(each) <= _LONGEST_CAPABILITY]
     return texts if len(texts) == len(names) <= _MOST_CAPABILITIES else []
@@ -381,7 +381,7 @@ def simple_approval_request(
     Args:
         tool_name: Name of the tool.
         args: Argument values by parameter name.
-        description: One line for the approver. If `None`, it lists the arguments that are not excluded.
+        description: One line for the approver. If `None`, the description lists the arguments that are not excluded.
         exclude_keys: Arguments that are not remembered, shown or logged, such as secrets and bulky content.
     """
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else exclude_keys

@@ -1,4 +1,4 @@
-"""Call foreign code without blocking the event loop, even if it ends its thread or cancels itself."""
+"""Call foreign code without blocking the event loop, even if the code ends its thread or cancels itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _SIGNAL_CHECK_S = 0.5
 
 
 class RunCancelled(asyncio.CancelledError):
-    """Raised by a UI that has cancelled the run for its user, where a `KeyboardInterrupt` would end more than the run.
+    """Raised by a UI that has cancelled the run for its user, because a `KeyboardInterrupt` would end more than the
+    run.
 
     The exception passes through every wait of this module, even if the cancelled run is an outer one or in another
     thread.
@@ -69,9 +70,8 @@ async def call_sync_or_async(
 
 @types.coroutine
 def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work`. If the result is already there when a cancellation arrives, delay the latter to the next wait.
-
-    asyncio would drop that result, which may be an approver's answer.
+    """Await `work`. If the result is already there when a cancellation arrives, delay the cancellation to the next
+    wait. asyncio would drop the result, which may be an approver's answer.
     """
     task = asyncio.current_task()
     assert task is not None, 'the coroutine must run in an asyncio task'
@@ -101,7 +101,7 @@ def _has_result(awaited: object) -> bool:
 
 
 def check_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Raise an error if the event loop cannot receive results from threads: a wait for a result would never end.
+    """Raise an error if the event loop cannot receive results from threads, because a wait would never end.
 
     Raises:
         ApprovalError: The loop cannot receive results from threads.
@@ -120,7 +120,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
     Args:
         function: Function to call; it sees the caller's context variables.
-        on_end: Called in the thread when `function` has returned, even long after it was abandoned.
+        on_end: Called in the thread when `function` has returned, even long after the wait was cancelled.
 
     Raises:
         ApprovalError: The event loop cannot receive results from threads; `function` was not called.
@@ -162,7 +162,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
 
 
 async def together(questions: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Await all coroutines. The first error cancels the others and is raised without an exception group."""
+    """Await all coroutines. The first error cancels the other coroutines and is raised without an exception group."""
     try:
         async with asyncio.TaskGroup() as group:
             for question in questions:

@@ -22,12 +22,12 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Approved(NamedTuple):
-    """An approval that the tool of the call can take."""
+    """An approval that the called tool can read with `take_approval`."""
 
     args: Mapping[str, Any]
     """The arguments that were approved."""
     bound_to: Mapping[str, Any] = _NOTHING
-    """Values that the tool declared for the call and the approval is bound to, as shown to the approver."""
+    """Values that the tool declared for the call, as shown to the approver. The approval is bound to these values."""
 
 
 # Context variables, because a tool receives only its arguments. Every caller judges and executes in one task.
@@ -69,7 +69,7 @@ def current_call() -> CurrentCall:
 
 @contextmanager
 def judging() -> Generator[None]:
-    """Enclose the check of a call, the question and the execution, and discard the check's state at the end.
+    """Enclose the check of a call, the question and the execution. At the end, discard the check's state.
 
     Inside the context, the call is treated as not approved until `approving` changes that.
     """
@@ -88,7 +88,7 @@ def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOT
 
     Args:
         args: Arguments that an approver, a mode or the memory approved; `None` if the call runs without approval.
-        bound_to: Values that the tool declared for the call and the approval is bound to.
+        bound_to: Values that the tool declared for the call, and that the approval is bound to.
     """
     token = approved.set(None if args is None else Approved(args, bound_to))
     try:
@@ -98,7 +98,7 @@ def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOT
 
 
 def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHING) -> Mapping[str, Any] | None:
-    """Return the values that the approval of the executing call is bound to. An approval can be taken once.
+    """Return the values that the approval of the executing call is bound to. An approval can be used only once.
 
     Args:
         args: Arguments that must have been approved.
@@ -130,13 +130,13 @@ async def ask_check(
 
     The first of these checks that the tool has is used:
 
-    - `check_approval(ctx)`, sync or async: `None` lets the call run, an `ApprovalRequest` asks, `PermissionError`
-      blocks.
-    - `needs_approval(name, args[, ctx[, config]])`, sync or async: an `ApprovalResult`, a bool, `{'description': ...}`,
-      which asks, or `None`, which leaves the decision to others. `needs_approval` gets as many arguments as it accepts,
-      and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval` asks without a
-      description, `get_approval_description`, with the same parameters, provides one.
-    - A plain true value as `check_approval` or `needs_approval`, or a true `_requires_approval`: the tool asks.
+    - `check_approval(ctx)`, sync or async: returns `None` to run the call or an `ApprovalRequest` to ask, or raises
+      `PermissionError` to block the call.
+    - `needs_approval(name, args[, ctx[, config]])`, sync or async: returns an `ApprovalResult`, a bool,
+      `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many arguments
+      as it accepts, and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval` asks
+      without a description, `get_approval_description` is called with the same arguments to get one.
+    - A true value in place of the method `check_approval` or `needs_approval`, or a true `_requires_approval`: asks.
 
     Args:
         tool: A toolset, a function or any other object.
@@ -259,8 +259,8 @@ def requires_approval(
         description: One line for the approver, or a function that makes it from the arguments. If `None`, the
             description is made from the payload without excluded arguments.
         exclude_keys: Arguments that are not remembered, logged or shown in the automatic description.
-        payload: Makes, from the arguments, the values that identify the call and are logged. Default: all arguments
-            that are not excluded.
+        payload: Function that takes the arguments and returns the values that identify the call and are logged.
+            Default: all arguments that are not excluded.
 
     Returns:
         A decorator that attaches `check_approval(ctx)` to the function and returns the function.

@@ -1,4 +1,4 @@
-"""Represent the verdict of a tool's check or of a rule on a call."""
+"""Represent the verdict on a call, from a tool's check or from a rule."""
 
 from __future__ import annotations
 

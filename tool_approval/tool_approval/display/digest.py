@@ -1,4 +1,4 @@
-"""Compute a short mark that differs for any two different requests, even if the screen does not show the difference."""
+"""Compute a short digest that differs for different requests, even if the screen does not show the difference."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from tool_approval.core.arguments import ARGUMENTS
 from tool_approval.core.request import ApprovalRequest
 
 _KEY: Final = token_bytes(32)
-"""Key of the digests. Without this key, a reader of a screen or a log cannot try likely secrets until the digest
-matches (test_display.py)."""
+"""Key of the digests. The key prevents readers of a screen or a log from trying likely secrets until the digest matches
+(test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: maximum arguments to serialise one by one. More arguments are serialised together."""
+"""Chosen: maximum number of arguments to serialise one by one. A larger number is serialised together."""
 
 _LONG = 10_000
 """Chosen: maximum characters of a value to serialise. A longer value is hashed, which is faster."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
-    """Return the arguments that the tool hides: those missing from a payload that otherwise consists of arguments."""
+    """Return the arguments that the tool hides: those that a payload omits, if it consists of arguments."""
     args, payload = request.args, request.payload
     if len(payload) >= len(args) or any(key not in args or not is_same(args[key], payload[key]) for key in payload):
         return frozenset()
@@ -37,9 +37,9 @@ def visible_args(request: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def request_digest(request: ApprovalRequest) -> str:
-    """Return 16 hexadecimal digits of everything in the request.
+    """Return a digest of everything in the request, as 16 hexadecimal digits.
 
-    If the tool hides arguments, the digest is keyed, and another process computes another digest for the same request.
+    If the tool hides arguments, the digest is keyed, so each process computes a different digest for the same request.
     """
     key = _KEY if left_out_keys(request) else b''
     facts: dict[str, object] = {name: getattr(request, name) for name in type(request).model_fields}
@@ -87,8 +87,8 @@ def is_same(one: object, other: object) -> bool:
 
 
 def _parts(value: object) -> list[str]:
-    """Describe a value for which `repr` fails, because its nesting is too deep or recursive, an integer is too long, or
-    an object is faulty.
+    """Describe a value for which `repr` fails, for example because of too deep nesting, too long integers or faulty
+    objects.
     """
     parts: list[str] = []
     waiting: list[object] = [value]

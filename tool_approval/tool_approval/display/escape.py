@@ -1,7 +1,7 @@
 """Escape arbitrary text so that every character only draws itself.
 
-All UIs use the same form of escape, `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always begins an
-escape. The escaped text therefore identifies the original, and different texts never look the same because of escapes.
+All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always
+begins an escape. Therefore, different texts never look the same because of escapes.
 
 Invisible characters are escaped even where writing needs them: within an emoji, or between two letters that are not
 joined. Only the warnings and the check of file names accept such characters in these places.
@@ -19,8 +19,8 @@ ESCAPE: Final = re.compile(r'<U\+[0-9A-F]{4,6}>')
 """Matches the escapes in an escaped text."""
 
 TAB: Final = '\u21e5'
-"""Sign that represents a tab, followed by blanks up to the next multiple of 4 columns. In a text, this character itself
-is escaped."""
+"""Sign that represents a tab, followed by blanks up to the next multiple of 4 columns. If a text contains this sign,
+the sign is escaped."""
 
 HIDDEN: Final = re.compile(
     # `str.isprintable` accepts these, although they draw nothing or not always the same: fillers, joiners, variation
@@ -28,7 +28,7 @@ HIDDEN: Final = re.compile(
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
     '\U00013441\U00013442\U00016fe4\U0001d159\U0001f1e6-\U0001f1ff\U000e0100-\U000e01ef]'
 )
-"""Printable characters without a visible shape of their own."""
+"""Printable characters that have no visible shape."""
 
 _MOST_MARKS: Final = 3
 """Chosen: maximum marks on one letter. More marks overlap the lines above and below, and no living language needs
@@ -53,9 +53,9 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
     """Return `text` on one line, with everything escaped except plain visible characters in their proper place.
 
     The function escapes controls, direction and format characters, invisible characters, unusual blanks, private and
-    unassigned code points, lone surrogates, and combining marks that do not belong to the letter before them. A letter
-    such as `é` can also be written as an `e` with a separate accent. The form that is not normalization form C (Unicode
-    Standard Annex 15) is escaped.
+    unassigned code points, lone surrogates, and combining marks that do not belong to the letter before them. Letters
+    that are not in normalization form C (Unicode Standard Annex 15) are escaped, such as an `e` with a separate accent
+    in place of `é`.
 
     Args:
         text: Any text; a newline is escaped, too.
@@ -114,7 +114,7 @@ def _escaped(text: str, ascii_only: bool, also: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_simple(char: str, ascii_only: bool) -> bool:
-    """Return whether a character is never escaped in any context, judged by the character alone."""
+    """Return whether a character needs no escape in any context."""
     joins = _is_jamo(char) or unicodedata.category(char).startswith('M')
     return _draws_itself(char) and not joins and (char.isascii() or not ascii_only)
 
@@ -135,7 +135,7 @@ def _is_jamo(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _belongs(mark: str, base: str) -> bool:
-    """Return whether a mark belongs to the script of the letter. Common overlays and enclosures belong to no script."""
+    """Return whether a mark belongs to the script of the letter. This is false for common overlays and enclosures."""
     script = script_of(base)
     if _is_jamo(mark):
         return script == 'HANGUL' and _place(base) + 1 == _place(mark)

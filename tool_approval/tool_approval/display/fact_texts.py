@@ -33,7 +33,7 @@ def facts(
         request: The request.
         ascii_only: Whether to escape everything beyond ASCII.
         whole: Whether to show everything in full, as in a pager; see `are_facts_whole`.
-        brief: Whether to use the tool's short lines for extra access, if a key opens the full lines.
+        brief: Whether to show the tool's short lines for extra access, because a key opens the full lines.
     """
 
     def text(value: object) -> str:
@@ -68,7 +68,7 @@ def facts(
 def is_usual(request: ApprovalRequest) -> bool:
     """Return whether the tool marks the description and the reason as usual; see `ApprovalPresentation`.
 
-    A description from a configuration is never usual, because the tool does not know it.
+    A description from a configuration is never treated as usual, because the tool did not write it.
     """
     return request.described_by is None and _metadata(request).get('is_usual') is True
 
@@ -78,7 +78,7 @@ def _metadata(request: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def extra_access(request: ApprovalRequest) -> list[str]:
-    """Return the presentation's lines on extra access. A value of the wrong type becomes a line that says so."""
+    """Return the presentation's lines on extra access, or a line that reports a value of the wrong type."""
     given: object = _metadata(request).get(EXTRA_ACCESS)
     lines = [] if given is None else cast('list[object]', given) if isinstance(given, list | tuple) else [given]
     return [line if isinstance(line, str) and line.strip() else 'a value that cannot be shown' for line in lines]
@@ -122,7 +122,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
 
 
 def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
-    """Return all capabilities that an approval grants and for how long; empty if there are none."""
+    """Return a text that lists all capabilities that an approval grants and for how long, or an empty string."""
     names = ', '.join(name_of(each, ascii_only=ascii_only, whole=True) for each in request.missing_capabilities)
     # Without a run, later calls cannot be matched to this one.
     span = 'this call' if request.run_id is None or request.hides_arguments else 'calls of this tool until the run ends'

@@ -9,8 +9,8 @@ from typing import Literal
 from .escape import ESCAPE
 
 LineKind = Literal['meta', 'cut', 'heading', 'text', 'code', 'command', 'added', 'removed', 'context', 'hunk', 'value']
-"""Kind of a line. `meta` and `cut` are lines that this project writes. All other kinds quote a model or a tool, and a
-UI must draw them so that they cannot be mistaken for the UI's own lines."""
+"""Kind of a line. Lines of the kinds `meta` and `cut` are written by this project. All other kinds quote a model or a
+tool, and a UI must draw them so that they cannot be mistaken for the UI's own lines."""
 
 OURS: frozenset[LineKind] = frozenset({'meta', 'cut'})
 """Kinds of lines that this project writes. A UI draws all other kinds as quoted."""

@@ -22,19 +22,19 @@ _ALIKE_SIGNS: Final = re.compile(
     r'EXCLAMATION|QUESTION|EQUALS|AMPERSAND|DOLLAR|PERCENT|PLUS|NUMBER|LESS-THAN|GREATER-THAN|MULTIPLICATION'
     r')(?: (?:SIGN|OPERATOR|MARK|ORNAMENT|SYMBOL|EXTENSION|BULLET))*\Z'
 )
-"""Ends of the names of characters that look like ASCII signs."""
+"""Endings of the Unicode names of characters that look like ASCII signs."""
 
 _UNLIKE_SIGNS: Final = re.compile(
     r'\b(?:INVERTED|PLUS-MINUS|REVERSED (?:QUESTION|TILDE)|CIRCLED|SQUARED?|QUAD|TONE|ARROW|HARPOON|WITH|ABOVE|BELOW'
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words in the names of characters that match `_ALIKE_SIGNS`, but do not look like ASCII signs."""
+"""Words in the Unicode names of characters that match `_ALIKE_SIGNS` but do not look like ASCII signs."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
 )
-"""Names of the symbols that are drawn as signs, among those in the same category as emoji."""
+"""Names of symbols that look like ASCII signs. The Unicode category of these symbols also contains emoji."""
 
 _OTHER_SIGNS: Final = frozenset(
     '\u01c0\u01c2\u01c3\u2d51\ua778\ua78b\ua78c'  # letters that are drawn as | = ! & '
@@ -91,8 +91,8 @@ _WIDE_SIGNS: Final = (
     '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
-"""East Asian signs, except signs that begin options and paths, and except quotation marks, hash and backslash, which as
-ASCII would make executed text look quoted or commented out."""
+"""East Asian signs, except look-alikes of signs that begin options and paths, and of quotation marks, hash and
+backslash, which would make executed text look quoted or commented out."""
 
 # Attack: a comma or full stop within an address, `example。com` (test_texts.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
@@ -102,10 +102,10 @@ _PUNCTUATION: Final = re.compile(
 )
 
 _UNLIKE_LETTERS: Final = '\u0394\u0398\u039b\u039e\u03a6\u03a8\u03a9\u03b4\u03b8\u03bb\u03be\u03c6\u03c8'
-"""Greek letters that do not look like Latin ones."""
+"""Greek letters that do not look like Latin letters."""
 
 _SMALL_LETTERS: Final = '\u03b2-\u03b8\u03bb\u03bc\u03be\u03c0\u03c3\u03c4\u03c6-\u03c9'
-"""Small Greek letters that are not mistaken for Latin ones when alone."""
+"""Small Greek letters that are not mistaken for Latin letters when they are alone."""
 
 _SYMBOLS: Final = '\u2102\u210d\u2115\u2119\u211a\u211d\u2124\u2460-\u2473'
 """Symbols for sets of numbers, and circled numbers."""
@@ -140,7 +140,7 @@ FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
     'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
-"""Scripts that have letters shaped like Latin ones, by the first word of their characters' names."""
+"""Scripts with letters that look like Latin ones, as the first word of their characters' Unicode names."""
 
 LATIN_SHAPES: Final = frozenset(
     'АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝԌԍҮүӏӀѴѵЗзЬьб'  # Cyrillic
@@ -151,7 +151,7 @@ LATIN_SHAPES: Final = frozenset(
     'ᐯᑌᑎᑕᑭᑯᒍᒥᒧᒪᒿᓀᓂᖇᖴᗅᗞᗪᗩᗯᗰᗷᕼ᙭ᐟᐠᑊᛁ'  # Canadian syllabics
     'ꓐꓑꓓꓔꓖꓗꓙꓚꓝꓞꓟꓠꓡꓢꓣꓦꓧꓨꓪꓫꓬꓮꓰꓲꓳꓴ'  # Lisu
 )
-"""Letters that look the same as Latin ones."""
+"""Letters that look the same as Latin letters."""
 
 _UNUSUAL_LATIN: Final = re.compile(
     '[\u0131\u017f\u0180-\u0183\u01bf-\u01c3\u0237\u0250-\u02af\u1d00-\u1dbf\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]'
@@ -178,13 +178,12 @@ _LATIN_AFTER: Final = re.compile(r'[A-Za-z]|[-._/:]{1,3}[A-Za-z_]')
 Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit', 'stroke']
 """Why a character may be mistaken for another.
 
-- `same`: the character is a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
-- `sign`: the character looks like an ASCII sign.
-- `typography`: the character looks like an ASCII sign, but is common in longer texts; or it replaces several signs.
-- `letter`: the character's script has letters with Latin shapes, or it is a Latin letter of no common alphabet.
-- `other letter`: the character is a letter of another script that is not East Asian.
-- `digit`: the character is a digit of another script.
-- `stroke`: the character is an East Asian letter of one or two strokes."""
+- `same`: the character is a variant of one ASCII character: full-width, mathematical, the Kelvin sign. - `sign`: the
+character looks like an ASCII sign. - `typography`: the character looks like an ASCII sign, but is common in longer
+texts; or it looks like several signs. - `letter`: the character's script has letters with Latin shapes, or it is a
+Latin letter that no common alphabet uses. - `other letter`: the character is a letter of another script that is not
+East Asian. - `digit`: the character is a digit of another script. - `stroke`: the character is an East Asian letter of
+one or two strokes."""
 
 Traits = Mapping[Trait, frozenset[str]]
 
@@ -203,8 +202,8 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
     """Return the characters of a text that look like others in their context, by code point.
 
     Letters are returned if they share a word with Latin letters, or if all non-Latin letters of similar scripts in the
-    text look Latin. In code, a word of only such letters is also returned if it is joined to Latin text, as in an
-    address. `chars` are the text's characters, and `traits` has the traits of at least these characters.
+    text look Latin. In code, the letters of a word that looks Latin are also returned if the word is joined to Latin
+    text, as in an address. `chars` are the text's characters, and `traits` has the traits of at least these characters.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.

@@ -47,14 +47,14 @@ MOST_CHOICES: Final = 9
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""Placeholder for a scope that cannot be described. The placeholder is too long to be offered."""
+"""Placeholder for a scope that cannot be described. It is too long for a label, so the scope is not offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
-    """Return the scopes for remembering an approval: pairs of kind and escaped description, in display order.
+    """Return the kinds and escaped descriptions of the scopes that an approval can be remembered for, in display order.
 
-    A digit from 1 chooses a scope, and the first scope is `exact`. An option with the same payload as the request only
-    provides the description of `exact`. Options with the same label are shown with their payloads.
+    The digits from 1 choose the scopes in this order, and the first scope is `exact`. An option with the same payload
+    as the request only provides the description of `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:
@@ -77,11 +77,11 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 
 
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
-    """Return the scope that one key remembers for the session: its kind, and a short description.
+    """Return the kind and a short description of the scope that a single key remembers for the session.
 
-    The scope is the last option that has a `RememberOption.brief`. If no option has a brief, the scope is `exact`,
-    without a description if only values of the call could describe the scope. A brief is ignored if it would have to be
-    escaped or if another option has the same text.
+    The scope is the last option that has a `RememberOption.brief`. If no option has a brief, the scope is `exact`. The
+    description is empty if only values of the call could describe it. A brief is ignored if it would have to be escaped
+    or if another option has the same text.
     """
     choices = dict(remember_choices(request))
     briefs = Counter(
@@ -122,7 +122,7 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
 def remember_spans(
     request: ApprovalRequest, *, is_whole: bool | None = None
 ) -> tuple[Literal['session', 'always'], ...]:
-    """Return how long an approval may be remembered; empty if the request or a scope is not shown in full.
+    """Return the possible values of `remember`. They are empty if the request or a scope is not shown in full.
 
     Args:
         request: Request to answer.

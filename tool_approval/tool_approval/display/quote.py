@@ -12,7 +12,7 @@ from .lines import DisplayLine, LineKind
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among needs. Small needs are met in full, and the other needs share the rest equally."""
+    """Divide `room` among needs. Small needs get all they ask for, and the other needs share the rest equally."""
     if sum(needs) <= room:
         return list(needs)
     granted = [0] * len(needs)
@@ -25,10 +25,10 @@ def shares(needs: Sequence[int], room: int) -> list[int]:
 
 
 _SAMPLE = 1_000
-"""Chosen: characters of a sample from which the growth of a text by escapes is estimated."""
+"""Chosen: characters of the sample that is used to estimate how much escapes lengthen a text."""
 
 LINE: int = 100
-"""Characters that count as one line of room, because a long line takes several lines on a screen."""
+"""Number of characters that are treated as one line of room, because a long line takes several lines on a screen."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def _width_of(sample: str) -> int:
 
 
 def pieces(text: str, room: int) -> list[Piece]:
-    """Return the whole text, or as much of its beginning (three quarters of the room) and its end as fits.
+    """Return the whole text if it fits. Otherwise return its beginning, in three quarters of the room, and its end.
 
-    The end is always shown. Otherwise an attacker would put the dangerous part at the end.
+    The end is always shown, so that an attacker cannot hide the dangerous part there.
 
     Args:
         text: Any number of lines.
@@ -129,7 +129,7 @@ MOST_LINES = 10_000
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 
 Row = tuple[LineKind, str, int | None]
-"""Kind, text without the sign, and line number."""
+"""Kind of a diff line, text without the `+` or `-`, and line number."""
 
 
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:

@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Chosen: minimum characters of a line to find in a diff. A shorter line occurs in most diffs by chance."""
+"""Chosen: minimum characters of a line to look for in a diff. A shorter line occurs in most diffs by chance."""
 
 _MOST_COMPARED = 20
 """Chosen: maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -37,7 +37,7 @@ _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
 """The fact that has the same meaning as an argument, by argument name."""
 
 _APART = '\0'
-"""Separates the hunks, so that no match extends over two of them."""
+"""Separates hunks, so that no match extends over two hunks."""
 
 _SIDES = (('removed', 'context'), ('added', 'context'), ('context',))
 
@@ -48,10 +48,10 @@ _REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str',
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a presentation does not show.
 
-    An argument is shown if it is the content, a text that the diff replaces or inserts, or equal to the fact with the
-    same meaning; arguments with default values need not be shown. An argument that only occurs somewhere in the content
-    is not treated as shown. Otherwise a model could write the target of a call into the content, and the target itself
-    would be left out (test_display.py).
+    An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the fact with
+    the same meaning. Arguments with default values need not be shown. An argument that only occurs somewhere in the
+    content is not treated as shown. Otherwise a model could hide the target of a call by writing the target into the
+    content (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -104,7 +104,7 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return the argument names of a replaced text and its replacement if they turn the old lines into the new ones."""
+    """Return the names of the two arguments whose replacement turns the old lines into the new lines."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
@@ -139,13 +139,13 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Chosen: lines of 100 characters to show, a few screens. A pager shows more."""
+"""Chosen: maximum lines of 100 characters to show, a few screens. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Chosen: lines of a command to show, more than people type or a rule can judge, so that commands are shown in full."""
+"""Chosen: maximum lines of a command to show. Commands that people type are shorter, so they are shown in full."""
 
 DIFF_ROOM = 250
-"""Chosen: lines of a diff to show, enough for a diff that a tool shortens to 200 lines."""
+"""Chosen: maximum lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
 
 _MOST_HIDDEN = 20
 """Chosen: maximum number of hidden arguments to name."""
@@ -181,8 +181,8 @@ def display(
         subject: Request or presentation to show.
         whole: Whether to show everything, as in a pager, instead of the beginning and the end of long texts.
         ascii_only: Whether to escape everything beyond ASCII.
-        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. If the diff is an
-            argument, these lines are kept, because they determine what is changed.
+        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. A diff that is an
+            argument keeps these lines, because they determine what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)
@@ -225,7 +225,7 @@ def display(
 def display_lines(
     subject: ApprovalRequest | ApprovalPresentation, *, whole: bool = False, ascii_only: bool = False
 ) -> Sequence[DisplayLine]:
-    """Return the lines of `display`."""
+    """Return only the lines of the result of `display`."""
     return display(subject, whole=whole, ascii_only=ascii_only).lines
 
 
@@ -272,7 +272,7 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
 
 
 def _begins(shown: str, full: str) -> bool:
-    """Return whether `shown` is the beginning of `full` and a notice, as `truncate_for_display` makes it."""
+    """Return whether `shown` consists of the beginning of `full` and a notice, as `truncate_for_display` returns it."""
     begin, newline, notice = shown.rpartition('\n')
     return newline != '' and notice.startswith('... [') and full.startswith(begin)
 

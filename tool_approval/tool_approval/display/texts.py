@@ -68,8 +68,8 @@ def apart(command: str) -> tuple[str, list[str]]:
     """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
-    like a message or a comment (test_prose.py). So no message is split off if the quoting is not simple, or if a text
-    has both curly quotation marks and shell signs.
+    like a message or a comment (test_prose.py). Therefore, no message is split off if the quoting is not simple, or if
+    a text has both curly quotes and shell signs.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -97,10 +97,10 @@ def _is_calm(message: str) -> bool:
 
 
 _MOST_VALUES = 1_000
-"""Chosen: maximum values of a request that is shown in full. Containers, names and values count as one each."""
+"""Chosen: maximum values in a request that is shown in full. Each container, name and value is counted as one."""
 
 _MOST_LEVELS = 100
-"""Chosen: maximum agents above the asking agent. A question names five agents."""
+"""Chosen: maximum number of agents above the asking agent to read. A question names only five agents."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
@@ -109,7 +109,7 @@ _MOST_OPTIONS = 9
 """Maximum number of remember options; if there are more, none is offered."""
 
 _DEEPEST = 20
-"""Chosen: maximum depth of values to read. Deeper values are not drawn either."""
+"""Chosen: maximum depth of nested values to read. Deeper values are not drawn either."""
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',
@@ -125,7 +125,7 @@ class Texts:
     """The texts of a request that an approver reads."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
-    """Each text once, in display order, with the strictest check that any of its places requires."""
+    """Each text occurs once, in display order, with the strictest check that any of its occurrences requires."""
     is_all: bool = True
     """Whether no text of the request was left out."""
 
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield all items, or only `share` of them: the first three quarters from the beginning, the rest from the end."""
+    """Yield all items, or only `share` items: three quarters of these from the beginning, the rest from the end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

@@ -38,7 +38,7 @@ class Tree:
 
         Args:
             values: Values by name, or in order.
-            room: Available lines of 100 characters. Longer values are cut, but the end of each is kept.
+            room: Available lines of 100 characters. Longer values are cut, but their ends are kept.
         """
         self._container(values, 0, room)
 
@@ -135,7 +135,7 @@ class Tree:
 
 
 def _need(value: object, enough: int, depth: int = 0) -> int:
-    """Return the number of lines that a value takes, or some number above `enough`."""
+    """Return the number of lines that a value takes, or any larger number than `enough` if it takes more."""
     if isinstance(value, str):
         return lines_needed(value) + ('\n' in value)
     if not isinstance(value, Mapping | list | tuple) or not value or depth > DEEPEST:
@@ -155,8 +155,8 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
 
     `text` is the content, or the full content.
 
-    Text with a duplicate name is not shown as a tree, because the tree would show only one of the values. The same
-    applies to a number that a float cannot represent: the tree would show a different one (test_structure.py).
+    Text with a duplicate name is not shown as a tree, because the tree would show only one of the values. Text with a
+    number that a float cannot represent is not shown as a tree, because the number would change (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

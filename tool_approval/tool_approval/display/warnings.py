@@ -19,13 +19,13 @@ _SCREEN: Final = 80
 """Columns of an ordinary terminal. Text after a gap in a table is visible within these columns."""
 
 _HIGH_GAP: Final = '\n' * 20
-"""Chosen: number of newlines that make a gap, because they fill most of a screen."""
+"""Chosen: minimum number of newlines that are treated as a gap, because they fill most of a screen."""
 
 _TAB_COLUMNS: Final = 4
 """Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Chosen: columns of a gap in a text, wider than any gap between two words of ordinary text."""
+"""Chosen: minimum columns of a gap in a text, more than between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
 """Chosen: maximum number of long runs of blanks in a text without gaps."""
@@ -71,11 +71,11 @@ def _is_long(text: str, start: int, end: int, columns: int, *, is_code: bool) ->
 _T = TypeVar('_T')
 
 _NAMED = 4
-"""Chosen: maximum number of characters named per kind."""
+"""Chosen: maximum number of characters of each kind that a warning names."""
 
 _LOOKED_AT = 20_000
 """Chosen: maximum characters of a request to check in full, more than the screens of one question show. Short texts are
-checked in full. Of longer texts, only the beginning and the end are checked, and a warning says so."""
+checked in full. Only the beginning and the end of longer texts are checked, and a warning reports this."""
 
 _MOST_CHARACTERS = 3_000
 """Chosen: maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have
@@ -104,9 +104,9 @@ _CONTROL_NAMES = {
 
 
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
-    """Return warnings about deceptive characters, escaped, the most dangerous first. The list is often empty.
+    """Return warnings about deceptive characters, escaped, the most dangerous first.
 
-    The time is limited even for a large request. If part of the request was not checked, the last warning says so.
+    Large requests are checked only in part, to limit the time. The last warning reports an incomplete check.
     """
     texts = texts_of(request)
     parts = _parts([text for text in texts.by_text if not _is_ordinary(text)])
@@ -235,7 +235,7 @@ def _kind(char: str) -> str | None:
 
 
 def _loose_marks(marks: Sequence[str], parts: Collection[str]) -> dict[str, set[str]]:
-    """Return, for each part, the combining marks that are not in a word of their own script."""
+    """Return, for each part, the combining marks that do not belong to the letter before them."""
     if not marks:
         return {}
     # Letters with marks recur, so each combination is checked only once.

@@ -17,8 +17,8 @@ _UNIT = re.compile(f'{ESCAPE.pattern}|.', re.DOTALL)
 def cell_width(text: str) -> int:
     """Return the maximum number of columns that an escaped text takes.
 
-    Terminals disagree on the width of some characters, and the larger width is used. An overestimate does no harm.
-    After an underestimate, the end of the line would wrap to the next row and look like unquoted text.
+    Terminals disagree on the width of some characters, and the larger width is used. An overestimate does no harm. If
+    the width were underestimated, the end of the line would wrap to the next row and look like unquoted text.
     """
     return len(text) if text.isascii() else sum(map(_width, text))
 
@@ -43,7 +43,7 @@ def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[in
     Args:
         text: One line.
         width: Available columns, at least 10, so that an escape fits.
-        first_width: Columns of the first part, if different.
+        first_width: Available columns for the first part, if different.
 
     Returns:
         Start and end of each part in `text`; at least one part.
@@ -86,7 +86,7 @@ def _before_marks(text: str, start: int, end: int) -> int:
 def _break(text: str, start: int, end: int) -> int:
     """Return the index before the last blanks in the last third, or `end` if there are none.
 
-    The break comes before all of these blanks. At the end of a row, the number of blanks would be invisible.
+    The break comes before all of these blanks, because their number would be invisible at the end of a row.
     """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
     while blank > start and text[blank - 1] == ' ':

@@ -20,12 +20,12 @@ from .private_file import check_private, default_path, locked, make_private_fold
 T = TypeVar('T')
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Chosen: maximum bytes of the file, about 50,000 approvals. A larger file does not come from the choices of people."""
+"""Chosen: maximum bytes of the file, about 50,000 approvals. People do not approve enough to fill a larger file."""
 
 _UNCHANGED = 'nothing was changed'
 
 _mark = attrgetter('st_dev', 'st_ino', 'st_mtime_ns', 'st_ctime_ns', 'st_size', 'st_mode', 'st_uid', 'st_nlink')
-"""Parts of a file's status. If any of these parts changes, the file is opened and checked again."""
+"""Parts of a file's `stat` result. If any of these parts changes, the file is opened and checked again."""
 
 
 class _Contents(BaseModel):
@@ -63,7 +63,7 @@ class FileApprovalStore:
         self.key = self._guarded(self._make_key)
 
     def get(self, approval_id: str) -> RememberedApproval | None:
-        """Return an approval; see `ApprovalStore`. The file is read again only after a change."""
+        """Return an approval; see `ApprovalStore`. The file is read again only after it has changed."""
         return self._guarded(lambda: self._read().get(approval_id))
 
     def list_all(self) -> Sequence[RememberedApproval]:

@@ -45,10 +45,10 @@ async def check_ui(
 
 
 def check_store(make_store: Callable[[], ApprovalStore]) -> None:
-    """Check that a store keeps its approvals and shares them with all stores of the same place.
+    """Check that a store keeps its approvals and shares them with all stores opened at the same place.
 
     Args:
-        make_store: Function that opens a store on the same place, empty at first. The function is called several times.
+        make_store: Function that opens a store. It is called several times, always for the same place, empty at first.
     """
     store = make_store()
     assert len(store.key) >= 16, 'the key is shorter than 16 bytes'
@@ -79,7 +79,7 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
     """Check that a sink writes each entry before `record` returns, in order, and loses none.
 
     Args:
-        make_sink: Function that opens a sink on the same place, empty at first. The function is called several times.
+        make_sink: Function that opens a sink. It is called several times, always for the same place, empty at first.
         read: Function that returns all entries written so far, oldest first. The entries may have additional fields.
     """
     entries: list[Mapping[str, Any]] = [
@@ -101,7 +101,7 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
 
 
 def _numbered(requests: list[ApprovalRequest]) -> list[ApprovalRequest]:
-    """Number requests as a controller numbers the requests of one response."""
+    """Set the position of each request, as a controller does for the requests of one response."""
     placed = {'batch_size': len(requests), 'can_remember_always': True}
     return [
         request.model_copy(update={'metadata': {**request.metadata, 'position': number, **placed}})
@@ -134,11 +134,11 @@ _HOSTILE = [
 
 
 def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, timeout_s: float = 10.0) -> None:
-    """Check that a store shares its content with all stores of the same place, and settles each request once.
+    """Check that a store shares its content with all stores opened at the same place, and settles each request once.
 
     Args:
-        make_store: Function that opens a store on the same place, empty at first. The function is called several times.
-        tries: Number of races between two stores to settle the same request.
+        make_store: Function that opens a store. It is called several times, always for the same place, empty at first.
+        tries: How often two stores race to settle the same request.
         timeout_s: Maximum seconds until a change is noticed.
     """
     store, other = make_store(), make_store()

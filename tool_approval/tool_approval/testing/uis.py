@@ -43,7 +43,7 @@ class ScriptedUI:
         return _read_answer(answer, request)
 
     def assert_done(self) -> None:
-        """Fail unless exactly as many questions were asked as answers were prepared."""
+        """Fail unless the number of questions asked equals the number of prepared answers."""
         assert len(self.requests) == len(self._answers), (
             f'{len(self._answers)} answers were prepared, but {len(self.requests)} questions were asked'
         )
@@ -53,7 +53,7 @@ class RecordingUI:
     """Records its requests, and gives all of them the same answer."""
 
     def __init__(self, answer: Answer = True) -> None:
-        """Answer every request with `answer`, which approves by default."""
+        """Answer every request with `answer`. The default approves."""
         self._answer = answer
         self.requests: list[ApprovalRequest] = []
         """Requests asked about so far, in order."""
