@@ -15,7 +15,7 @@ from .output import Output, UsageError
 
 BROKEN: Final = 1
 _LONGEST_LINE: Final = 1024 * 1024
-"""Longest line of a log in bytes. An audit sink never writes a longer line."""
+"""Maximum length in bytes of a line that an audit sink writes."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:

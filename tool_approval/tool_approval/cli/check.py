@@ -39,15 +39,15 @@ class ConfigFinding:
     """A problem or a remark about a configuration."""
 
     level: Literal['error', 'warning', 'note']
-    """Severity: an error makes the configuration unusable; a note requires no change."""
+    """Severity of the finding. An `error` makes the configuration unusable, and a `note` requires no change."""
     message: str
-    """Description of the problem and of its solution."""
+    """Description of the problem and its solution."""
     path: Path = ()
     """Keys from the top of the configuration to the setting."""
     line: int | None = None
-    """Line of the setting, counted from 1, or `None` if unknown."""
+    """1-based line number of the setting, or `None` if unknown."""
     about: str = ''
-    """Rule named at the start of the message. Findings that differ only in the rule are printed together."""
+    """Name of the rule at the start of the message. Findings that differ only in the rule are printed together."""
 
     @property
     def key(self) -> str:
@@ -86,8 +86,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
 
     `file` is relative to the process's working directory. If `file` is `None`, the settings file in `cwd` is used.
 
-    Returns:
-        The path of the file; the configuration, or `None` if the file cannot be read; and the findings.
+    Returns: The path of the file, the configuration (`None` if the file cannot be read), and the findings.
 
     Raises:
         UsageError: The directory does not exist, or has no configuration.
@@ -141,7 +140,7 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
 
 
 def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
-    """Group findings that differ only in the rule, in the order of the first finding of each group."""
+    """Group findings that differ only in the rule, in their original order."""
     groups: dict[object, list[ConfigFinding]] = {}
     for at, each in enumerate(findings):
         said = (each.level, each.path[:-1], each.message.removeprefix(each.about)) if each.about else at
@@ -181,7 +180,7 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
-    """Return whether `other` always decides when `name` matches. Return `False` if `other` has `?` or `[...]`."""
+    """Return whether the pattern `other` always takes precedence over `name`; `False` if `other` has `?` or `[...]`."""
     if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
         return False
     # Read the wildcards in `name` as plain text: if the stars of `other` match it, `other` matches whatever `name`
@@ -247,7 +246,7 @@ def _does(rule: CompiledRule) -> str:
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
-    """Return what a rule lets commands do that the OS sandbox prevents without approval, or `None`."""
+    """Return a description of access that a rule allows but the OS sandbox prevents without approval, or `None`."""
     words = [fixed(word) for word in rule.words]
     needs, _ = needed_access(words)
     found = label(words)
@@ -288,7 +287,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
 
 
 def commands_of_presets(settings: Settings) -> list[str]:
-    """Return one line for each preset that settings extend, with the commands that run without approval.
+    """Return a line for each preset that the settings extend, with the commands that run without approval.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.
@@ -299,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of commands that run without approval: from the file, by condition; from presets, by preset."""
+    """Return the patterns of commands that run without approval: those of the file by condition, others by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()
@@ -329,9 +328,10 @@ def worst(findings: Sequence[ConfigFinding]) -> Literal['error', 'warning', 'not
 
 
 def runs_files(pattern: Sequence[str]) -> bool:
-    """Whether commands that begin with these words execute files of the project: tests, scripts, build files, hooks.
+    """Whether commands with these first words execute files of the project, such as tests, scripts, build files or
+    hooks.
 
-    A program with a path outside of the system directories is treated as a file of the project.
+    A program outside of the system directories is treated as a file of the project.
     """
     if trusted_name(pattern[0]) is None:
         return True

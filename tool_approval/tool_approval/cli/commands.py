@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 Option: TypeAlias = tuple[Sequence[str], dict[str, Any]]
-"""Arguments of `ArgumentParser.add_argument`: names and settings."""
+"""Positional and keyword arguments for `ArgumentParser.add_argument`."""
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class CommandEntry:
     name: str
     summary: str
     options: Sequence[Option | list[Option]] = ()
-    """Options in the order of the help text. An inner list contains options that exclude each other."""
+    """Options in the order of the help text. The options of an inner list exclude each other."""
     actions: Sequence[CommandEntry] = ()
-    """Actions of the command. The user must name one action."""
+    """Actions of the command. If there are actions, the user must name one."""
     ending: str | None = None
-    """End of the help text: examples, and the command's own exit statuses."""
+    """End of the help text: examples, and the exit statuses that are specific to the command."""
 
 
 def _option(*names: str, **settings: Any) -> Option:
@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Number of digits of a 64-digit id that lists show, and fewest digits that identify an approval. Chosen."""
+"""Number of digits that lists show of a 64-digit id, and minimum number of digits to identify an approval. Chosen."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')

@@ -1,4 +1,4 @@
-"""Implement `tool-approval demo`: try approvals with real processes and files, without a key or a network."""
+"""Implement `tool-approval demo`: try approvals with real processes and files, without an API key or a network."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Play the story that the arguments name.
 
     Raises:
-        UsageError: The answers are not letters, or a model is named for a story that uses none.
+        UsageError: The answers are not letters, or a model is given for a story that uses no model.
         MissingExtraError: The story needs the extra `durable`.
-        AssistantError: The named model cannot be used.
+        AssistantError: The given model cannot be used.
     """
     if options.answers is not None and not options.answers.isalpha():
         raise UsageError('--answers takes letters, such as yn')
@@ -45,7 +45,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Return the UI of the agent: the terminal, unless answers are given or standard input is not a terminal."""
+    """Return the agent's UI: prepared answers if answers are given or standard input is not a terminal, or else the
+    terminal.
+    """
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

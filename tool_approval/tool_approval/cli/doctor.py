@@ -21,7 +21,7 @@ from .output import Output
 LACKING: Final = 1
 _DISTRIBUTION: Final = 'tool-approval'
 _LABEL: Final = len('extra pydantic-ai')
-"""Width in columns of the label before each line."""
+"""Width in columns of the label at the start of each line."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
@@ -71,7 +71,7 @@ def _has_tty() -> bool:
 
 
 def _sandbox_problems() -> dict[str, str]:
-    """Map the name of each OS sandbox for this platform to its problem, or to empty text if the sandbox works."""
+    """Map each OS sandbox for this platform to its problem, or to the empty string if it works."""
     probed = {each.name: each.probe() for each in os_sandbox.platform_backends()}
     return {
         name: '' if found.is_available else '; '.join(filter(None, (found.reason, found.install)))
@@ -80,7 +80,7 @@ def _sandbox_problems() -> dict[str, str]:
 
 
 def _toolchains() -> Iterator[str]:
-    """Yield toolchains of the current directory that confined commands can use, and why others cannot be used."""
+    """Yield the current directory's toolchains for confined commands, and why other toolchains cannot be used."""
     directory = os.getcwd()
     toolchains = find_toolchains(environment=os.environ, directory=directory, roots=[directory])
     for each in toolchains.found:

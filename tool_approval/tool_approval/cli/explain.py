@@ -77,19 +77,18 @@ def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
 
 
 LONGEST_LINE: Final = 1_000_000
-"""Chosen: longest line of a batch in bytes; calls are shorter. The limit keeps a line without an end from filling the
-memory."""
+"""Chosen: maximum length of a batch's line in bytes, so that an endless line does not fill the memory."""
 _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 
 def explain_lines(source: BinaryIO, configurations: Configurations, directory: str | None) -> Iterator[dict[str, Any]]:
-    """Judge the call in each line of JSON.
+    """Judge the calls in lines of JSON.
 
-    A line has the keys `id`, `tool` and `args`, and optionally `config` and `cwd` (default: `directory`).
+    Each line is an object with the keys `id`, `tool` and `args`, and optionally `config` and `cwd` (default:
+    `directory`).
 
-    Yields:
-        An object with `id`, `decision`, `rule` and `parts` for each line, as soon as the line is read. If a call cannot
-        be judged, the object has `id`, the `decision` `error`, and the problem as `error`.
+    Yields: For each line, as soon as it is read, an object with `id`, `decision`, `rule` and `parts`. For a call that
+        cannot be judged, the `decision` is `error`, and the key `error` contains the problem.
 
     Raises:
         OSError: The file cannot be read.

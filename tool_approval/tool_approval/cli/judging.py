@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tool_approval.os_sandbox import OSSandboxBackend, OSSandboxFallback
 
 SHELL_TOOLS: Final = ('shell', 'run_shell')
-"""Names of the shell tool: a short name for the command line, and the name that agents use."""
+"""Names of the shell tool: the short name on the command line, and the name in agents."""
 FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     'read_file': ('path',),
     'write_file': ('path',),
@@ -42,14 +42,14 @@ FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Required arguments of each file tool, without the content to write."""
 _LONGEST_NAME: Final = 200
-"""Longest name of a tool in characters. Model providers allow 64 characters; the larger limit was chosen."""
+"""Chosen: maximum length of a tool's name in characters, more than the 64 that model providers allow."""
 
 
 def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
     """Read a call from JSON values.
 
     Raises:
-        UsageError: The values do not form a call, or an argument that the tool needs is missing.
+        UsageError: The values do not form a call, or a required argument is missing.
     """
     if not isinstance(tool, str) or not tool or len(tool) > _LONGEST_NAME:
         raise UsageError(f'`tool` has to be the name of a tool, at most {_LONGEST_NAME} characters long')
@@ -97,25 +97,22 @@ _VERDICTS: Final[dict[Outcome, ApprovalResult]] = {
     'ask': ApprovalResult.needs_approval(),
     'block': ApprovalResult.blocked('a part of the call is blocked'),
 }
-"""Verdicts in the order of strictness."""
+"""Verdicts ordered by strictness."""
 _STRICTNESS: Final = list(_VERDICTS)
 _OUTCOMES: Final[dict[str, Outcome]] = {verdict.status: outcome for outcome, verdict in _VERDICTS.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartDecision:
-    """Decision about one part of a call. Parts of a shell command come from `Part` of the shell tool."""
+    """Decision about one part of a call."""
 
     text: str
     """Text of the part: a command, a file to write, a path, or the name of the tool."""
     kind: str
-    """Kind of the part: a kind of `Part`, or `path`, `tool` or `arguments`."""
+    """Kind of the part: `path`, `tool`, `arguments`, or the kind of a shell tool's `Part`."""
     decision: Outcome
     rule: str | None
-    """The rule: the pattern of a shell rule, the name of a root, the name or glob of a tool rule, or `default`.
-
-    The value is `None` if no rule applies.
-    """
+    """Pattern of a shell rule, name of a root, name or glob of a tool rule, or `default`; `None` if no rule applies."""
     reason: str
 
 
@@ -125,9 +122,9 @@ class Judgement:
 
     deciding: PartDecision
     parts: Sequence[PartDecision]
-    """All parts of the call, including the part that decides."""
+    """All parts of the call, including the part that determines the decision."""
     extra_access: Sequence[str] = ()
-    """Extra access that the question to the approver would list, one line for each."""
+    """One line for each extra access that the question to the approver would list."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` if there is any."""
@@ -138,7 +135,7 @@ class Judgement:
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
-    """Return a sort key by strictness. Among allowed parts, a part that a rule allows comes last."""
+    """Return a sort key by strictness. Allowed parts to which a rule applies come after other allowed parts."""
     return _STRICTNESS.index(part.decision), part.decision == 'allow' and part.rule is not None
 
 
@@ -157,15 +154,14 @@ class CallJudge:
         Args:
             settings: The configuration.
             directory: The working directory.
-            find_backend: A function that returns the OS sandbox of this machine, as `choose_backend` does. Without the
-                function, an OS sandbox is assumed to work, and extra access is not determined.
+            find_backend: Function such as `choose_backend` that returns this machine's OS sandbox. Without the
+                function, the judge assumes that an OS sandbox works, and does not determine extra access.
 
         Raises:
-            ApprovalConfigError: Two roots are the same directory, a root has the name of a preset's root, or a shell
-                rule names an unknown root or contradicts its own examples.
-            MissingExtraError: A shell rule has examples and tree-sitter is not installed, or the configuration extends
-                presets and PyYAML is not installed.
-            NotImplementedError: The system lacks a feature that the file sandbox needs, as Windows does.
+            ApprovalConfigError: Two roots have the same directory or name, or a shell rule names an unknown root or
+                contradicts its examples.
+            MissingExtraError: PyYAML (for presets) or tree-sitter (for examples in shell rules) is not installed.
+            NotImplementedError: The file sandbox does not support this operating system.
         """
         loaded = settings if isinstance(settings, LoadedSettings) else None
         self._given = settings if loaded is None else replace(loaded, trusted=True)
@@ -174,7 +170,7 @@ class CallJudge:
         self._folder = Path(os.path.realpath(directory))
         self._find_backend = find_backend
         self.refusal: str | None = None
-        """Why `tool-approval run` would not start with these settings on this machine, or `None`."""
+        """Reason why `tool-approval run` cannot start with these settings on this machine; `None` if it can."""
         self._is_refusing = False
         if find_backend is not None and (given.extends or given.require_os_sandbox):
             self._adapt(find_backend)
@@ -189,7 +185,7 @@ class CallJudge:
         self._open()
 
     def _adapt(self, find_backend: Callable[[Settings], OSSandboxBackend]) -> None:
-        """If no OS sandbox works, judge calls as on a machine without one."""
+        """If no OS sandbox works, judge calls with the settings for machines without a sandbox."""
         from tool_approval.os_sandbox import OSSandboxUnavailable, RefusingBackend, UnconfinedBackend
         from tool_approval.settings.extends import unconfined
 
@@ -254,7 +250,7 @@ class CallJudge:
         return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
     def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
-        """Return decisions of the tool's own rules, or an empty list for a tool other than the shell and file tools."""
+        """Return the decisions of the shell or file tool's own rules; an empty list for all other tools."""
         if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
             return []
         if self._is_refusing:
@@ -283,7 +279,7 @@ class CallJudge:
         """Return the extra access that a question about a command would list in `tool-approval run`.
 
         Raises:
-            PermissionError: The model asks for an unknown kind of access.
+            PermissionError: The call asks for an unknown kind of access.
         """
         asked = args.get('access')
         if self._find_backend is None or not (asked or explanation.needs):
@@ -333,19 +329,16 @@ def _of_target(target: PathTarget) -> PartDecision:
 
 
 _KEPT: Final = 64
-"""Number of compiled configurations in the cache. The limit was chosen.
-
-A batch that alternates between more than `_KEPT` configurations compiles them again.
-"""
+"""Chosen: maximum number of compiled configurations in the cache."""
 
 _NO_FILE: Final = '{} has no settings file, so the preset `default` applies, as in `tool-approval run`'
 
 
 class Configurations:
-    """Finds and compiles the configuration for a call: the one in the call, or the settings file of the directory."""
+    """Finds and compiles the configuration of a call: in the call itself, or the directory's settings file."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
-        """Store the settings file named on the command line, if any, and the function that reports problems."""
+        """Use the settings file from the command line, if one was given, and a function that reports problems."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(self._compiled)
@@ -353,11 +346,11 @@ class Configurations:
         self._choose_backend = lru_cache(_chosen_backend)  # probing one starts a program
 
     def judge_for(self, directory: str | None = None, config: Mapping[str, Any] | None = None) -> CallJudge:
-        """Return the judge for a call in a directory, with the call's own configuration if it has one.
+        """Return the judge for a call in a directory. A configuration in the call takes precedence.
 
         Raises:
             UsageError: The directory does not exist, or the configuration is not JSON.
-            ApprovalError: The configuration has a mistake, or needs a package that is not installed.
+            ApprovalError: The configuration contains a mistake, or requires a package that is not installed.
         """
         folder = existing_directory(directory)
         if config is None:

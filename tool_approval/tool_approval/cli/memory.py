@@ -15,7 +15,7 @@ from .output import FAILED, Output, UsageError
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """List the remembered approvals, or forget one or all."""
+    """List the remembered approvals, or forget one or all of them."""
     if options.action == 'forget' and len(options.id) < SHORTEST_ID:
         raise UsageError(f'give at least {SHORTEST_ID} digits of the id; `tool-approval memory list` shows them')
     store = _open(options.store)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _open(path: str | None) -> FileApprovalStore | None:
-    """Return the store of approvals, or `None` if no store exists. A missing store is not created."""
+    """Return the existing store of approvals, or `None` if no store exists."""
     try:
         place = Path(os.path.abspath(path)) if path is not None else storage.default_path()
     except RuntimeError:

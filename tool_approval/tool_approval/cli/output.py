@@ -8,30 +8,30 @@ from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 FAILED: Final = 2
-"""Exit status of a command that was called wrongly or failed."""
+"""Exit status of a command that failed or was called wrongly."""
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C. Shells use the same number."""
+"""Exit status after Ctrl-C; shells use the same status."""
 NOBODY_READS: Final = 141
-"""Exit status if the program that reads the output has ended, as `head` may. Shells use the same number."""
+"""Exit status if the reader of the output, such as `head`, has ended; shells use the same status."""
 
 
 class UsageError(Exception):
-    """A command was called wrongly, and had no effect."""
+    """A command was called wrongly and did nothing."""
 
 
 class Output:
-    """Writes answers to standard output, and everything else to standard error. Either stream may be closed.
+    """Writes answers to standard output, and everything else to standard error. A stream may be closed.
 
-    A method that writes raises `OSError` if the stream fails, or `BrokenPipeError` if the reader has closed a pipe.
+    Writing to a failed stream raises `OSError`, and writing to a closed pipe raises `BrokenPipeError`.
     """
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
-        """Use the process's own streams unless others are given."""
+        """Use the given streams, or else those of the process."""
         self._out = sys.stdout if out is None else out
         self._err = sys.stderr if err is None else err
 
     def line(self, text: str) -> None:
-        """Write one line of an answer. Everything except plain visible characters is escaped, including line ends."""
+        """Write one line of an answer. Line ends and other invisible characters are escaped."""
         _write(self._out, text)
 
     def json(self, value: Any) -> None:
@@ -45,9 +45,9 @@ class Output:
         _write(self._err, f'tool-approval: {text}')
 
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
-        """Return whether the user presses `y` at the terminal; after any other key, write `otherwise` as a note.
+        """Return whether the user presses `y` at the terminal. After any other key, write the note `otherwise`.
 
-        If `details` are given, the key `?` shows each detail on a line, and the question is repeated.
+        With `details`, the key `?` shows each detail on a line and repeats the question.
         """
         self.flush()
         asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '
@@ -69,7 +69,7 @@ class Output:
         return self.confirm(question, otherwise, details)
 
     def check_terminal(self, otherwise: str) -> None:
-        """Raise an exception if no user can answer a question.
+        """Raise an exception if no user can answer questions at the terminal.
 
         Raises:
             UsageError: Standard input or output is not a terminal.
@@ -84,7 +84,8 @@ class Output:
 
 
 def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
-    """Show an escaped question at the terminal, and wait for one key. Keys typed earlier and pastes are ignored.
+    """Show an escaped question at the terminal, and wait for one key. Pastes, and keys that were typed before the
+    question, are ignored.
 
     Returns:
         The key's name, or `None` if there is no terminal or the terminal was closed.

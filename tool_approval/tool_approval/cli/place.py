@@ -14,7 +14,7 @@ from .output import UsageError
 
 
 def named_store(place: str | None) -> DurableStore:
-    """Return the database that `--store` names, or the user's own inbox. The database is not opened yet.
+    """Return the database given by `--store`, or the user's own inbox, without opening it.
 
     Raises:
         UsageError: The value of `--store` does not name a database.
@@ -26,7 +26,7 @@ def named_store(place: str | None) -> DurableStore:
 
 
 def named_approver(text: str | None) -> Approver:
-    """Return the approver that `--approver ID[=GROUP,...]` names, or the user of this machine.
+    """Return the approver given by `--approver ID[=GROUP,...]`, or the user of this machine.
 
     Raises:
         UsageError: The approver's name is invalid.

@@ -26,9 +26,8 @@ _EXIT = 'exit status: 0 done, 2 failed or called wrongly; `explain` and `check` 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command in `arguments` (default: the arguments of the process).
 
-    Returns:
-        The exit status: 0 if the command succeeded, 2 if it was called wrongly or failed, 130 if it was interrupted,
-        141 if the reader of the output has closed a pipe. The help of a command lists further exit statuses.
+    Returns: The exit status: 0 for success, 2 for wrong usage or a failure, 130 for an interruption, 141 for a closed
+        pipe. A command's help lists its other exit statuses.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     for stream in (sys.stdout, sys.stderr):
@@ -107,7 +106,7 @@ def _let_go() -> None:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that raises on mistakes, so that the caller prints them on one line like all other errors."""
+    """A parser that raises exceptions for mistakes, so that the caller can print each mistake on one line."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
@@ -122,7 +121,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Return the parser for the table of commands."""
+    """Return the parser for all commands."""
     parser = Parser(prog='tool-approval', description=_DESCRIPTION, epilog=_EXIT)
     parser.add_argument('--version', action='store_true', help='print the version and stop')
     parser.add_argument('--debug', action='store_true', help='show the traceback of a failure')

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .session import Session
 
 MODEL_VARIABLE = 'TOOL_APPROVAL_MODEL'
-"""Environment variable that names the model if no option does."""
+"""Environment variable with the default of the option `--model`."""
 
 WHAT_TO_DO = 'say what to do, and press Enter; /help shows more, Ctrl-D leaves'
 
@@ -32,8 +32,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Run the conversation with the agent.
 
     Raises:
-        UsageError: There is no prompt, or no model.
-        ApprovalError: The agent cannot be started for the reason in the message.
+        UsageError: No prompt or no model is given.
+        ApprovalError: The agent cannot be started; the message gives the reason.
     """
     options.model = options.model or os.environ.get(MODEL_VARIABLE)
     if options.model is None and options.agent is None:
@@ -78,7 +78,9 @@ def _talk(options: argparse.Namespace, output: Output, stack: ExitStack) -> int:
 def _ask_while_opening(
     prompts: Prompts, open_session: Callable[[], Session], output: Output
 ) -> tuple[str | None, Session | None]:
-    """Return the first message, and the session opened during typing. Return `(None, None)` if the user leaves."""
+    """Return the first message, and a session that is opened while the user types it; `(None, None)` if the user
+    leaves.
+    """
     opening: list[Future[Session]] = []
     noted: list[Session] = []
 

@@ -30,11 +30,11 @@ from .output import Output, UsageError
 from .place import named_store, user
 
 _AT_ONCE = 100
-"""Most runs in memory at a time. The limit was chosen because each run may have a long history."""
+"""Chosen: maximum number of runs in memory at once, because each run may have a long history."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """List or show runs, cancel one, or settle a call."""
+    """List or show runs, cancel a run, or settle a call."""
     with closing(_existing(options.store)) as store:
         match options.action:
             case 'list':
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _existing(place: str | None) -> DurableStore:
-    """Return the store of runs. A missing store is not created."""
+    """Return the store of runs, which must exist."""
     store = named_store(place)
     if isinstance(store.inbox_store, SQLiteStore) and not os.path.lexists(store.inbox_store.path):
         raise UsageError(f'there is no inbox in {store.place}; name another place with `--store`')

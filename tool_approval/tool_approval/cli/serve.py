@@ -74,7 +74,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:
-    """Call `act` each time the user types a line, until the process ends."""
+    """Call `act` whenever the user types a line, until the process ends."""
     while True:
         try:
             # Not `sys.stdin`: a thread waiting in it holds a lock that the interpreter needs at exit.

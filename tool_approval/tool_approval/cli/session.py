@@ -27,11 +27,11 @@ class Session:
     """State of one `tool-approval run`. Before `begin`, the session asks the user no question."""
 
     def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
-        """Load the settings and the saved conversation. `stack` releases the conversation's name at the end.
+        """Load the settings and the saved conversation. Closing `stack` releases the conversation's name.
 
         Raises:
             UsageError: Another conversation already has the name to save under.
-            ApprovalError: The settings, the agent or the conversation cannot be used for the reason in the message.
+            ApprovalError: The settings, the agent or the conversation cannot be used; the message gives the reason.
         """
         directory = Path.cwd()
         self._options = options
@@ -55,11 +55,11 @@ class Session:
 
     @property
     def prompts(self) -> list[str]:
-        """Messages of the user in the resumed conversation."""
+        """The user's messages in the resumed conversation."""
         return prompts_of(self._messages or [])
 
     def note(self, output: Output) -> None:
-        """Report which settings apply, or that the user will first be asked to trust them."""
+        """Report which settings apply, or that the session will ask the user whether to trust them."""
         if self._built is not None:
             for note in self._built[1]:
                 output.note(note)
@@ -78,7 +78,7 @@ class Session:
             output.note('to trust the file, start a conversation or run `tool-approval trust`')
 
     def begin(self, output: Output) -> None:
-        """In a conversation, ask whether to trust untrusted settings; then build the agent."""
+        """Build the agent. In an interactive conversation, first ask the user whether to trust untrusted settings."""
         if not self._options.is_talk:
             self.note(output)
         if self._built is not None:

@@ -1,4 +1,4 @@
-"""Implement `tool-approval trust`: show what a configuration would allow, and trust exactly its current bytes."""
+"""Implement `tool-approval trust`: show what a configuration would allow, and trust its current content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOT_TRUSTED: Final = 'the file was not trusted'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Show what the file would allow and ask whether to trust the file, or revoke its trust."""
+    """Show what the file would allow, then ask whether to trust it; or revoke the trust in the file."""
     if options.revoke:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def what_it_would_allow(loaded: LoadedSettings) -> list[str]:
-    """Return lines for the user who decides whether to trust a configuration."""
+    """Return the lines that help the user to decide whether to trust a configuration."""
     found = allowances(loaded.settings, loaded.directory) or ['nothing beyond the defaults']
     return [f'{loaded.source} would allow:', *(f'  - {text}' for text in found)]
 
@@ -61,9 +61,9 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """Return a line for each setting, also of presets, that loosens the defaults or adds text to questions.
+    """Return a line for each setting, also of presets, that loosens a default or adds text to questions.
 
-    The list is empty if the settings only tighten the defaults.
+    The list is empty if no setting is less strict than the default.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.
