@@ -24,8 +24,8 @@ except ImportError:
 T = TypeVar('T')
 
 GRACE_S = 10
-"""Chosen: seconds that a running segment gets to end. Most tools end in this time. The outcome of a call that is cut
-off is unknown."""
+"""Chosen: seconds that a running segment has to finish when its worker stops. Most tools finish within this time. If a
+call is interrupted, its outcome is unknown."""
 
 CONNECTIONS = 8
 """Chosen: maximum database connections of the engine in each process. PostgreSQL's default limit is 100 in total."""
@@ -54,7 +54,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """Return the segments that did not end and will not run again: the reason by run id and number."""
+        """Return, by run id and segment number, why segments that did not end will not run again."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -76,11 +76,11 @@ class Engine(Protocol):
 
 
 APPLICATION = 'tool-approval'
-"""Name of our processes in DBOS. Processes resume workflows of the same name and version."""
+"""Application name of our processes in DBOS. Processes resume workflows of the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version of the order of a segment's recorded steps. DBOS's own version changes with any code. This version stays the
-same, so that a new release resumes runs of an older release."""
+"""Version of the sequence of steps that a segment records. DBOS's default version changes with every change of code.
+This version stays the same, so that a new release resumes runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""
@@ -119,8 +119,8 @@ class DBOSEngine:
             run_segment: Function that runs a segment.
             worker: The id of this process. No other process ever has the same id.
             polling_s: Seconds between two searches for segments to run.
-            store: Prefix for the store of the runs. DBOS never forgets an id, and a run with the same id in another
-                store is a different run.
+            store: Prefix of workflow ids that identifies the store of the runs. DBOS never forgets an id, and another
+                store may have a run with the same id.
         """
         self._store = store
         self._url = url
@@ -210,7 +210,7 @@ class DBOSEngine:
         return await DBOS.run_step_async({'name': name}, run)
 
     def close(self) -> None:
-        """See `Engine`. Running segments get ten seconds to end."""
+        """See `Engine`. Running segments have ten seconds to finish."""
         DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self._running and not self.is_broken else 0)
         _segments.pop(self._agent, None)
 

@@ -34,7 +34,7 @@ from .store import DurableStore, ExecutionRow, ExecutionState
 T = TypeVar('T')
 
 POLL_S = 0.2
-"""Chosen: seconds between two checks of an execution that another worker holds, which is rare."""
+"""Chosen: seconds between two checks of an execution that another worker holds."""
 
 PATIENCE_S = 30.0
 """Chosen: seconds that a call waits for an unavailable store before it begins. After this time, the call is not run."""
@@ -74,7 +74,7 @@ class Done(NamedTuple):
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
 """Outcome of an unknown call, as far as its tool can determine it.
 
-`not_done` runs the call again, so this outcome must be final. A worker that seems dead may continue the call.
+After `not_done`, the call runs again, so this outcome must be final. A worker that seems dead may still run the call.
 """
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
@@ -101,15 +101,15 @@ class Ledger:
 
         Args:
             store: Store that keeps the executions. The store stays open when the ledger is closed.
-            reconcile: Functions by tool name that determine whether an unknown call happened.
+            reconcile: Functions by tool name that determine whether a call of unknown outcome was executed.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             beats: Whether a thread of the ledger calls `tick`.
-            clock: Clock that returns seconds and never goes back, to measure heartbeats.
-            now: Clock that returns the time of day, which is recorded but decides nothing.
+            clock: Monotonic clock in seconds, to measure heartbeats.
+            now: Clock that returns the time of day, which is only recorded.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
-        """Id of this worker, which no other worker ever has. Only the holder can change an execution."""
+        """Id of this worker, which no other worker ever has. Only the worker that holds an execution can change it."""
         self._reconcile = dict(reconcile or {})
         self._lease_s = lease_s
         self._has_thread = beats
@@ -148,9 +148,9 @@ class Ledger:
                 and `None` means no answer.
             dump: Function that converts the result to the JSON value to keep.
             text_of: Function that returns the text to keep for an error.
-            not_begun: Exceptions that `run` raises if it has not done anything yet.
-            tried_again: Function that is called before a repeated attempt, with the person who let the unknown call run
-                again from outside of the run.
+            not_begun: Exceptions which show that `run` has not done anything yet.
+            tried_again: Function that is called before a repeated attempt, with the person who decided outside of the
+                run to repeat the call.
 
         Returns:
             The result of `run`, or the recorded outcome without calling `run`.
@@ -265,7 +265,7 @@ class Ledger:
         return await self._patiently(lambda: self.store.retry(following, note))
 
     async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Leave an unknown call unknown, without asking again. Return `False` if the call is no longer unknown.
+        """Keep the outcome of a call unknown, without asking again. Return `False` if the call is no longer unknown.
 
         Raises:
             InboxError: The store cannot be used.
@@ -379,7 +379,7 @@ class Ledger:
         await self._patiently(lambda: self.store.add_execution(row))
 
     async def _let_by(self, row: ExecutionRow) -> str | None:
-        """Return the person who let the call run again from outside of the run, or `None`."""
+        """Return the person who decided outside of the run to repeat the call, or `None`."""
         if row.attempt == 1:
             return None
         rows = await self._patiently(lambda: self.store.executions_of(row.run_id))
@@ -400,8 +400,8 @@ class Ledger:
         return row
 
     async def _moved(self, row: ExecutionRow, state: ExecutionState) -> bool:
-        """Change the state of an execution. Return whether this worker holds the execution now. The answer of the store
-        to an earlier attempt may have been lost.
+        """Change the state of an execution. Return whether this worker holds the execution now. An earlier attempt may
+        have succeeded although the store's answer was lost.
         """
 
         def move() -> bool:
@@ -417,7 +417,7 @@ class Ledger:
         return await self._patiently(move)
 
     def _free(self, row: ExecutionRow) -> asyncio.Future[None]:
-        """Release an execution that this worker holds and has not begun."""
+        """Release an execution that this worker has reserved but not begun."""
 
         def free() -> None:
             for state in ('reserved', 'executing'):
@@ -539,7 +539,7 @@ def unknown_text(row: ExecutionRow) -> str:
 
 
 def _read(row: ExecutionRow) -> Kept:
-    """Return the recorded outcome. If another program changed the outcome, the call still does not run again."""
+    """Return the recorded outcome. The call does not run again, even if another program changed its outcome."""
     state = cast("Literal['done', 'failed', 'refused', 'unknown']", row.state)
     try:
         kept: object = json.loads(row.result or '')

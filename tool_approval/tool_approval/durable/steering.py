@@ -54,7 +54,7 @@ class NobodyMay(SteeringRefused):
     """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message, which names a command that does not check approvers."""
+        """Set the message, which suggests a command that does not check approvers."""
         super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
 
 
@@ -127,7 +127,7 @@ class RunView(RunSummary):
     requests: tuple[AskedView, ...]
     """Requests of the run, oldest first."""
     executions: tuple[ExecutionView, ...]
-    """Executions of the run's calls, attempts of one call in order."""
+    """Executions of the run's calls, with the attempts of each call in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ class RunDetails:
 
     @property
     def view(self) -> RunView:
-        """Return the same data for programs."""
+        """Return the data to show, in a form for programs."""
         return RunView(
             **summary_of(self.run).model_dump(),
             why=self.why,
@@ -186,7 +186,7 @@ class RunDetails:
         )
 
     def check_may_cancel(self, by: Approver) -> None:
-        """Raise an error unless this person may answer each open request of the run; if none is open, each request.
+        """Raise an error unless this person may answer all open requests of the run; if none is open, all requests.
 
         Raises:
             NotAnApprover: The person may not answer one of these requests. The message states the reason.
@@ -318,7 +318,7 @@ def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
 
 
 Verdict: TypeAlias = Literal['result', 'again', 'give_up']
-"""A person's decision about an unknown call: give its result, run it again, or give it up."""
+"""A person's decision about an unknown call: report its result, run it again, or give it up."""
 
 
 async def settle_call(

@@ -77,8 +77,8 @@ class ExecutionRow:
     state: ExecutionState = 'approved'
     """State of the execution."""
     owner: str | None = None
-    """Worker that holds the execution, or held it to the end. `None` if no worker holds the execution, or the call was
-    tried again."""
+    """Worker that holds the execution, or that held it when it ended. `None` if no worker holds the execution, or the
+    call was tried again."""
     result: str | None = None
     """Outcome as JSON."""
     started_at: datetime | None = None
@@ -101,13 +101,13 @@ class DurableStore:
         """Use a database.
 
         Args:
-            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. Without this setting, a
-                call may be executed again after a power failure.
+            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. With any other setting,
+                a call may be executed again after a power failure.
         """
         self.inbox_store = inbox_store
-        """The inbox's part of the database, for `Inbox`. This store shares the connection, and closes it."""
+        """Store of the requests, for `Inbox`. It shares this store's connection, which this store closes."""
         self.place = inbox_store.place
-        """Location of the database, for people; without secrets."""
+        """Location of the database, for messages; without secrets."""
 
     def close(self) -> None:
         """Close files and connections. This method may be called twice."""
@@ -325,7 +325,7 @@ class DurableStore:
         return self.inbox_store.parked_of(run_id)
 
     def expire(self, now: datetime) -> int:
-        """Let the parked requests expire whose deadline has passed, and return the number of these requests."""
+        """Let parked requests expire if their deadline has passed, and return the number of expired requests."""
         # Usually there are none, and even an empty change has to wait for the disk.
         due = "SELECT 1 FROM requests WHERE state = 'pending' AND deadline <= ? LIMIT 1"
         if not self._select(due, (_number(now),)):
@@ -351,7 +351,7 @@ class DurableStore:
             return _add(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
-        """Add another attempt. From then on, the previous unknown attempt can no longer be settled.
+        """Add another attempt. After this call, the previous unknown attempt can no longer be settled.
 
         Returns:
             Whether this call added the attempt. If `False`, the previous attempt is not unknown, or was already tried

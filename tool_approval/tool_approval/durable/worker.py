@@ -28,7 +28,7 @@ immediately."""
 
 SWEEP_S = 1.0
 """Seconds between two checks of all parked runs, which find every change that was missed. Chosen: a check of ten
-thousand runs takes some milliseconds."""
+thousand runs takes a few milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
 """Chosen: maximum seconds before the worker notices that a store is available again."""
@@ -65,7 +65,7 @@ class Sweep:
             is_readable: Function that returns whether this version can continue a run.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             now: Clock that returns the time of day, for the deadlines of requests.
-            clock: Clock that returns seconds and never goes back.
+            clock: Monotonic clock in seconds.
         """
         self._store = store
         self._engine = engine
@@ -88,7 +88,7 @@ class Sweep:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread. Other workers resume this worker's runs when its lease has ended."""
+        """Stop the thread. Other workers resume this worker's runs when its lease has expired."""
         self._ended.set()
         self._thread.join()
         self._store.close()

@@ -25,7 +25,7 @@ from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
-"""Chosen: long enough to look up last month's answers. The audit log keeps decisions for longer."""
+"""Chosen: keep settled requests long enough to look up last month's answers. The audit log keeps decisions longer."""
 
 GRACE_S = 5.0
 """Chosen: seconds to wait, after the timeout, for the store to report whether an answer came in time."""
@@ -39,7 +39,7 @@ _log = logging.getLogger('tool_approval')
 class Inbox:
     """Posts requests, waits for their answers and accepts answers, from any number of runs, threads and event loops.
 
-    Create one inbox for each store and process, after forking. An inbox opens and starts nothing before its first call.
+    Create one inbox for each store and process, after forking. Nothing is opened or started before the first call.
     """
 
     def __init__(
@@ -238,8 +238,8 @@ class Inbox:
         Args:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
-            after: Return only requests that follow the request with this id in the history. For the next page, pass
-                the last id of the previous one: several requests may have the same time. The result is empty if the
+            after: Return only requests that follow the request with this id in the history. For the next page, pass the
+                last id of the previous page: several requests may have the same time. The result is empty if the
                 request is open or unknown.
 
         Raises:
@@ -253,8 +253,8 @@ class Inbox:
         """Follow the requests that any process posts or settles.
 
         Yields:
-            Ids of changed requests, possibly repeated; or `None` if any request may have changed, which is the first
-            item and follows each interruption.
+            Ids of changed requests, possibly repeated. The first item, and the first one after an interruption, is
+            `None`: any request may have changed.
         """
         self._keeper.start()
         return follow(self._keeper)

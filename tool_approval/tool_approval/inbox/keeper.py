@@ -88,8 +88,8 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return each owner whose heartbeat number has not changed during a whole lease of uninterrupted checks, with
-        that number.
+        """Return the heartbeat number of each owner that has sent no new heartbeat during a whole lease of
+        uninterrupted checks.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -104,7 +104,7 @@ class Leases:
         return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
-        """Start to measure again after the store was unavailable, because no process could record a heartbeat then."""
+        """Restart the measurement after the store was unavailable, because no process could record a heartbeat then."""
         self._looked_at = None
 
 

@@ -34,7 +34,7 @@ class Row:
     id: str
     """Id of the request."""
     owner: str
-    """Id of the process that waits for the answer. One heartbeat counts for all requests of a process."""
+    """Id of the process that waits for the answer. A process sends one heartbeat for all its requests."""
     content: str
     """`Content` as JSON, at most 4 MiB."""
     posted_at: datetime
@@ -68,7 +68,7 @@ class InboxStore(Protocol):
       complete and the connection broke before the store could confirm it. The next call connects again.
     - `InboxUntrusted`: The store is not in the expected state, so a person must repair it. Nothing was changed.
 
-    A change is permanent when the method returns; only a power cut may undo it.
+    A change is permanent when the method returns, except that a power cut may undo it.
     """
 
     place: str
@@ -179,7 +179,7 @@ class ParkingStore(InboxStore, Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def reading(self) -> AbstractContextManager[Execute]:
-        """Yield an executor for separate statements that only read."""
+        """Yield an executor for separate statements, which must only read."""
         ...  # pragma: no cover - a protocol has no body
 
     def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:

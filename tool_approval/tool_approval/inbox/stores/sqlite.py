@@ -219,7 +219,7 @@ class SQLiteStore:
             return done.rowcount
 
     def watch(self, timeout_s: float) -> Changes | None:
-        """See `InboxStore`. The `data_version` of the file reveals writes."""
+        """See `InboxStore`. SQLite's `data_version` shows when other connections have written."""
         until = time.monotonic() + timeout_s
         try:
             while True:

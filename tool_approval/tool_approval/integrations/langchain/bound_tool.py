@@ -46,9 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool. The host reads from the function which values to inject, and the policy reads which
-        checks it has.
-        """
+        """Function of the tool. The host inspects this function for values to inject, and the policy for its checks."""
         return getattr(self._inner, 'func', None)
 
     @property

@@ -98,8 +98,8 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: The agent's name, in place of the one in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, this id is that of the
-            single step, so that an approval for the session ends with the call.
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id identifies a
+            single step, so an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -139,7 +139,7 @@ class ToolArguments:
     """Arguments of one call."""
 
     given: dict[str, Any]
-    """Arguments to call the tool with: a copy of the given arguments, plus defaults that would differ the next time."""
+    """Arguments to call the tool with: a copy of the given arguments, plus the defaults that may differ each time."""
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]

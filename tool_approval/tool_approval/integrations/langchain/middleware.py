@@ -116,7 +116,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
 
     Put this middleware last in the list. As the last one, it knows the tools that other middleware adds, and no other
     middleware runs between it and the tools. In any position of the list, a call that another middleware changes after
-    the decision does not run. Only a middleware between this one and the tools that replaces a tool must be trusted.
+    the decision does not run. A middleware that replaces tools after this one must be trusted.
     """
 
     state_schema = ApprovalState
@@ -155,7 +155,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
-        """Keep the tools on the event loop; see the synchronous method."""
+        """Keep the tools on the event loop; see `wrap_model_call`."""
         return ExtendedModelResponse(model_response=await handler(request), command=_offering(request))
 
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:

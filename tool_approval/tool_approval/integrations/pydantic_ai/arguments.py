@@ -27,7 +27,7 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
         values: The values that the tool gets, by parameter name.
 
     Raises:
-        NotCanonicalError: A value has no JSON form, or more than one.
+        NotCanonicalError: A value has no unique JSON form.
     """
     given = given_arguments(ctx, tool_call_id)
     return read_arguments(values, {next(iter(values)): given} if is_unpacked(values, given) else given)
@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""Chosen: maximum toolsets that wrap each other, far more than anyone nests. A cycle reaches this limit immediately."""
+"""Chosen: maximum depth of nested toolsets, far more than anyone needs. A cycle reaches this limit immediately."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""For each large response, by `id`: its number of parts, and the position of each call with a unique id."""
+"""For each large response, by its `id()`: its number of parts, and the position of each call with a unique id."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

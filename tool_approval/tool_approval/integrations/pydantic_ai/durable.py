@@ -142,7 +142,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         Raises:
             UserError: The prompt or the dependencies cannot be stored. The message names the field.
             InboxUnavailable: The store cannot be reached. Either no run was started, or the connection broke
-                afterwards. Start the run again with the same `run_id`.
+                afterwards. If so, start the run again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
         if escape_line(run_id) != run_id:
@@ -170,8 +170,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Args:
             polling: Seconds between two searches of the engine for segments to run.
-            lease: Seconds without a sign of life after which a worker is treated as dead, and the other workers resume
-                its runs. The value must be the same in all workers.
+            lease: Seconds without a heartbeat after which a worker is treated as dead, and the other workers resume its
+                runs. The value must be the same in all workers.
 
         Raises:
             ApprovalError: This process is already a worker, or uses DBOS for another purpose.
@@ -203,7 +203,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
             self._engine = self._ledger = None
 
     def run_worker(self) -> None:
-        """Work as a service, until the process is asked to end (SIGTERM, SIGINT).
+        """Execute runs as a service, until the process receives SIGTERM or SIGINT.
 
         Raises:
             ApprovalError: No run can execute here any more, because a model or a tool called `sys.exit()`. Another
@@ -262,11 +262,11 @@ class DurableAgent(Generic[DepsT, OutputT]):
         await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()), InboxError)
 
     async def do(self, action: Callable[[], T]) -> T:
-        """Use the store, in its thread."""
+        """Run `action`, which uses the store, in the store's thread."""
         return await self._thread.run(action)
 
     async def patiently(self, action: Callable[[], T], passing: type[InboxError] = InboxUnavailable) -> T:
-        """Use the store, retrying until it can be reached."""
+        """Run `action`, which uses the store, and retry until the store can be reached."""
         return await self.persistently(lambda: self.do(action), passing)
 
     async def persistently(self, action: Callable[[], Awaitable[T]], passing: type[InboxError] = InboxUnavailable) -> T:

@@ -24,12 +24,12 @@ from .results import find_binding, is_enclosed_by_handler, refuse
 
 @dataclass(repr=False, kw_only=True)
 class JudgedContext(RunContext[Any]):
-    """Context of one call that a toolset around its tool has judged. The context lets one tool run."""
+    """Run context of one call that a toolset around the tool has judged. One tool may run with this context."""
 
     judged: object = None
     """Result of judging: a `Prepared` if a gate judged the call."""
     judged_call: tuple[str | None, str | None] = (None, None)
-    """Ids of the judged run and call. If code makes another call with this context, it changes the call's id."""
+    """Ids of the judged run and call. Code that makes another call with this context changes the call's id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
     """Lock that a tool acquires when it uses the judgement. Copies of the context, made by wrappers, share the lock."""
 

@@ -60,8 +60,8 @@ def approval_handler(
     """Return a `deferred_tool_handler` that lets `controller` decide.
 
     Give the handler to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only tools of an `ApprovalToolset`
-    are bound to the approved call, and only their outcomes are logged.
+    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, executions are bound to their
+    approval, and outcomes logged, only for tools of an `ApprovalToolset`.
 
     Args:
         controller: Controller that decides. Any number of agents and runs may share the controller.
@@ -129,7 +129,7 @@ class ApprovalHandler:
 
 
 class _LedgerHandler(ApprovalHandler):
-    """Calls that were approved before the run began are run in the same way."""
+    """Wraps calls that were approved before the run began, too."""
 
     wraps_resumed = True
 
@@ -157,7 +157,7 @@ class Batch:
             facts: Known facts of the run.
             ctx: The run that waits for the answer, or `None` if it has ended.
             ledger: Ledger that executes each external call of a waiting run at most once.
-            place: Place of the calls for the ledger, used instead of `ctx` if the run has ended.
+            place: Identifies the calls for the ledger, used instead of `ctx` if the run has ended.
         """
         self.place = place
         self.ledger = ledger

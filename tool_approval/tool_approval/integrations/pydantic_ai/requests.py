@@ -27,7 +27,7 @@ try:
 except ImportError:  # pragma: no cover - the adapter also works without the loop layer, on the host's own capability
 
     def lineage() -> tuple[Any, ...]:
-        """Return no levels, because the runs above are unknown without the loop layer."""
+        """Return an empty lineage, because outer runs are unknown without the loop layer."""
         return ()
 
 

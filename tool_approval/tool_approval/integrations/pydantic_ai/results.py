@@ -28,7 +28,7 @@ NOTICE_KEY = 'approval_notice'
 
 
 BINDING_KEY = 'tool_approval'
-"""Key of the binding in `DeferredToolResults.metadata`, which the host passes to the tool, and stop and resume keeps.
+"""Key of the binding in `DeferredToolResults.metadata`, which the host passes to the tool, even after stop and resume.
 """
 
 GRANTED_KEY = 'granted_capabilities'
@@ -56,8 +56,8 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """A binding of a call whose execution a handler encloses. An `ApprovalToolset` inside the call lets the handler
-    record the outcome.
+    """Binding of a call that is executed inside a handler. An `ApprovalToolset` inside the call lets the handler record
+    the outcome.
 
     Wrappers pass this object on. A run nested in the call does not get this object. A file from which a run is resumed
     cannot contain this object.
@@ -65,7 +65,7 @@ class _Enclosed(dict[str, Any]):
 
 
 def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
-    """Whether `enclosed` encloses the execution of a call."""
+    """Whether the call is executed inside `enclosed`."""
     return isinstance(_metadata(ctx).get(BINDING_KEY), _Enclosed)
 
 
@@ -112,14 +112,14 @@ async def execute_once(
 
 
 class CallPlace(NamedTuple):
-    """Place of a call for a ledger, used instead of the context if the run has ended."""
+    """Identifies a call for a ledger, used instead of the context if the run has ended."""
 
     messages: Sequence[ModelMessage]
     """History up to the call."""
     conversation_id: str
     """Id of the conversation."""
     run_id: str | None = None
-    """Id of the run, if there is no conversation."""
+    """Id of the run, used if there is no conversation."""
 
 
 async def _once(

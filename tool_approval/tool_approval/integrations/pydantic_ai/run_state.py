@@ -40,7 +40,7 @@ class StoredCall(BaseModel):
     request: ApprovalRequest
     """Request with the fields that JSON can hold."""
     facts: CallFacts
-    """Facts of the request, not all of which can be read from its metadata."""
+    """Facts of the request, some of which its metadata does not contain."""
     status: Literal['blocked', 'pre_approved', 'needs_approval']
     """Status of the verdict."""
     reason: str | None
@@ -104,7 +104,7 @@ class Stop(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     calls: list[StoredCall]
-    """All calls of the stop, in the order of a batch."""
+    """All calls of the stop: first the approvals, then the external calls."""
     decided: StopDecisions | None = None
     """Decisions about the calls, once there is no open question."""
     questions: list[Question] = Field(default_factory=list[Question])
@@ -140,7 +140,7 @@ class RunState(BaseModel):
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this version can continue a run. A corrupt run fails when its state is read."""
+    """Whether this version can continue a run. A corrupt state is treated as readable, so its run fails."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:

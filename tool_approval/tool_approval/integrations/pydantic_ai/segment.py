@@ -1,7 +1,7 @@
 """Execute one segment of a durable run: from its start, or from answers, to its end or the next questions.
 
-The agent always stops at deferred calls and starts again with their results. So calls execute in a new run, in which
-the durable run can be parked. Read `Segment.run` from top to bottom.
+The agent always stops at deferred calls and starts again with their results. So calls execute in a new agent run, which
+can stop again to park the durable run. Read `Segment.run` from top to bottom.
 """
 
 from __future__ import annotations
@@ -377,7 +377,7 @@ class Segment:
         )
 
     def handler(self) -> ApprovalHandler:
-        """Return a handler that encloses this run's executions, and asks for the runs nested in it."""
+        """Return a handler that wraps this run's executions, and decides the deferred calls of nested runs."""
         return ApprovalHandler(
             controller=self.durable.controller.with_ui(self.durable.ui),
             external=self.durable.external,

@@ -24,7 +24,7 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Judging each call separately lets all calls of a response that need approval reach the handler, or leave the run,
+    Each call is judged separately, so all calls of a response that need approval reach the handler, or leave the run,
     together. Tools that the inner toolset declares as deferred look ordinary from outside, so that `approval: none`
     works for them. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
     """
