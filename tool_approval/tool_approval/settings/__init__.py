@@ -1,4 +1,4 @@
-"""Configure everything in one file: read it, decide whether to trust it, and make the tools that it describes."""
+"""Read the settings file, decide whether to trust it, and create the tools that it describes."""
 
 from typing import TYPE_CHECKING
 

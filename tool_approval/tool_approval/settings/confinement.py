@@ -42,14 +42,14 @@ REFUSED: Final = (
     'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '
     'no call of yours can change this.'
 )
-"""Message to the model. The error at the start and the log name the missing program and how to install it."""
+"""Message to the model."""
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""Variables that get their values from the shell tool, because a backend would pass on other values."""
+"""Variables whose values the shell tool sets, because a backend would pass on the values of this process."""
 
 _NOT_FOUND: Final = 127
-"""Exit status of bash if it does not find a program."""
+"""Exit status of bash for a program that does not exist."""
 _UNASKED: Final = (
     'The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
     'which ask the user.'
@@ -68,7 +68,7 @@ _NOT_ACTIVE: Final = (
 )
 
 _MOST_SECRETS: Final = 500
-"""Chosen: maximum secrets, because each secret is a mount, and all mounts are in one command line."""
+"""Chosen: maximum number of secrets, because each secret adds a mount to the command line of the OS sandbox."""
 _UNPROTECTED: Final = 'unconfined, the command can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')
@@ -78,23 +78,23 @@ _log = logging.getLogger('tool_approval')
 
 @dataclass(frozen=True, kw_only=True)
 class Confinement:
-    """The confinement of commands: a backend and its profiles."""
+    """OS sandbox for commands: a backend and its profiles."""
 
     backend: OSSandboxBackend
     """Backend that confines commands."""
     approved: OSProfile
     """Profile of a command that was approved by an approver, the memory, or the mode `approve_all`."""
     unasked: OSProfile
-    """Profile of a pre-approved command. Such a command can neither read nor write a path for which the file tools need
+    """Profile of a pre-approved command. With it, a command cannot access a path for which the file tools need
     approval."""
     secrets: Callable[[], Collection[str]] = tuple
-    """Function that returns the files and folders that contain secrets at the moment."""
+    """Function that returns the files and folders that currently contain secrets."""
     environments: tuple[str, ...] = ()
-    """Folders in the workspace with an environment, such as a virtual one. All commands can read these folders; a
-    command approved with the extra access `environment` can write them."""
+    """Folders of environments, such as Python's virtual environments, in the workspace. All commands can read these
+    folders. A command approved with the extra access `environment` can write to them."""
 
     def closed(self, profile: OSProfile) -> OSProfile:
-        """Return a profile for a command that starts now, with secrets hidden.
+        """Return the profile with all current secrets hidden.
 
         Raises:
             OSSandboxError: There are too many secrets.
@@ -108,9 +108,9 @@ class Confinement:
 
 
 class ConfinedShell(ShellTool):
-    """Shell tool that runs each command under the profile that matches how the command was allowed.
+    """Shell tool that runs each command in the OS sandbox, with the profile for approved or pre-approved commands.
 
-    An approved command also gets the extra access that its approval is bound to.
+    An approved command also gets the extra access that was approved with it.
     """
 
     def __init__(
@@ -140,15 +140,15 @@ class ConfinedShell(ShellTool):
 
     @property
     def can_be_given_access(self) -> bool:
-        """Whether an OS sandbox confines commands, so that the model can ask for extra access."""
+        """Whether the model can request extra access, because an OS sandbox confines commands."""
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that a command needs beyond its profile, according to its programs and to the model's
-        `access` argument.
+        """Return the access that a command needs beyond its profile, for its programs and the model's `access`
+        argument.
 
         Raises:
-            PermissionError: The model asks for an unknown kind of access.
+            PermissionError: The model requests an unknown kind of access.
         """
         if not self.can_be_given_access:
             return super().extra_access(explanation, asked)
@@ -158,7 +158,7 @@ class ConfinedShell(ShellTool):
         return self._lacking({*explanation.needs, *names}, paths, environments)
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
-        """Return the environments that a command writes, if its words show which."""
+        """Return the environments to which a command writes, as far as its words name them."""
         active = dict(self._confinement.approved.variables).get('VIRTUAL_ENV')
         known = self._confinement.environments
         commands = [words for part in explanation.parts if (words := part.text.split())]
@@ -168,12 +168,12 @@ class ConfinedShell(ShellTool):
     def _lacking(
         self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
     ) -> ExtraAccess:
-        """Return the named access without the part that the profile of approved commands already grants.
+        """Return those kinds of access that the profile of approved commands does not grant already.
 
         Args:
             names: The kinds of access.
             paths: Paths at which files may be created or removed.
-            environments: The environments that are written; empty for all environments in the workspace.
+            environments: The environments to write to; empty for all environments in the workspace.
         """
         has_layers = layer_problem(self._confinement.backend) is None
         environments = (environments or self._confinement.environments) if 'environment' in names else ()
@@ -190,9 +190,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the frozen folders around paths, each with the reason why it can have no layer, or `None`. For the
-        working directory, the folders above it are included.
-        """
+        """Map each frozen folder around the paths to the reason why it cannot have a layer, or to `None`."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -211,23 +209,21 @@ class ConfinedShell(ShellTool):
         return {folder: names_problem(folder, mounted) for folder in found}
 
     def names_problem(self) -> str | None:
-        """Return the reason, for the user, why no command may create or remove files in the working directory, or
-        `None`.
-        """
+        """Return the reason why no command can create or remove files in the working directory, or `None`."""
         return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
 
     def _control(self) -> str:
-        """Return the `.git` that git uses: the first one from the working directory up."""
+        """Return the `.git` that git uses: in the working directory, or the nearest folder above it."""
         controls = [os.path.join(path, '.git') for path in lineage(self.cwd)]
         return next(filter(os.path.lexists, controls), controls[-1])
 
     def _work_trees(self) -> tuple[str, ...]:
-        """Return the work tree of the `.git` that git uses, or an empty tuple if `.git` is not a folder."""
+        """Return the work tree that belongs to git's `.git`, or an empty tuple if `.git` is not a folder."""
         control = self._control()
         return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
 
     def _git_problem(self) -> str | None:
-        """Return why commands can get no access to the repository, or `None`."""
+        """Return why commands cannot get access to the repository, or `None` if they can."""
         control = self._control()
         if not os.path.lexists(control):
             return 'there is no .git in this directory or above it'
@@ -238,17 +234,16 @@ class ConfinedShell(ShellTool):
         return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
-        """Run a command; see `ShellTool.run`. Only an approval of this particular call gives it the wider profile.
+        """Run a command; see `ShellTool.run`. The profile for approved commands requires an approval of this call.
 
         Args:
             command: The command line.
-            access: The access that the model asked for. The argument grants nothing, because the approval names the
-                access of the command.
+            access: The access that the model requested. It is ignored here: only the approval grants access.
 
         Raises:
-            ApprovalBlocked: A rule blocks the command, or it cannot be confined.
+            ApprovalBlocked: A rule blocks the command, or the OS sandbox cannot confine the command.
             MissingExtraError: tree-sitter is not installed.
-            asyncio.CancelledError: The wait was cancelled, and the command has been ended.
+            asyncio.CancelledError: This task was cancelled, and the command has been ended.
         """
         bound_to = take_approval({'command': command, 'access': access}, defaults={'access': None})
         try:
@@ -264,7 +259,7 @@ class ConfinedShell(ShellTool):
     async def _confined(
         self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
     ) -> ShellResult:
-        """Run a program under the profile of approved commands, or of pre-approved commands if it was not approved."""
+        """Run a program with the profile for approved or pre-approved commands."""
         confinement = self._confinement
         if not self.can_be_given_access:
             return await self._started(argv)
@@ -292,7 +287,7 @@ class ConfinedShell(ShellTool):
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program on layers, and keep the safe changes if it ends on its own."""
+        """Run a program on layers. If the program ends before the time limit, keep its permitted changes."""
         opened = ExitStack()
         try:
             layer = await _to_its_end(
@@ -308,8 +303,8 @@ class ConfinedShell(ShellTool):
             await _to_its_end(opened.close)
 
     def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
-        """Return a note on a secret that the command could not read. A forged output is harmless, because the note
-        grants nothing.
+        """Return a note about a secret that the command could not read. Forged output is harmless: the note grants no
+        access.
         """
         refused = [line for line in f'{result.stdout}\n{result.stderr}'.splitlines() if 'ermission denied' in line]
         names = (os.path.relpath(path, self.cwd) for path in hidden)
@@ -318,20 +313,20 @@ class ConfinedShell(ShellTool):
         return () if named is None else (_SECRET.format(printable(named, 300)),)
 
     def _environments(self) -> tuple[str, ...]:
-        """Return a note on each environment in the working directory, if none is active."""
+        """If no environment is active, return a note about each environment in the working directory."""
         if 'VIRTUAL_ENV' in dict(self._confinement.approved.variables):
             return ()
         return tuple(_NOT_ACTIVE.format(os.path.basename(path)) for path in environments_in(self.cwd))
 
     def _is_read_only_unasked(self) -> bool:
-        """Whether only approved commands can write the working directory."""
+        """Whether only approved commands can write to the working directory."""
         here = [profile.access(self.cwd) for profile in (self._confinement.unasked, self._confinement.approved)]
         return here == [Access.READ, Access.WRITE]
 
     def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
-        """Return notes on the access that a failed command lacked.
+        """Return notes about access that a failed command lacked.
 
-        The notes depend only on the profile, because a command could forge its output to get more access.
+        The notes do not depend on the output, which a command could forge to get more access.
         """
         lacked = {
             name: ', '.join(lines)
@@ -355,7 +350,7 @@ class ConfinedShell(ShellTool):
 
     @staticmethod
     def _how(lacked: Mapping[str, str], explanation: Explanation) -> str:
-        """Return how to ask for access: by a name that the program data predict, or by the name in the error."""
+        """Return a text that says how to request the access."""
         effects = 'and the user is asked; the first try may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
@@ -364,11 +359,11 @@ class ConfinedShell(ShellTool):
 
 
 async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:
-    """Run a blocking function in a thread to its end, even if the wait is cancelled meanwhile.
+    """Run a blocking function in a thread, and wait until it ends, even if this task is cancelled.
 
     Args:
         function: The blocking function.
-        cancelled: Event that is set if the wait is cancelled, for a function that can end sooner.
+        cancelled: Event that is set if this task is cancelled, so that the function can end early.
     """
     task = asyncio.ensure_future(asyncio.to_thread(function))
     try:
@@ -384,10 +379,10 @@ async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | No
 
 
 def _access_names(asked: object) -> Collection[AccessName]:
-    """Return the kinds of access that the model asks for.
+    """Return the kinds of access that the model requests.
 
     Raises:
-        PermissionError: The value is not a list of known names.
+        PermissionError: The value is not a list of known kinds of access.
     """
     if asked is None:
         return ()
@@ -398,7 +393,7 @@ def _access_names(asked: object) -> Collection[AccessName]:
 
 
 class RefusingShell(ConfinedShell):
-    """Shell tool that refuses every command without asking, because an OS sandbox is required and none works."""
+    """Shell tool that refuses every command, because an OS sandbox is required but none works."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Refuse the command.
@@ -418,7 +413,7 @@ class RefusingShell(ConfinedShell):
 
 
 class RefusingFiles(FileSandbox):
-    """File sandbox that refuses every operation, because an OS sandbox is required and none works."""
+    """File sandbox that refuses every operation, because an OS sandbox is required but none works."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:

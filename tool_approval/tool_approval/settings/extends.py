@@ -1,4 +1,4 @@
-"""Add presets to settings: rules and directories that come with the package."""
+"""Add presets to settings. A preset contains rules and directories, and comes with the package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS: Final[dict[PresetName, tuple[str, ...]]] = {
     'go': ('go.mod',),
     'git': ('.git',),
 }
-"""Files that identify a kind of project, by the preset for it."""
+"""Maps a preset to the files that identify a project of its kind."""
 
 
 class PresetRule(ShellRule):
@@ -29,7 +29,7 @@ class PresetRule(ShellRule):
     preset: PresetName
     """Name of the preset."""
     line: int
-    """Line of the rule in the preset's file, from 1."""
+    """1-based line number of the rule in the preset's file."""
 
     @property
     def shown(self) -> str:
@@ -52,7 +52,7 @@ class PresetPath(PathSettings):
 
 @lru_cache
 def read_preset(name: PresetName) -> Settings:
-    """Return the settings of a preset. Only their directories and shell rules are used.
+    """Return the settings of a preset. Only the directories and shell rules of a preset are used.
 
     Raises:
         MissingExtraError: PyYAML is not installed.
@@ -80,9 +80,9 @@ def read_preset(name: PresetName) -> Settings:
 def expand(settings: Settings) -> Settings:
     """Return the settings with the presets that they extend added.
 
-    - Rules are in this order: rules of presets that block, rules of the settings, other rules of presets.
-    - A directory of a preset is added unless the settings have an entry for it. An entry of the settings also applies
-      to the preset's rules, and becomes `ro` if the preset's entry is `ro`.
+    - The order of rules is: presets' rules that block, the settings' rules, other rules of presets.
+    - A directory of a preset is added unless the settings have an entry for it. Such an entry also applies to the
+      preset's rules, and becomes read-only if the preset's entry is read-only.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.
@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """Return expanded settings for commands without an OS sandbox, without the rules of presets that pre-approve."""
+    """Return expanded settings for commands without an OS sandbox: presets' rules that allow commands are removed."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
@@ -135,7 +135,7 @@ def unconfined(settings: Settings) -> Settings:
 
 
 def found_presets(directory: Path) -> dict[PresetName, str]:
-    """Return the presets that fit a directory, each with the file that it was found by. `default` is left out."""
+    """Return the presets that fit a directory, each with the file that indicates it. `default` is left out."""
     found: dict[PresetName, str] = {}
     for preset, names in _MARKS.items():
         name = next((name for name in names if os.path.lexists(directory / name)), None)

@@ -1,4 +1,4 @@
-"""Find and read the settings file, decide whether to trust it, and name it in the audit log."""
+"""Find and read the settings file, decide whether to trust it, and record its digest in the audit log."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""Names that a settings file can have. A TOML file is an error, but is listed so that no tool can write it."""
+"""Names of settings files. A TOML file is an error, but its name is listed to protect it from the tools."""
 
 MAX_BYTES = 400_000
-"""Chosen: maximum bytes of a file. This is the longest text that the parser accepts, if each character has four
-bytes."""
+"""Chosen: maximum bytes of a settings file, enough for the parser's longest text with four bytes per character."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,27 +34,27 @@ class LoadedSettings:
     settings: Settings
     """Settings as written in the file. `effective(loaded)` returns the settings that apply."""
     source: Path | None
-    """Absolute path of the file; links in its folder are resolved. `None` if there is no file."""
+    """Absolute path of the file, in a folder with resolved links; `None` if there is no file."""
     directory: Path
-    """Absolute working directory, at which relative roots start."""
+    """Absolute path of the working directory. Relative roots are resolved against this directory."""
     digest: str
-    """SHA-256 in hexadecimal of the bytes of the file, or of nothing if there is no file. If the file extends presets,
-    the digest covers the expanded rules as well."""
+    """SHA-256 in hexadecimal of the file's bytes, or of no bytes without a file. The digest also covers the rules of
+    presets."""
     trusted: bool
-    """Whether the user trusted these bytes at this path, or named the file. The value is true if there is no file."""
+    """Whether the user trusted these bytes at this path or named the file, or there is no file."""
     why_untrusted: str | None = None
-    """Reason for the user why the file is not trusted; `None` if it is."""
+    """Reason, as text for the user, why the file is not trusted; `None` if the file is trusted."""
     named_as: Path | None = None
-    """Absolute path of the file as the user would write it, with unresolved links; `None` if there is no file."""
+    """Absolute path of the file, with unresolved links; `None` if there is no file."""
     line_of: Callable[[tuple[str | int, ...]], int | None] = lambda path: None
-    """Function that returns the line, from 1, of the value at a path of keys such as `('shell', 'rules', 0)`, or `None`
-    if the line is unknown."""
+    """Function that returns the 1-based line number of the value at a key path such as `('shell', 'rules', 0)`, or
+    `None` if unknown."""
 
 
 def find_settings(directory: str | os.PathLike[str]) -> Path | None:
-    """Return the settings file in a directory, or `None`. Folders above are not searched.
+    """Return the settings file in a directory, or `None`. Parent folders are not searched.
 
-    The file need not be a regular file: any file with one of these names is returned, even a broken link.
+    Any file with one of the names in `NAMES` is returned, even a broken link.
 
     Raises:
         ApprovalConfigError: There are two files, or the directory cannot be searched.
@@ -77,11 +76,11 @@ def load_settings(
     """Read the settings.
 
     Args:
-        path: The file; `None` for the settings file in `directory`, if there is one.
-        directory: The working directory; `None` for that of the process.
-        trust: The store of trusted files; by default the one in the user's state directory.
-        named: Whether the user named the file, as on a command line. Such a file is trusted and may be a symbolic link.
-            A file that was only found in the directory must not be a symbolic link, and needs the user's trust.
+        path: The settings file; `None` to look for one in `directory`.
+        directory: The working directory; `None` for the working directory of the process.
+        trust: The store of trusted files; by default, the store in the user's state directory.
+        named: Whether the user named the file, as on a command line. A named file is trusted and may be a symbolic
+            link. Any other file needs the user's trust and must not be a link.
 
     Raises:
         ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,
@@ -132,7 +131,7 @@ def load_settings(
 
 
 def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
-    """Use the preset `default` if no file was found, as `tool-approval run` does."""
+    """If no file was found, return the preset `default`, as `tool-approval run` uses it."""
     return loaded if loaded.source is not None else replace(loaded, settings=Settings(extends=('default',)))
 
 
@@ -211,17 +210,18 @@ def _text(content: bytes, source: Path) -> str:
 def effective(loaded: LoadedSettings) -> Settings:
     """Return the settings that apply, with presets expanded; see `expand`.
 
-    Settings of an untrusted file can only tighten. A call that needs approval without the file still needs it, nothing
-    outside of the working directory is accessible, and what the file blocks is blocked:
+    Settings of an untrusted file can only tighten. What the file blocks is blocked, and what needs approval without the
+    file still needs it:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, while `hidden` applies.
     - Roots outside of the working directory are removed. All access to the other roots needs approval.
-    - Shell rules that allow commands without approval are removed, so later rules or a stricter default decide. A rule
-      that requires approval no longer applies to removed roots. A rule that blocks in a removed root blocks everywhere.
-    - Commands have no network. Their time limit is the file's or the default, whichever is shorter.
+    - Shell rules that allow commands without approval are removed. Later rules or the default then decide. Rules that
+      require approval no longer apply to removed roots. Rules that block commands in a removed root block these
+      commands everywhere.
+    - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)
     if loaded.trusted:
@@ -297,14 +297,14 @@ def _shell_rule(rule: ShellRule, known: frozenset[str]) -> ShellRule | None:
 
 
 class SettingsAudit:
-    """An audit sink that first writes which settings were loaded, and adds their digest to every line."""
+    """An audit sink that first writes a line about the settings, and adds the digest of the settings to every line."""
 
     def __init__(self, sink: AuditSink, loaded: LoadedSettings) -> None:
         """Write a line about the loaded settings.
 
         Args:
             sink: The sink to which the lines are written.
-            loaded: The settings that apply to the decisions from now on.
+            loaded: The settings that apply to the audited decisions.
 
         Raises:
             AuditError: The line cannot be written.

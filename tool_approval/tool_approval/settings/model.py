@@ -1,4 +1,4 @@
-"""Define the keys of `approvals.yaml`, and read its text. An error names the key and the line of a mistake."""
+"""Define the keys of `approvals.yaml`, and parse the file's text. Errors name the key and the line of a mistake."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PresetName = Literal['default', 'read-only', 'python', 'node', 'rust', 'go', 'gi
 """Presets that come with the package."""
 
 Mode = Literal['interactive', 'strict']
-"""Ask the approver, or deny without asking. A file cannot choose `approve_all`, which approves without asking."""
+"""Modes that a settings file can choose. A file cannot choose the mode `approve_all`."""
 
 
 def _read_mode(mode: object) -> object:
@@ -85,36 +85,36 @@ class SandboxSettings(SandboxConfig):
     require_os_sandbox: StrictBool = False
     """Whether file and shell tools run only if an OS sandbox confines commands."""
     os_sandbox_fallback: OSSandboxFallback = 'fail_fast'
-    """Reaction if no OS sandbox works. `fail_fast` starts nothing, and `refuse_tools` starts but refuses these
-    tools."""
+    """What to do if the required OS sandbox does not work: with `fail_fast`, raise an error at the start; with
+    `refuse_tools`, refuse all calls of the file and shell tools."""
     toolchains: tuple[Annotated[str, AfterValidator(_is_toolchain)], ...] = ()
-    """More folders that commands can read and run programs from, as absolute paths. Each folder is opened as a
-    whole."""
+    """Absolute paths of more folders from which commands can read files and run programs."""
 
 
 DEFAULT_SANDBOX = SandboxSettings(
     paths={'workspace': PathSettings(root=Path(), mode='rw', write_approval=True, read_approval=True)}
 )
-"""Roots without a `sandbox` key: the working directory, where every read and write needs approval."""
+"""Roots if the key `sandbox` is missing: only the working directory, where every read and write needs approval."""
 
 
 class Settings(BaseModel):
-    """Content of a settings file. A key that is missing grants nothing."""
+    """Content of a settings file. A missing key grants no access."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     extends: Annotated[tuple[PresetName, ...], BeforeValidator(_as_tuple)] = ()
-    """Presets. Their directories and shell rules are added to the directories and rules of this file."""
+    """Presets. The directories and shell rules of presets are added to those of this file."""
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = 'interactive'
-    """Whether to ask (`interactive`) or to deny without asking (`strict`, or its older name `auto_deny`)."""
+    """Mode: `interactive` asks the approver, and `strict` (or its older name `auto_deny`) denies without asking."""
     default: Default | None = None
-    """Approval of tools without a rule: `required` or `none`. `None` leaves the choice to the code."""
+    """Approval for tools without a rule: `required`, `none`, or `None` to let the code choose."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name or glob."""
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """More rules, like `tools`, to list your own tools separately. A name must not be in both mappings."""
+    """More rules by tool name or glob, so that a file can list the application's own tools separately. A name must not
+    be in both mappings."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
-    """Capabilities that are granted without asking, by the `isolation_profile` of the tool."""
+    """Maps a tool's `isolation_profile` to the capabilities that are granted without asking."""
     sandbox: SandboxSettings | None = None
     """Directories of the file tools and of commands; `None` means `DEFAULT_SANDBOX`."""
     shell: ShellConfig | None = None
@@ -138,7 +138,7 @@ class Settings(BaseModel):
 
     @property
     def policy_config(self) -> PolicyConfig:
-        """Configuration of the policy, in which `tools` contains `custom_tools` too."""
+        """Configuration of the policy, in which `tools` also contains `custom_tools`."""
         tools = {**self.tools, **self.custom_tools}
         return PolicyConfig(default=self.default, tools=tools, auto_grant=self.auto_grant)
 
@@ -154,16 +154,16 @@ _MAY_BE_EMPTY = ('sandbox', 'shell')
 def read_settings(
     document: Mapping[str, Any], *, source: str | None = None, line_of: LineOf = lambda path: None
 ) -> Settings:
-    """Validate a document that has already been parsed.
+    """Validate a parsed document.
 
     Args:
         document: Nested mappings with the keys of `approvals.yaml`.
-        source: The file of the document, for errors.
-        line_of: Function that returns the line of the value at a path of keys, for errors.
+        source: The file of the document, for error messages.
+        line_of: Function that returns the line number of the value at a key path, for error messages.
 
     Raises:
-        ApprovalConfigError: A key or value is unknown or of the wrong kind. The error names the first wrong key in the
-            file and its line.
+        ApprovalConfigError: A key or value is unknown or has the wrong type. The error names the first wrong key and
+            its line.
     """
     plain = plain_rules(document)
     for key in _MAY_BE_EMPTY:
@@ -192,7 +192,7 @@ def parse_settings(text: str, *, source: str | None = None) -> Settings:
 
     Args:
         text: The document.
-        source: The file of the document, for errors.
+        source: The file of the document, for error messages.
 
     Raises:
         ApprovalConfigError: The document has a mistake. The error names the key, the file and the line.

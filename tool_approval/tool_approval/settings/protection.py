@@ -1,4 +1,4 @@
-"""Determine which files no tool writes, and which root a path of a shell command belongs to."""
+"""Determine which files are protected from all tools, and to which root a path in a shell command belongs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Chosen: maximum submodules to protect one by one, because each can be a mount. In a repository with more, the whole
-work tree is protected."""
+"""Chosen: maximum number of submodules to protect one by one, because each can be a mount. If a repository has more
+submodules, its whole work tree is protected."""
 
 
 def state_folder() -> Path | None:
-    """Return the user's state directory, with remembered approvals and trusted files; `None` without a home."""
+    """Return the user's state directory, or `None` if there is no home directory."""
     try:
         return default_path().parent
     except RuntimeError:
@@ -35,7 +35,7 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
     Args:
         directory: The absolute working directory.
-        source: The settings file in use. If no file is in use, every name that a settings file can have is protected.
+        source: The current settings file; `None` to protect all possible names of settings files.
         sandbox: The roots of the file tools.
     """
     found = [source] if source is not None else [directory / name for name in NAMES]
@@ -51,11 +51,11 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
 
 def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
-    """Return further paths that the file tools do not write. For commands, the OS sandbox prevents this in another way.
+    """Return further paths to which the file tools cannot write. The OS sandbox confines commands by other means.
 
     Args:
         directory: The absolute working directory.
-        named_as: The path of the settings file as it was named. A replaced link in it would lead to another file.
+        named_as: The path of the settings file with unresolved links, which must not be replaced.
     """
     # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs programs
     # that its `config` names (test_hostile_repository.py). The OS sandbox lets commands make neither name there.
@@ -64,10 +64,10 @@ def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, 
 
 
 def _git_places(git: Path) -> list[Path]:
-    """Return the paths to which a `.git` leads git, and the `.git` of each submodule in its index.
+    """Return the paths to which a `.git` file or folder refers, and the `.git` of each submodule in the index.
 
-    Otherwise a command could create a repository in place of a submodule that was not fetched, and `git status` would
-    run git in it.
+    Without this protection, a command could create its own repository in place of a missing submodule, and `git status`
+    would run git in that repository.
     """
     found: list[Path] = []
     todo = [git]
@@ -94,7 +94,7 @@ def _index_of(folder: Path) -> bytes:
 
 
 def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, RootCheck]:
-    """Return a check for each root, by its name, for `sandbox_paths` of the shell rules.
+    """Map the name of each root to its check, for `sandbox_paths` in shell rules.
 
     Args:
         files: The file sandbox with the roots.
@@ -106,7 +106,9 @@ def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, Ro
 
 @dataclass(frozen=True)
 class RootCheck:
-    """Checks whether a path is in a root, for the shell tool; see `OuterRoot`. Only the innermost root decides."""
+    """Checks for the shell tool whether a path is in a root; see `OuterRoot`. For nested roots, the innermost one
+    decides.
+    """
 
     files: FileSandbox
     """File sandbox with all roots."""
@@ -116,7 +118,7 @@ class RootCheck:
     """Whether an OS sandbox prevents pre-approved commands from reading paths for which a root requires approval."""
 
     def __call__(self, path: str) -> bool:
-        """Whether a pre-approved command may read a path because of this root, or of a root within it.
+        """Whether this root, or a root nested in it, lets a pre-approved command read a path.
 
         Without an OS sandbox, a path that leads to a secret is excluded.
         """
@@ -128,7 +130,7 @@ class RootCheck:
         return starts_with(innermost.names, self.root.names)
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of a root within this one that contains the path and needs approval for it, or `None`."""
+        """Return the name of a nested root that contains the path and requires approval for it, or `None`."""
         innermost, below = self.files.roots_at(path)
         if innermost is not None and innermost != self.root and self._asks(path, is_written):
             return innermost.name
@@ -148,7 +150,7 @@ def _asks(root: PathConfig, is_written: bool) -> bool:
 
 
 def is_written_unasked(files: FileSandbox, path: str) -> bool:
-    """Whether the file tools write to a path without approval."""
+    """Whether the file tools can write to a path without approval."""
     try:
         return not files.needs_write_approval(path)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""Store which settings files the user trusts: their paths and digests, in the user's state directory."""
+"""Store the paths and digests of trusted settings files in the user's state directory."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tool_approval.storage.private_file import (
 )
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Chosen: maximum bytes of the store, some 20,000 files, more than a user trusts one by one."""
+"""Chosen: maximum bytes of the store, enough for about 20,000 trusted files."""
 
 CHANGED = 'the file has changed since it was trusted'
-"""Reason why a file is not trusted if the user trusted other content of it."""
+"""Reason why a file is not trusted if the user trusted it with different content."""
 
 _SO = 'no file is trusted'
 
@@ -56,17 +56,17 @@ class TrustError(ApprovalError):
     """The store cannot be read or written. No file is trusted until the store can be read."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Record the problem and the store's file; an empty path stands for no file."""
+        """Record the problem and the path of the store, which is empty if there is no file."""
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)
 
 
 class TrustStore:
-    """Stores trust in files, each by its path and digest. Every call reads the store's file again.
+    """Stores trust in files, each by its path and digest. Every method call reads the store's file again.
 
-    The same bytes at another path are not trusted, because their relative paths lead to other folders there. A file
-    that changes is not trusted until the user trusts it again.
+    A copy of a trusted file at another path is not trusted, because its relative paths lead to other folders. A changed
+    file is not trusted until the user trusts it again.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TrustStore:
         """Set the path of the store. No file is opened or created.
 
         Args:
-            path: The store's file; `None` for `tool-approval/trusted.json` in the user's state directory.
+            path: Path of the store; `None` for `trusted.json` in the user's state directory.
             now: Clock that returns the current time.
 
         Raises:
@@ -92,7 +92,7 @@ class TrustStore:
         return self.why_untrusted(path, digest) is None
 
     def why_untrusted(self, path: str | os.PathLike[str], digest: str) -> str | None:
-        """Return why a file is not trusted, for the user, or `None` if it is."""
+        """Return why a file is not trusted, as text for the user, or `None` if it is trusted."""
         real = os.path.realpath(path)
         try:
             known = [each.digest for each in self._read(real) if each.path == real]
@@ -111,14 +111,14 @@ class TrustStore:
         return self._read()
 
     def trust(self, path: str | os.PathLike[str], digest: str) -> None:
-        """Trust a file with these bytes only. Former bytes of the file are no longer trusted.
+        """Trust a file with exactly these bytes. Earlier content of the file is no longer trusted.
 
         Args:
             path: The file.
             digest: SHA-256 in hexadecimal of the bytes that the user was shown.
 
         Raises:
-            TrustError: The trust cannot be stored. The store has not changed.
+            TrustError: The trust cannot be stored. The store is unchanged.
         """
         real = os.path.realpath(path)
         try:

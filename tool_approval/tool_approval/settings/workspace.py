@@ -1,4 +1,4 @@
-"""Make the tools that the settings describe: file sandbox, shell, and the OS sandbox around commands."""
+"""Create the tools that the settings describe: file sandbox, shell tool, and OS sandbox for commands."""
 
 from __future__ import annotations
 
@@ -41,10 +41,12 @@ RUN_SHELL: Final = 'run_shell'
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """Tools of one working directory. Offer them with `FileToolset(workspace.files)` and `ShellToolset(...)`."""
+    """Tools of one working directory. `FileToolset(workspace.files)` and `ShellToolset(workspace.shell)` offer the
+    tools to an agent.
+    """
 
     settings: Settings
-    """Settings that apply. The settings of an untrusted file only tighten."""
+    """Settings that apply. Settings of an untrusted file can only make the defaults stricter."""
     directory: Path
     """Absolute working directory."""
     policy: ApprovalPolicy
@@ -54,12 +56,12 @@ class Workspace:
     shell: ConfinedShell
     """Shell tool."""
     backend: OSSandboxBackend
-    """Backend that confines commands. If no OS sandbox works, the backend is `unconfined` if none is required, or else
-    `refusing`, so that both tools refuse all calls."""
+    """Backend that confines commands. If no OS sandbox works, the backend is `unconfined`; if one is required, it is
+    `refusing`, and both tools refuse all calls."""
     protected: tuple[Path, ...]
-    """Paths that neither the file tools nor the shell tool writes."""
+    """Paths to which neither the file tools nor the shell tool can write."""
     notes: tuple[str, ...]
-    """Sentences for the user that say where commands can do less than the settings allow, and why."""
+    """Sentences that tell the user where and why commands can do less than the settings allow."""
 
 
 def open_workspace(
@@ -72,27 +74,27 @@ def open_workspace(
     backend: OSSandboxBackend | None = None,
     caches: bool = True,
 ) -> Workspace:
-    """Make the tools. Call this before an agent runs, because it resolves paths once.
+    """Create the tools. Paths are resolved once, so this function must be called before an agent runs.
 
     Args:
-        settings: Loaded settings, or settings made in code, which are trusted.
-        directory: The directory where commands run and relative paths start. By default, this is the directory that the
-            settings were loaded for, or the working directory of the process.
-        protected: More files that are never written, such as the audit log, or a store of the memory at another path.
-            The settings file, the user's state directory and `.git` are always protected.
-        readable: Folders that commands need to read besides the system, such as the folder of a toolchain.
-        explicit: A profile that narrows what the OS sandbox opens, and widens nothing.
-        backend: The backend that confines commands; by default the best one that works. `UnconfinedBackend()` confines
-            nothing, and is accepted only if the settings do not require an OS sandbox.
-        caches: Whether to make cache folders for commands. Without caches, no file is written before a command runs.
+        settings: Loaded settings, or settings created in code, which are trusted.
+        directory: The working directory of commands and for relative paths. The default is the directory of loaded
+            settings, or else the working directory of the process.
+        protected: More files that no tool can write, such as the audit log or a memory store at another path. The
+            settings file, the user's state directory and `.git` are always protected.
+        readable: More folders that commands can read, such as the folder of a toolchain.
+        explicit: A profile that restricts the access in the OS sandbox further, and grants no access.
+        backend: The backend that confines commands; by default the best backend that works. `UnconfinedBackend()`
+            confines nothing, and is accepted only if the settings do not require an OS sandbox.
+        caches: Whether to create cache folders for commands. If `False`, no file is written before a command runs.
 
     Raises:
         OSSandboxUnavailable: The settings require an OS sandbox, none works, and the fallback is `fail_fast`. The
-            message names what to install.
+            message says what to install.
         OSSandboxError: The directory does not exist, or commands cannot be confined to it.
-        ApprovalConfigError: Two roots are the same directory, or a shell rule names a root that does not exist or
-            contradicts its own examples.
-        MissingExtraError: tree-sitter is not installed, and a shell rule has examples.
+        ApprovalConfigError: Two roots are the same directory, or a shell rule names an unknown root or contradicts its
+            examples.
+        MissingExtraError: A shell rule has examples, and tree-sitter is not installed.
     """
     loaded = settings if isinstance(settings, LoadedSettings) else None
     source = None if loaded is None else loaded.source
@@ -221,6 +223,6 @@ def _confinement(
 
 
 def _with_toolchains(profile: OSProfile, toolchains: Toolchains) -> OSProfile:
-    """Add the variables of toolchains, and make environments in the workspace at most readable."""
+    """Add the toolchains' variables, and deny write access to environments in the workspace."""
     roots = [Root(path=each, access=min(profile.access(each), Access.READ)) for each in toolchains.environments]
     return replace(profile, roots=(*profile.roots, *roots), variables=tuple(toolchains.variables.items()))
