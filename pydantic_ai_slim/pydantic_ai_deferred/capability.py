@@ -108,7 +108,7 @@ class RunPlace(RunCapability):
         args: dict[str, Any],
         handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Record runs that the tool starts as nested in this run."""
+        """Record this run as the outer run of all runs that the tool starts."""
         return await self.run.inside_tool(ctx, call, handler(args))
 
 

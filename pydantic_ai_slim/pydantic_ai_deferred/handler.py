@@ -133,7 +133,7 @@ def call_handler(
     loop: asyncio.AbstractEventLoop,
     threads: HandlerThreads | None,
 ) -> Coroutine[Any, Any, object]:
-    """Call `handler` and return its unchecked answer: in a thread if `threads` is given, else on `loop`.
+    """Call `handler` in a thread if `threads` is given, else on `loop`, and return its unchecked answer.
 
     Raises:
         UserError: `loop` ended before the answer came, or the handler needs a thread but the running event loop accepts
@@ -298,7 +298,7 @@ class _Starts:
         self._is_starting = False
 
     def start(self, work: _Work, *, fail: Callable[[Exception], object]) -> None:
-        """Run `work` in a thread of its own, or call `fail` with the error if no thread can be started."""
+        """Run `work` in a new thread, or call `fail` with the error if no thread can be started."""
         with self._lock:
             self._waiting.append((work, fail))
             if self._is_starting:

@@ -63,7 +63,7 @@ class LineageLevel:
     """One level of a lineage: an agent run, and its tool call that started the nested run or made the request."""
 
     agent_name: str | None
-    """Name of the agent, or `None` if it has none."""
+    """Name of the agent, or `None` if the agent has no name."""
     run_id: str
     """Id of the agent's run."""
     tool_name: str
@@ -238,7 +238,7 @@ class Run:
 
 
 def is_nested() -> bool:
-    """Whether the current code runs inside a tool of a run that may offer its handler."""
+    """Whether the current code runs inside a tool of a run that may offer its handler to nested runs."""
     place = _place.get()
     return place is not None and not place.is_asking
 

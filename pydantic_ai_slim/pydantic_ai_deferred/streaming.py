@@ -77,8 +77,8 @@ class DeclaredTools:
     def disguised(self, request: ModelRequestContext) -> Generator[None]:
         """Make declared tools look ordinary inside the context, while a response streams.
 
-        The changed definitions are remembered instead of looked up again, because the tools may be prepared again
-        meanwhile.
+        The changed definitions are remembered instead of looked up again, because the tools may be prepared again in
+        the meantime.
         """
         self._disguised = [(definition, definition.kind) for definition in self._definitions]
         for definition, _ in self._disguised:

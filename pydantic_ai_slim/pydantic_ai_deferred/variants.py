@@ -61,7 +61,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
         Args:
             args: The user's prompt, as in the host's `run`.
-            deferred_tool_handler: Asked in this run instead of the agent's own handler; `None` does not change the
+            deferred_tool_handler: Asked in this run instead of the agent's own handler; `None` uses the agent's
                 handler.
             keywords: All other keywords of the host's `run`. The `output_type` needs `DeferredToolRequests` only if
                 calls can leave the run.
@@ -262,8 +262,8 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
         Args:
             wrapped: The agent.
             deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
-            inherit_handler: Whether a run of this agent inside another agent's tool may use the outer run's handler if
-                this agent has none.
+            inherit_handler: Whether this agent may use the outer run's handler if it runs inside another agent's tool
+                and has no handler.
 
         Raises:
             UserError: The handler cannot be called.
@@ -286,8 +286,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the host's keywords for a run that was given `handler`.
 
-    The host infers an agent's name from the frame above its own method, where it would find our `self`. So the name is
-    inferred here, from the frame that called the run variant (the caller of `frame`).
+    The host infers an agent's name from the frame of its method's caller, which would be ours, where the agent is
+    `self`. So the name is inferred here, from the frame that called the run variant (the caller of `frame`).
 
     Raises:
         UserError: The handler cannot be called.

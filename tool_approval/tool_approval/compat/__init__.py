@@ -1,1 +1,1 @@
-"""Offer the names and the behaviour of other packages to code that was written for them."""
+"""Provide the names and the behaviour of other packages, for code that was written for these packages."""

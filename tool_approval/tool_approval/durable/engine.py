@@ -42,7 +42,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Let a process that knows the agent run a segment. A segment that is enqueued several times runs once."""
+        """Let a process that has the agent execute a segment. A segment that is enqueued several times runs once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
@@ -63,7 +63,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def prune(self, before: datetime) -> None:
-        """Forget the records of segments that ended before a given time."""
+        """Delete the records of segments that ended before a given time."""
         ...  # pragma: no cover - a protocol has no body
 
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:

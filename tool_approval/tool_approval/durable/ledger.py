@@ -37,7 +37,7 @@ POLL_S = 0.2
 """Chosen: seconds between two checks of an execution that another worker holds."""
 
 PATIENCE_S = 30.0
-"""Chosen: seconds that a call waits for an unavailable store before it begins. After this time, the call is not run."""
+"""Chosen: seconds that a call waits if the store is unavailable. After this time, the call is not run."""
 
 RETRY_S = 0.5
 """Chosen: seconds between two attempts to reach an unavailable store."""
@@ -232,7 +232,7 @@ class Ledger:
         Args:
             row: The call, as last read.
             result: The result, a JSON value.
-            by: The person who gave the result, or `None` for the tool's own check. The name is kept and logged.
+            by: The person who gave the result, or `None` for the tool's own check. A person's name is kept and logged.
 
         Raises:
             InboxError: The store cannot be used.
@@ -244,7 +244,7 @@ class Ledger:
 
         Args:
             row: The call, as last read.
-            by: The person who decided to run the call again. The name is kept with the previous attempt.
+            by: The person who decided to run the call again. The person's name is kept with the previous attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -461,7 +461,7 @@ class Ledger:
     def _end(self, row: ExecutionRow, state: ExecutionState, result: str | None) -> None:
         """Record the outcome in the worker's thread.
 
-        A worker that others considered dead may still record its own outcome, unless the call was tried again.
+        A worker that was treated as dead may still record the outcome of its call, unless the call was tried again.
         """
         at = self._now()
         if self.store.move(row, state, owner=row.owner, at=at, result=result) or state == 'unknown':

@@ -30,8 +30,8 @@ MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
         'refused': frozenset[ExecutionState](),
     }
 )
-"""Allowed next states by state of an execution. The worker that holds the execution makes each change in one atomic
-step."""
+"""Allowed next states for each state of an execution. The worker that holds the execution makes each change in one
+atomic step."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +41,7 @@ class RunRow:
     id: str
     """Id of the run."""
     agent: str
-    """Name of the agent. Only workers that know the agent can execute the run."""
+    """Name of the agent. Only workers that have the agent can execute the run."""
     state: str
     """Input of the next segment, as JSON."""
     created_at: datetime
@@ -336,7 +336,7 @@ class DurableStore:
     def prune(self, before: datetime) -> int:
         """Delete runs that ended before a given time, with their executions, and return the number of runs.
 
-        Executions without a run in the store are kept, because a run may be resumed by hand at any time.
+        Executions without a run in the store are kept, because their run may be resumed by hand at any time.
         """
         ended = "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ?"
         with self.inbox_store.transaction() as execute:

@@ -50,7 +50,7 @@ class Content(BaseModel):
     )
     """Whether the requester may not answer. Stored under the name `bars_requester`."""
     expires_at: AwareDatetime | None = None
-    """Time when the request expires, for display only. The clock of the waiting process decides when it expires."""
+    """Time when the request expires, for display only. The clock of the waiting process determines the expiry."""
 
 
 class Answer(BaseModel):

@@ -127,7 +127,7 @@ class Inbox:
         Args:
             request_id: Id of the request.
             timeout: Seconds until the request expires unless it is answered before; `None` waits without limit.
-            digest: `InboxEntry.digest` of the posted entry. An answer with another digest then raises `OtherContent`.
+            digest: `InboxEntry.digest` of the posted entry. An answer with a different digest raises `OtherContent`.
 
         Returns:
             The settled request.

@@ -109,7 +109,7 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Chosen: maximum seconds of one wait for changes, which also delays closing. A change ends the wait immediately."""
+"""Chosen: maximum seconds of one wait for changes, and so of closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
 """Chosen: seconds between deletions of old history. The history is kept for weeks, so one hour more does not matter."""

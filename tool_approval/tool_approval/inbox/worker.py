@@ -17,8 +17,8 @@ from .store import InboxStore, Row
 T = TypeVar('T')
 
 PAUSE_S = 0.5
-"""Chosen: seconds after a failure in which no call is tried. Thousands of waiting calls then fail at once, instead of
-one after another with the store's timeout."""
+"""Chosen: seconds after a failure during which calls fail without trying the store. Thousands of waiting calls then
+fail at once, instead of one after another with the store's timeout."""
 
 
 class Worker:

@@ -246,7 +246,7 @@ def _plain_description(name: str) -> str:
 
 
 def _by_name(tool_args: object) -> dict[str, Any]:
-    """Return argument values by parameter name, because a toolset may validate them into an object of its own."""
+    """Return argument values by parameter name, even if the toolset has validated them into an object."""
     if isinstance(tool_args, dict):
         return cast('dict[str, Any]', tool_args)
     if isinstance(tool_args, Mapping | BaseModel):

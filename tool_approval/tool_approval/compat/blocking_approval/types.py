@@ -145,7 +145,7 @@ class SupportsNeedsApproval(Protocol):
 
 @runtime_checkable
 class SupportsApprovalDescription(Protocol):
-    """A toolset that writes the descriptions of its questions."""
+    """A toolset that describes its calls to the approver."""
 
     def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
         """Return one line for the approver. The method is called only if the callback is called.

@@ -217,7 +217,7 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'CREATE TABLE secret (id integer PRIMARY KEY CHECK (id = 1), value text NOT NULL)',
     ),
 )
-"""Statements of each migration. Migration n makes version n + 1, stored in the only row of the table `version`."""
+"""Statements of each migration. Migration n creates schema version n + 1, stored in the table `version`."""
 
 _ALL = '*'
 """Notification that many requests have changed, sent instead of an id."""

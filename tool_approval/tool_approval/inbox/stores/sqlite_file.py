@@ -48,7 +48,7 @@ class SQLiteFile:
     """A private SQLite file, used by one thread at a time."""
 
     def __init__(self, path: Path, migrations: Sequence[Sequence[str]], synchronous: Synchronous = 'NORMAL') -> None:
-        """Configure the file; the first use opens it. Migration n makes version n + 1, stored as `user_version`."""
+        """Configure the file; the first use opens it. Migration n creates version n + 1 (`user_version`)."""
         self._synchronous = synchronous
         self._path = path
         self._place = repr(str(path))

@@ -120,7 +120,7 @@ def _text(value: object) -> str | None:
 
 
 def definition_digest(tool: BaseTool) -> str | None:
-    """Return 64 hexadecimal digits for the tool as the model sees it, or `None` if its schema has no JSON form."""
+    """Return a hexadecimal digest of the tool as the model sees it, or `None` if its schema has no JSON form."""
     schema = tool.tool_call_schema
     try:
         # Some types have no JSON schema; pydantic raises several kinds of errors for them.
@@ -223,7 +223,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the values for the function, and add to `passed` the defaults that differ each time they are made."""
+    """Return the values for the function, and add to `passed` the defaults that may differ each time."""
     schema, shown = tool.args_schema, tool.tool_call_schema
     if schema is None:
         _check_signature(tool, passed)

@@ -109,7 +109,7 @@ _REPEATED = 'Several calls of this response have the same id, so none of them wa
 
 
 class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
-    """Asks about an agent's tool calls while its run waits, without a checkpointer and a second invocation.
+    """Asks about an agent's tool calls while its run waits, without a checkpointer or a second invocation.
 
     After each response of the model, all its calls are decided together before any of them runs. A refused call is
     answered with a message that has `status='error'` and the reason.

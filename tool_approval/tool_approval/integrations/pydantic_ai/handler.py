@@ -148,7 +148,7 @@ class Batch:
         ledger: ExecutionLedger | None = None,
         place: CallPlace | None = None,
     ) -> None:
-        """Keep the calls until `answer` or `prepare`.
+        """Keep the calls until `answer` or `prepare` is called.
 
         Args:
             controller: Controller that decides.

@@ -168,7 +168,7 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """Return a call that is about to execute, and the reason if it cannot be judged, else `None`.
+    """Return a call that is about to execute, and why it cannot be judged, or `None` if it can.
 
     Args:
         ctx: The run that makes the call.

@@ -106,7 +106,7 @@ class Stop(BaseModel):
     calls: list[StoredCall]
     """All calls of the stop: first the approvals, then the external calls."""
     decided: StopDecisions | None = None
-    """Decisions about the calls, once there is no open question."""
+    """Decisions about all calls, or `None` while questions are open."""
     questions: list[Question] = Field(default_factory=list[Question])
     """Questions to post now. The list is empty while the run waits."""
 

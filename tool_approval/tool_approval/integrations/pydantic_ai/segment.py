@@ -250,7 +250,7 @@ class Segment:
         return Question(id=question_id, content=written, expires_at=content.expires_at)
 
     async def _park(self, stop: Stop) -> None:
-        """End the segment. The run waits in the store."""
+        """End the segment. The run's state is kept in the store until its requests are answered."""
         at, store, questions = now(), self.durable.store, stop.questions
         rows = [Row(id=each.id, owner=self.run_id, content=each.content, posted_at=at) for each in questions]
         deadline = min((each.expires_at for each in questions if each.expires_at is not None), default=None)
@@ -387,7 +387,7 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action that the ledger guards as one step of the engine. Steps inside this action do not belong to the
+        """Run an action guarded by the ledger as one step of the engine. Steps inside this action do not belong to the
         segment.
 
         After a crash, a recorded step does not run again, and the ledger returns its outcome.
@@ -418,13 +418,13 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """Handler of one run of the agent. The handler lets calls leave the run, and encloses their execution when they
-    come back.
+    """Handler of one run of the agent. The handler lets calls leave the run, and wraps their execution when a later run
+    resumes them.
     """
 
     segment: Segment
     stop: Stop | None = None
-    """The stop of the run, once its calls have left it."""
+    """The stop of the run, or `None` until its calls have left the run."""
 
     wraps_resumed = True
 

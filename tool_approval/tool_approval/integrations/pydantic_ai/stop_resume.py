@@ -43,11 +43,11 @@ async def collect_approvals(
         requests: The run's output.
         ui: The UI that asks.
         mode: `interactive`, `approve_all` or `strict`.
-        memory: Remembered approvals. Give the same memory for every stop of a conversation; a new one if `None`.
+        memory: Remembered approvals. Give the same memory for every stop of a conversation; `None` uses a new memory.
         controller: Controller in place of `ui`, `mode` and `memory`; it also has a policy, an audit log and more. Give
             the same controller to the `ApprovalToolset`s. If another process resumes, give it a lasting `key`.
         external: Functions that execute external calls, by tool name.
-        session: The conversation that approvals are remembered for. If `None`, all memory is one conversation.
+        session: The conversation that approvals are remembered for. If `None`, all memory is for one conversation.
         caller: The agent's name.
 
     Returns:

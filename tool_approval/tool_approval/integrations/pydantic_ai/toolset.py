@@ -32,7 +32,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     controller: ApprovalController = field(kw_only=False)
     """Controller whose policy judges the calls; the handler must have the same controller."""
     default: Default = 'required'
-    """Verdict for tools that neither the policy nor a check decides. Secure unless changed."""
+    """Verdict for calls that neither the policy nor the tool's own check decides. Secure unless changed."""
     session: Session = field(default=None, kw_only=True)
     """Conversation that approvals are remembered for."""
     tells_changes: bool = field(default=True, kw_only=True)
