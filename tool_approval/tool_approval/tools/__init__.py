@@ -1,1 +1,1 @@
-"""Guarded tools: files and the shell, judged before they run."""
+"""File and shell tools that check each call against rules before the call runs."""

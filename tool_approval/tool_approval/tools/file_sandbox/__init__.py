@@ -1,4 +1,4 @@
-"""Rules for the files an agent may use, applied in Python: a call uses exactly the files that were judged."""
+"""Rules for the files that an agent may use. A call uses exactly the files that were checked."""
 
 from typing import TYPE_CHECKING
 

@@ -1,7 +1,7 @@
-"""Replace, move and delete files in one step, without losing content that the approver has not seen.
+"""Replace, move and delete files atomically, without losing content that the approver has not seen.
 
-New content is written under a temporary name first. The displaced file is checked afterwards, when no other process can
-reach it by name. If its state is not the expected one, the two files are swapped back.
+New content is written to a temporary file, and the two files are swapped. Then the old file is checked under its
+temporary name. If it is not in the expected state, the two files are swapped back.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .content import MISSING, state_of
 
 
 class FileToolError(ApprovalError):
-    """Raised if an allowed file operation fails. The message is for the model."""
+    """Raised if a permitted file operation fails. The message is for the model."""
 
     def __init__(self, file: str, problem: str) -> None:
-        """Record the file as `root:path`, never as a path on the host, and the problem, which says what to do."""
+        """Set the file in the form `root:path`, never as a path on the host, and the problem with a remedy."""
         self.file = file
         self.problem = problem
         super().__init__(f'{file}: {problem}')
@@ -42,14 +42,14 @@ _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNO
 
 
 class NoExchange(Exception):
-    """Raised if the system or the file system cannot swap two files."""
+    """Raised if the operating system or the file system cannot swap two files."""
 
 
 def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Swap two files in one step.
+    """Swap two files atomically.
 
     Raises:
-        NoExchange: The system or the file system cannot swap files.
+        NoExchange: The operating system or the file system cannot swap files.
         OSError: One of the files is missing.
     """
     try:
@@ -61,11 +61,11 @@ def exchange(folder: int, name: str, other_folder: int, other: str) -> None:
 
 
 def rename_exclusive(folder: int, name: str, other_folder: int, other: str) -> None:
-    """Rename a file unless the new name is taken.
+    """Rename a file, or fail if the new name exists.
 
     Raises:
         FileExistsError: A file with the new name exists.
-        OSError: The file is missing, or the new name is on another file system.
+        OSError: The file does not exist, or the new name is on another file system.
     """
     try:
         _rename('exclusive', folder, name, other_folder, other)
@@ -112,11 +112,10 @@ CHANGED = 'the content has changed in the meantime, so nothing was done; read it
 
 
 def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) -> None:
-    """Write a file, and replace existing content only if it is in the state `expected`.
+    """Write a file. Replace an existing file only if its state is `expected`.
 
     Raises:
-        FileToolError: The file is in another state. The file is unchanged, or kept under the name that the message
-            gives.
+        FileToolError: The file is in another state. The file is unchanged, or was moved to the name in the message.
         OSError: The file cannot be written. No file has changed.
     """
     temporary = _temporary_name()
@@ -150,8 +149,8 @@ def replace(
     state.
 
     Raises:
-        FileToolError: One of the two files is in another state. Both files are unchanged, or kept under the name that
-            the message gives.
+        FileToolError: One of the two files is in another state. Both files are unchanged, or were moved to the name in
+            the message.
         OSError: The file cannot be replaced. No file has changed.
     """
     ours = _identity(source_folder, source)
@@ -188,9 +187,8 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
     """Delete a file, or a directory with everything in it.
 
     Raises:
-        FileToolError: The file is in another state. The file is unchanged, or kept under the name that the message
-            gives.
-        OSError: The file, or a part of the directory, cannot be deleted.
+        FileToolError: The file is in another state. The file is unchanged, or was moved to the name in the message.
+        OSError: The file or directory cannot be deleted completely.
     """
     aside = _temporary_name()
     rename_exclusive(folder, name, folder, aside)
@@ -208,11 +206,11 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
 
 
 def carry(source_folder: int, source: str, folder: int, name: str, *, expected: str, shown: str) -> None:
-    """Move a file or directory to a name that is free.
+    """Move a file or directory to a name that does not exist.
 
     Raises:
         FileExistsError: A file or directory with this name exists.
-        FileToolError: The file is in another state. The file is unchanged, or kept at the new name.
+        FileToolError: The file is in another state. The file is unchanged, or was moved to the new name.
         OSError: The file cannot be moved. No file has changed.
     """
     rename_exclusive(source_folder, source, folder, name)
@@ -231,9 +229,7 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
 
 
 def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, shown: str) -> None:
-    """Replace a file without swapping it. A change between the check and the rename is not detected, as the
-    documentation says.
-    """
+    """Replace a file on systems that cannot swap files. A change between the check and the rename is not detected."""
     if not _is(folder, name, expected):
         raise FileToolError(shown, CHANGED)
     os.rename(source, name, src_dir_fd=folder, dst_dir_fd=folder)

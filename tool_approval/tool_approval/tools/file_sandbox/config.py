@@ -1,4 +1,4 @@
-"""Configuration of the file sandbox: the directories an agent may use, and what it may do in each."""
+"""Configuration of the file sandbox: the directories that an agent may use, and the rules for each directory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 Need = Literal['required', 'none', 'blocked']
-"""`required` asks for approval, `none` allows the use without approval, and `blocked` refuses it. Tool rules use the
-same words."""
+"""Whether an approver must approve (`required`), no approval is needed (`none`), or the access is refused
+(`blocked`)."""
 _NEEDS: Final[dict[object, bool | Literal['blocked']]] = {'required': True, 'none': False, 'blocked': 'blocked'}
 
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
@@ -51,7 +51,7 @@ def _is_glob(glob: str) -> str:
 
 
 class PathApproval(BaseModel):
-    """Whether changes and reads need approval; replaces `write_approval` and `read_approval`."""
+    """Whether changes and reads need approval. This replaces `write_approval` and `read_approval`."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -67,17 +67,17 @@ class PathConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     root: Annotated[Path, AfterValidator(_is_root)]
-    """Path of a directory that exists when a tool uses it, absolute or relative to the working directory."""
+    """Path of an existing directory, absolute or relative to the working directory."""
     mode: Literal['ro', 'rw'] = 'ro'
     """Whether files in the directory may be changed (`rw`) or only read (`ro`)."""
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
-    """Allowed endings of file names, case-sensitive; `None` allows every name."""
+    """Allowed suffixes of file names, case-sensitive; `None` allows every name."""
     write_approval: Annotated[bool, PlainValidator(_read_need)] = True
     """Whether changes need approval. Also accepts `required`, `none` and `blocked`, which sets `mode` to `ro`."""
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
-    """Whether reading and listing need approval, or are `blocked`. Also accepts `required` and `none`."""
+    """Whether reading and listing need approval; `blocked` forbids both. Also accepts `required` and `none`."""
     approval: PathApproval | None = None
-    """A single value for `write_approval` and `read_approval`. Giving both is an error."""
+    """A replacement for `write_approval` and `read_approval`, which cannot be set at the same time."""
 
     @model_validator(mode='after')
     def _take_over(self) -> Self:
@@ -94,14 +94,14 @@ class PathConfig(BaseModel):
 
 
 class SandboxConfig(BaseModel):
-    """The directories an agent may use, by name. Tools refuse every path outside of these directories."""
+    """The directories that an agent may use, by name. Tools refuse every path outside of these directories."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     paths: dict[Annotated[str, AfterValidator(_is_name)], PathConfig] = Field(default_factory=dict[str, PathConfig])
-    """Directories by the names that messages use for them."""
+    """Directories by name. Messages show the name instead of the path."""
     hidden: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
-    """Globs of more files and folders that hold secrets, relative to each root: `*`, `?`, and `**` for any depth.
-    A glob without a slash matches names at any depth."""
+    """Globs of additional files and folders with secrets, relative to each root. The globs support `*`, `?` and `**`. A
+    glob without a slash matches names at any depth."""
     visible: tuple[Annotated[str, AfterValidator(_is_glob)], ...] = ()
-    """Globs of files that are not secrets, whatever their names. These globs take precedence over `hidden`."""
+    """Globs of files that are never treated as secrets. These globs take precedence over `hidden`."""

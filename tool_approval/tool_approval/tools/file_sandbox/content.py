@@ -1,4 +1,4 @@
-"""Read files, and compute a short state of each file or directory that reveals later changes."""
+"""Read files, and compute a short state of a file or directory by which later changes are detected."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MISSING = 'missing'
 """State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Chosen: maximum bytes of a file to hash, which takes some 10 ms. The state of a longer file is its inode, size and
-time of the last change."""
+"""Chosen: maximum bytes of a file to hash, which takes about 10 ms. The state of a larger file is its inode, size and
+modification time."""
 
 MAX_TREE = 10_000
-"""Chosen: maximum entries below a directory that one call moves or deletes."""
+"""Chosen: maximum files and directories that one call can move or delete."""
 
 # O_NONBLOCK: a pipe in place of the file must not block. O_NOCTTY: a terminal must not become the controlling terminal.
 _READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))
@@ -28,7 +28,7 @@ def open_file(folder: int, name: str) -> int:
     """Open a regular file for reading.
 
     Raises:
-        OSError: The file is missing, or is a link, directory, pipe or device.
+        OSError: The file does not exist, or is a link, directory, pipe or device.
     """
     found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if not stat.S_ISREG(found.st_mode):  # opening a device can already have an effect
@@ -54,7 +54,7 @@ def read_file(folder: int, name: str, max_bytes: int) -> bytes | None:
     """Return the content of a regular file, or `None` if it is longer than `max_bytes`.
 
     Raises:
-        OSError: The file is missing or cannot be read.
+        OSError: The file does not exist or cannot be read.
     """
     descriptor = open_file(folder, name)
     try:
@@ -69,7 +69,7 @@ def state_of_bytes(content: bytes) -> str:
 
 
 def state_of_file(descriptor: int) -> str:
-    """Return the state of an open file, which is read from its current position."""
+    """Return the state of an open file. Its content is read from the current position."""
     status = os.fstat(descriptor)
     if status.st_size <= HASHED_BYTES and (content := read_bytes(descriptor, HASHED_BYTES)) is not None:
         return state_of_bytes(content)
@@ -101,7 +101,7 @@ def state_of(folder: int, name: str) -> str:
 
 
 def state_of_tree(folder: int, name: str) -> str:
-    """Return the state of a directory: a hash of the name, kind, inode, size and mtime of every entry below it."""
+    """Return the state of a directory: a hash of the name, type, inode, size and mtime of all its entries."""
     lines = [
         f'{path}\0{status.st_mode}:{status.st_ino}:{status.st_size if not stat.S_ISDIR(status.st_mode) else 0}'
         f':{status.st_mtime_ns}'
@@ -111,10 +111,10 @@ def state_of_tree(folder: int, name: str) -> str:
 
 
 def tree(folder: int, name: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield everything below a directory, with paths relative to it. Links are not followed.
+    """Yield all files and directories below a directory, with relative paths. Links are not followed.
 
     Raises:
-        OSError: The name is not a directory, or has more than `MAX_TREE` entries below it.
+        OSError: The name is not a directory, or the directory contains more than `MAX_TREE` entries.
     """
     for count, (path, status) in enumerate(_below(folder, name, ''), start=1):
         if count > MAX_TREE:

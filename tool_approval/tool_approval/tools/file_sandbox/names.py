@@ -1,4 +1,4 @@
-"""Check file names as text, and find files that decide on approvals or on what git runs."""
+"""Check file names as text, and find files that control approvals or that make git run programs."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ MAX_LINKS = 40
 """Maximum links that Linux follows in a path."""
 
 _HIDDEN = frozenset({'Cc', 'Cf', 'Cn', 'Co', 'Cs', 'Zl', 'Zp'})
-"""Unicode general categories that a person cannot see or would misread: controls, formats (direction, zero width),
-unassigned and private characters, surrogates, line and paragraph separators. Spaces of other widths are allowed: they
-are visible, and systems write them into names."""
+"""Unicode categories of invisible or misleading characters: control, format, unassigned, private-use and surrogate
+characters, and line and paragraph separators. Spaces of any width are allowed, because they are visible and some
+systems use them in file names."""
 
 _SHAPELESS = re.compile(
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
     '\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
 )
-"""Invisible characters of other categories: joiners, fillers, the empty Braille pattern, variation selectors."""
+"""Invisible characters of other categories: joiners, fillers, the blank Braille pattern and variation selectors."""
 
 CONTROL_NAMES = frozenset(
     {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
     | {f'{name}.{kind}' for name in ('approvals', 'tool_approval') for kind in ('yaml', 'yml', 'toml', 'json')}
 )
-"""Case-folded names of files that decide on approvals or make git run programs. NTFS abbreviates `.git` to `git~1`."""
+"""Case-folded names of files that control approvals or make git run programs. NTFS shortens `.git` to `git~1`."""
 
 
 def check_text(path: str) -> None:
-    """Refuse a path that cannot be displayed exactly, or that no system call accepts.
+    """Refuse a path that cannot be displayed exactly or that is invalid for system calls.
 
     Raises:
         PermissionError: The path is empty, too long, or contains invisible characters.
@@ -59,12 +59,12 @@ def _is_hidden(character: str) -> bool:
 
 
 def components(path: str) -> list[str]:
-    """Split a path into its names. `..` is kept. `.` and empty names are dropped."""
+    """Split a path at slashes. `..` is kept. `.` and empty parts are dropped."""
     return [name for name in path.split('/') if name not in ('', '.')]
 
 
 def asks_for_folder(path: str) -> bool:
-    """Return whether a path can only mean a directory, such as `a/` or `a/.`."""
+    """Return whether a path can only be a directory, such as `a/` or `a/.`."""
     return path.endswith(('/', '/.', '/..')) or path in ('.', '..')
 
 
@@ -76,33 +76,31 @@ def fold(name: str) -> str:
 
 
 def is_control(names: Sequence[str]) -> bool:
-    """Return whether a path is, or is in, a control file or folder, which tools never change."""
+    """Return whether a path is a control file, which tools never change, or is in a control folder."""
     return any(fold(name) in CONTROL_NAMES for name in names)
 
 
 def has_suffix(name: str, suffixes: Sequence[str] | None) -> bool:
-    """Return whether a file name has an allowed suffix. A file named `.txt` has no suffix, because it is a hidden file
-    of that name.
-    """
+    """Return whether a file name has an allowed suffix. A hidden file named `.txt` has no suffix."""
     if suffixes is None:
         return True
     return any(name.endswith(suffix) and name[: -len(suffix)].strip('.') for suffix in suffixes)
 
 
 def starts_with(names: Sequence[str], beginning: Sequence[str]) -> bool:
-    """Return whether a path is at or below another, compared name by name."""
+    """Return whether a path is equal to another path or below it."""
     return tuple(names[: len(beginning)]) == tuple(beginning)
 
 
 _LONGEST_POINTER = 10_000
-"""Maximum bytes of a `.git` file to read, more than a path (PATH_MAX) after `gitdir: ` has."""
+"""Maximum bytes of a `.git` file to read, more than `gitdir: ` and the longest path (PATH_MAX)."""
 
 
 def places(path: Path) -> list[Path]:
-    """Return every link on the way to an absolute path, and the path it resolves to.
+    """Return every symbolic link on the way to an absolute path, and the resolved path.
 
-    The links need protection as well: if the policy is `conf/policy.yaml` and `conf` is a link, an agent could replace
-    the link with a directory.
+    The links need protection, too. If the policy is `conf/policy.yaml` and `conf` is a link, an agent could replace the
+    link with a directory.
     """
     found: list[list[str]] = []
     names: list[str] = []
@@ -124,7 +122,7 @@ def places(path: Path) -> list[Path]:
 
 
 def control_links(folder: Path) -> Iterator[Path]:
-    """Yield the control files of a directory that are links, and the folders its `.git` refers to."""
+    """Yield the control files of a directory that are symbolic links, and the folders that its `.git` refers to."""
     for name in CONTROL_NAMES:
         if os.path.islink(folder / name):  # unlike `Path.is_symlink`, never raises
             yield folder / name
@@ -132,9 +130,9 @@ def control_links(folder: Path) -> Iterator[Path]:
 
 
 def git_led_to(git: Path) -> Iterator[Path]:
-    """Yield the folder that the `.git` file of a worktree or submodule points to, and the folder it shares with others.
+    """Yield the git folder that the `.git` file of a worktree or submodule points to, and the shared git folder.
 
-    The paths keep their `..`, which after a link cannot be resolved as text. gitrepository-layout(5)
+    The paths may contain `..`, because `..` after a symbolic link cannot be resolved as text. gitrepository-layout(5)
     describes the format.
     """
     folder = git

@@ -1,4 +1,4 @@
-"""Perform the eight file operations on paths that were checked and are held open."""
+"""Perform the eight file operations on checked paths, which are kept open."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LISTED = 1000
-"""Chosen: maximum names to list, more than a model needs at once."""
+"""Chosen: maximum names to list for the model."""
 
 SAME = '`old_text` and `new_text` are the same'
-"""Error of an edit whose old and new text are the same."""
+"""Error message if the old and new text of an edit are the same."""
 
 Expected = Mapping[str, str]
-"""Approved state of each file, by `PathTarget.key`. A file that is not listed may have any state."""
+"""Approved state of each file, by `PathTarget.key`. Other files may have any state."""
 
 
 def perform(
@@ -32,12 +32,12 @@ def perform(
 
     Args:
         sandbox: The sandbox, for its size limits.
-        access: The checked operation with its open paths.
-        arguments: The arguments other than paths: `content`; `old_text`, `new_text` and `replace_all`.
-        expected: Approved states of the files to replace, move, copy or delete.
+        access: The checked operation and its open paths.
+        arguments: The arguments of the call, such as `content` or `old_text`.
+        expected: The approved states of the files.
 
     Raises:
-        FileToolError: The operation is allowed but failed.
+        FileToolError: The operation is permitted but failed.
     """
     target = access.targets[0]
     try:
@@ -52,7 +52,7 @@ def perform(
 
 
 def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
-    """Return the content of a file, and its text or `None` if it is not text.
+    """Return the content of a file as bytes and as text; the text is `None` for a binary file.
 
     Raises:
         FileToolError: The file is too long.
@@ -68,7 +68,7 @@ def read_text(target: PathTarget, max_bytes: int) -> tuple[bytes, str | None]:
 
 
 def as_text(content: bytes) -> str | None:
-    """Decode UTF-8; return `None` if the content is not text."""
+    """Decode UTF-8; return `None` for binary content."""
     if b'\0' in content:
         return None
     try:
@@ -81,7 +81,7 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
     """Return the text after the replacement.
 
     Raises:
-        ValueError: `old_text` does not occur, occurs more than once, or equals `new_text`; or the result is too long.
+        ValueError: `old_text` does not occur, occurs more than once, or equals `new_text`, or the result is too long.
     """
     old, new, is_everywhere = arguments['old_text'], arguments['new_text'], arguments.get('replace_all', False)
     if old == new:
@@ -100,7 +100,7 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
 
 
 def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) -> FileToolError | None:
-    """Return the error of an edit that would change nothing, else `None`. The error reveals what the file contains."""
+    """Return the error of an edit that would change nothing, else `None`. The error reveals content of the file."""
     try:
         _edited(target, read_text(target, max_bytes)[1], arguments, max_bytes)
     except FileNotFoundError:

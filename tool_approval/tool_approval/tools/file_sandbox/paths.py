@@ -1,7 +1,7 @@
-"""Resolve a path directory by directory, keep each directory open, and find its root.
+"""Resolve a path directory by directory, keep each directory open, and find the root that contains the path.
 
-Every step is relative to an open directory and follows no link: a link is read and its target resolved in the same
-way. So the files that are used later are the ones that were checked, whatever is renamed or replaced meanwhile.
+Each name is opened relative to an open directory, without following links. The target of a link is resolved in the same
+way. So an operation uses the files that were checked, even if another process renames or replaces a directory.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ FOLDER = sum(getattr(os, flag, 0) for flag in ('O_DIRECTORY', 'O_NOFOLLOW', 'O_C
 """Flags that open only a directory. `FileSandbox` raises `NotImplementedError` on systems without these flags."""
 
 PASSING = FOLDER | getattr(os, 'O_PATH', os.O_RDONLY)
-"""Flags that open a directory only to resolve names in it, if the system supports that."""
+"""Flags that open a directory only for looking up names, if the system supports this."""
 
 MAX_DEPTH = 200
-"""Chosen: maximum depth of a path. Each level keeps a descriptor open, and a process is often limited to 1024."""
+"""Chosen: maximum depth of a path. Each level needs a file descriptor, and the usual limit is 1024."""
 
 
 def is_possible() -> bool:
@@ -38,42 +38,43 @@ def is_possible() -> bool:
 
 
 class WalkedPath:
-    """A resolved path: the open directories along it, and the file at its end."""
+    """A resolved path, with an open descriptor for each directory on the way."""
 
     def __init__(self) -> None:
         """Start at the root of the file system."""
         self.folders = [os.open('/', PASSING)]
         """Descriptors of the open directories; `folders[i]` is the directory `names[:i]`, and the first is `/`."""
         self.names: list[str] = []
-        """Names from `/` to the end of the path, with links resolved."""
+        """Parts of the resolved path, from `/`."""
         self.links: list[list[str]] = []
-        """Links that were followed, each as names from `/`."""
+        """Links that were followed, each as the parts of its path."""
         self.left: set[tuple[str, ...]] = set()
-        """Paths that were followed by a `..`, as names from `/`, whether the paths exist or not."""
+        """Directories that the path enters and leaves again by `..`, each as the parts of its path. They need not
+        exist."""
         self.status: os.stat_result | None = None
-        """Status of the end of the path; `None` if it is missing or a directory."""
+        """Result of `stat` for the path; `None` if the path is a directory or does not exist."""
 
     @property
     def is_folder(self) -> bool:
-        """Whether the path ends at a directory."""
+        """Whether the path is a directory."""
         return len(self.folders) == len(self.names) + 1
 
     @property
     def is_missing(self) -> bool:
-        """Whether the path ends at a name that does not exist."""
+        """Whether the path does not exist."""
         return not self.is_folder and self.status is None
 
     @property
     def missing_folders(self) -> list[str]:
-        """Names of the missing directories above the last name."""
+        """Names of the parent directories that do not exist."""
         return [] if self.is_folder else self.names[len(self.folders) - 1 : -1]
 
     @property
     def parent(self) -> int:
-        """Descriptor of the directory that contains, or would contain, the last name.
+        """Descriptor of the parent directory.
 
         Raises:
-            FileNotFoundError: The directory is missing too.
+            FileNotFoundError: The parent directory does not exist.
         """
         if self.missing_folders:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
@@ -81,11 +82,11 @@ class WalkedPath:
 
     @property
     def name(self) -> str:
-        """Last name of the path."""
+        """Last part of the path."""
         return self.names[-1]
 
     def up(self) -> None:
-        """Return to the directory that this path came through, even if `..` means another directory on disk by now."""
+        """Go back to the previous directory, even if it was moved on disk since it was opened."""
         if not self.names:
             return
         self.left.add(tuple(self.names))
@@ -94,16 +95,16 @@ class WalkedPath:
         self.names.pop()
 
     def enter(self, name: str, *, flags: int = PASSING) -> None:
-        """Go down into a directory.
+        """Open a directory in the current directory.
 
         Raises:
-            OSError: The name is missing, a link, or not a directory.
+            OSError: The name does not exist, is a link, or is not a directory.
         """
         self.folders.append(os.open(name, flags, dir_fd=self.folders[-1]))
         self.names.append(name)
 
     def make_parents(self) -> None:
-        """Create the missing directories above the last name."""
+        """Create the missing parent directories."""
         end = self.names[-1]
         for name in self.missing_folders:
             with contextlib.suppress(FileExistsError):
@@ -125,15 +126,15 @@ class WalkedPath:
 
 
 def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
-    """Resolve a path and return it; the caller closes it. `~` and variables are not expanded.
+    """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
-        start: Names from `/` of the directory that relative paths start in.
+        start: Parts of the directory that relative paths start in.
         path: The path.
-        follows_last: Whether to follow a link at the end of the path.
+        follows_last: Whether to follow the path if it is itself a link.
 
     Raises:
-        WalkError: The path runs through a file, a loop of links, or a directory that the system forbids to open.
+        WalkError: The path contains a file as a directory, a loop of links, or a directory that cannot be opened.
     """
     place = WalkedPath()
     try:
@@ -148,10 +149,10 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
 
 
 class WalkError(Exception):
-    """Raised if a path cannot be resolved to its end."""
+    """Raised if a path cannot be resolved completely."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Record the names reached so far, and the paths that were followed by a `..`."""
+        """Set the parts that were resolved, and the directories that a `..` left."""
         self.error = error
         self.names = names
         self.left = left
@@ -201,35 +202,35 @@ OUTSIDE = 'The path is outside of the directories that these tools may use.'
 
 @dataclass(frozen=True, kw_only=True)
 class SandboxRoot:
-    """One configured directory, as found when the sandbox was created."""
+    """One configured directory, as it was when the sandbox was created."""
 
     name: str
     """Name used in messages."""
     config: PathConfig
     """Rules of the directory."""
     names: tuple[str, ...]
-    """Path of the directory as names from `/`, with links resolved."""
+    """Parts of the directory's path, with links resolved."""
     identity: tuple[int, int] | None
-    """Device and inode; `None` if the directory was missing at creation."""
+    """Device and inode; `None` if the directory did not exist when the sandbox was created."""
 
     @classmethod
     def of(cls, name: str, config: PathConfig, base: Path) -> SandboxRoot:
-        """Resolve a root once, so that a later change of the working directory does not move it.
+        """Resolve a root once, so that a later change of the working directory has no effect.
 
-        Links are followed only outside of the working directory, because a program that writes files there may also
-        have made the link (test_links.py).
+        Links in the working directory are not followed, because an agent that writes there may have created them
+        (test_links.py).
         """
         place = _resolved(config.root, base)
         return cls(name=name, config=config, names=tuple(components(str(place))), identity=_identity(place))
 
     @property
     def place(self) -> Path:
-        """Absolute path on the host. Messages must not contain this path."""
+        """Absolute path on the host. Messages for the model must not contain this path."""
         return Path('/', *self.names)
 
     @property
     def is_where_it_was(self) -> bool:
-        """Whether the path still leads to the configured directory."""
+        """Whether the path still resolves to the directory that existed when the sandbox was created."""
         return self.identity is not None and _identity(self.place) == self.identity
 
 
@@ -261,10 +262,10 @@ class SandboxRoots:
         return next((root for root in self.all if starts_with(names, root.names)), None)
 
     def of(self, place: WalkedPath) -> SandboxRoot:
-        """Return the root whose rules apply to a path.
+        """Return the root with the rules for a path.
 
         Raises:
-            PermissionError: No root contains the path, or the path is another name for something in a root.
+            PermissionError: No root contains the path, or the path is an alias of a path in a root.
         """
         found = self.find(place.names)
         if found is None:
@@ -286,13 +287,12 @@ class SandboxRoots:
             )
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:
-        """Return the roots at a path or below it."""
+        """Return the roots that are equal to a path or below it."""
         return [root for root in self.all if starts_with(root.names, names)]
 
     def is_known(self, names: Sequence[str]) -> bool:
-        """Return whether the configuration reveals that a path exists.
-
-        A path is revealed if it is in a root, or on the way to a root or to the base of relative paths.
+        """Return whether a path is in a root, or on the way to a root or to the base of relative paths. Messages may
+        reveal whether this path exists.
         """
         return (
             self.find(names) is not None
@@ -301,7 +301,7 @@ class SandboxRoots:
         )
 
     def listed(self) -> str:
-        """Return the directories, relative to the working directory, for a message to the model."""
+        """Return the directories for a message to the model, relative to the working directory."""
         base = Path('/', *self.base)
         shown = sorted(f'{os.path.relpath(root.place, base)}/ ({root.name}, {root.config.mode})' for root in self.all)
         return ', '.join(shown) or 'none'
@@ -317,7 +317,7 @@ def _resolved(root: Path, base: Path) -> Path:
 
 
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
-    """Return each path that is followed by a `..` on the way to `path`, as in a link to `../elsewhere`."""
+    """Return each directory that a `..` leaves on the way to `path`, as in a link to `../elsewhere`."""
     try:
         with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left

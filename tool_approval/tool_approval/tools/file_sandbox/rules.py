@@ -1,4 +1,4 @@
-"""Define how each operation uses its paths, and apply the rules of a path's root to that use."""
+"""Define how each file operation uses its paths, and check the use of a path against the rules of its root."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_
 """Name of a file operation."""
 
 Use = Literal['read', 'list', 'write', 'edit', 'make', 'take', 'put', 'delete']
-"""Use of one path by an operation: `take` moves the path away, `put` moves a directory to it."""
+"""How an operation uses a path. `take` moves the path away, and `put` moves a directory to the path."""
 
 USES: dict[str, tuple[Use, ...]] = {
     'read_file': ('read',),
@@ -30,10 +30,10 @@ USES: dict[str, tuple[Use, ...]] = {
     'copy': ('read', 'write'),
     'delete': ('delete',),
 }
-"""Use of the path by each operation, and of the destination if the operation has one."""
+"""How each operation uses its path and, for `move` and `copy`, its destination."""
 
 OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
-"""Uses that concern a link at the end of a path, not its target."""
+"""Uses that change a symbolic link itself and not its target."""
 
 
 _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approval.'
@@ -41,16 +41,16 @@ _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approv
 
 @dataclass(frozen=True, kw_only=True)
 class PathTarget:
-    """One path of an operation, resolved and held open since it was checked."""
+    """One path of an operation, resolved and kept open."""
 
     use: Use
     """How the operation uses the path."""
     root: SandboxRoot
-    """Root that contains the path; its rules apply."""
+    """Root that contains the path."""
     place: WalkedPath
     """Resolved path."""
     holds_secret: bool = False
-    """Whether the operation would read a secret, or move a secret to a name by which it is no longer recognised."""
+    """Whether the operation would read a secret, or rename a secret so that it is no longer recognised."""
     given: str = ''
     """Path as the model gave it."""
     needs: list[str] = field(default_factory=list[str])
@@ -73,19 +73,19 @@ class PathTarget:
 
     @property
     def title(self) -> str:
-        """Path to show to the approver: the given path if it is the resolved path itself, else `key`."""
+        """Path to show to the approver: the given path if it contains no link or `..`, else `key`."""
         # Attack: `a.py` is a link into another root, and the approver takes it for a local file (test_showing.py).
         is_literal = not (self.given.startswith('/') or self.place.links or self.place.left)
         return self.given if is_literal else self.key
 
     @property
     def is_usual(self) -> bool:
-        """Whether all reasons are general rules of the root, and none concerns this path in particular."""
+        """Whether approval is needed only because of the settings of the root, not because of this file."""
         return set(self.needs) <= {each.format(self.root.name) for each in (_CHANGES, _READING)}
 
     @property
     def is_free_to_read(self) -> bool:
-        """Whether only the change needs approval, not the reading. For `edit`."""
+        """Whether an edit needs approval only for the change and not for reading."""
         return set(self.needs) <= {_CHANGES.format(self.root.name)}
 
     @property
@@ -110,11 +110,11 @@ class PathTarget:
 
 
 def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
-    """Refuse what the rules of the root forbid, and record why approval is needed.
+    """Check the use of a path against the rules of its root, and record why approval is needed.
 
     Args:
         target: The resolved path. Reasons are added to `target.needs`.
-        roots_below: Other roots at the path or below it.
+        roots_below: Other roots that are equal to the path or below it.
 
     Raises:
         PermissionError: The rules forbid the use. The message is for the model.
@@ -143,7 +143,7 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
 
 
 def has_more_names(target: PathTarget) -> bool:
-    """Return whether the operation reads or replaces the content of a file with more than one name (hard links)."""
+    """Return whether the operation reads or replaces the content of a file that has several hard links."""
     status = target.place.status
     return target.use in ('read', 'write', 'edit') and status is not None and status.st_nlink > 1
 
@@ -185,7 +185,7 @@ def _check_kind(target: PathTarget) -> None:
 
 
 def _check_tree(target: PathTarget) -> None:
-    """Apply the rules to everything in a directory, which is moved or deleted with it."""
+    """Check everything in a directory that is moved or deleted against the rules."""
     try:
         for path, status in tree(target.place.parent, target.place.name):
             inner = _inner(target, path)
@@ -203,10 +203,10 @@ def _check_tree(target: PathTarget) -> None:
 
 
 def check_suffixes_below(source: PathTarget, root: SandboxRoot) -> None:
-    """Check the names of all files in a directory against the suffixes of the root it is moved to.
+    """Check that all files in a directory have suffixes that the destination root allows.
 
     Raises:
-        PermissionError: A suffix is not allowed in that root.
+        PermissionError: A suffix is not allowed in the root.
     """
     for path, status in tree(source.place.parent, source.place.name):
         if not stat.S_ISDIR(status.st_mode):

@@ -1,4 +1,4 @@
-"""Decide what an operation may do with its paths, and hold the paths open until it is done."""
+"""Decide whether a file operation is allowed, and keep its paths open until it has finished."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beg
 Outcome = Literal['allow', 'ask', 'block']
 
 MAX_BYTES = 1_000_000
-"""Chosen: maximum bytes of a text. A longer text would fill the context of most models."""
+"""Chosen: maximum bytes of a text. A longer text would not fit in the context window of most models."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Decision:
-    """Verdict of the rules on an operation."""
+    """Decision on an operation."""
 
     outcome: Outcome
     """Whether the operation may run, needs approval, or is refused."""
@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class FileAccess:
-    """An operation that the rules do not forbid, with its paths held open."""
+    """An operation that the rules do not forbid, with its open paths."""
 
     operation: Operation
     """Name of the operation."""
@@ -52,7 +52,7 @@ class FileAccess:
 
 
 class FileSandbox:
-    """Judges file operations by the rules of their roots. The sandbox keeps no files open, and is thread-safe."""
+    """Checks file operations against the rules of the roots. The sandbox keeps no files open, and is thread-safe."""
 
     def __init__(
         self,
@@ -66,15 +66,15 @@ class FileSandbox:
 
         Args:
             config: The roots.
-            base: Directory that relative paths start in; the current working directory if `None`.
-            protected: Files and directories that no tool may write, whether they exist or not, such as the policy file,
-                the memory's store and the audit log. Relative paths start in `base`.
-            max_bytes: Longest text that is read or written.
+            base: Directory that relative paths start in, by default the current working directory.
+            protected: Files and directories that no tool may write, such as the policy file, the memory's store and the
+                audit log. They need not exist. Relative paths start in `base`.
+            max_bytes: Maximum bytes of a text that is read or written.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory.
             ValidationError: The configuration is invalid.
-            NotImplementedError: The system lacks directory descriptors, as Windows does.
+            NotImplementedError: The system has no directory descriptors. This includes Windows.
         """
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
@@ -84,7 +84,7 @@ class FileSandbox:
         self.max_bytes = max_bytes
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
-        """Paths that no tool may write: the given paths, every link on the way to them, and the resolved paths."""
+        """Paths that no tool may write: the given paths, the links on the way to them, and the resolved paths."""
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
@@ -93,7 +93,7 @@ class FileSandbox:
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
-        """Judge an operation, and hold its paths open until the `with` block ends.
+        """Check an operation against the rules, and keep its paths open until the `with` block ends.
 
         Args:
             operation: Name of the operation, one of `Operation`.
@@ -119,7 +119,7 @@ class FileSandbox:
             yield FileAccess(operation=cast('Operation', operation), targets=tuple(targets))
 
     def decide(self, operation: str, path: str, dest: str | None = None) -> Decision:
-        """Judge an operation without performing it."""
+        """Return the decision on an operation, without performing the operation."""
         try:
             with self.open(operation, path, dest) as access:
                 files = tuple(target.shown for target in access.targets)
@@ -150,7 +150,7 @@ class FileSandbox:
         return None if root is None else root.name
 
     def roots_at(self, path: str) -> tuple[SandboxRoot | None, Sequence[SandboxRoot]]:
-        """Return the innermost root that contains a path, or `None` as in `root_of`, and the roots below the path."""
+        """Return the innermost root that contains a path, or `None`, and the roots below the path."""
         try:
             with closing(self._walked(path, follows=True)) as place:
                 root = self.roots.of(place)
@@ -159,8 +159,8 @@ class FileSandbox:
             return None, []
 
     def holds_secrets(self, path: str) -> bool:
-        """Return whether a path leads to a file that usually holds secrets or a folder with one. The method searches
-        the roots.
+        """Return whether a path is a file that usually contains secrets, or a folder with such a file. This method
+        searches the roots, which can take some time.
         """
         self.secrets.find()
         try:

@@ -1,4 +1,4 @@
-"""Recognise files that usually hold secrets, by name and some by content, and find them in the roots."""
+"""Find files in the roots that usually contain secrets. Files are recognised by name, some also by content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Final, Literal
 from .names import components, fold
 
 LooksLike = Literal['secret', 'maybe', 'other']
-"""Verdict on a file name: a secret, a secret if its content confirms it, or neither."""
+"""Result for a file name. For `maybe`, the content of the file decides whether it is a secret."""
 
 _ENV: Final = re.compile(r'\.env(~|\..+)?')
 _EXAMPLES: Final = ('.example', '.sample', '.template', '.dist')
@@ -36,9 +36,9 @@ _IN_FOLDERS: Final = {
     '.kube': ('config', 'cache'),
     'gcloud': ('access_tokens.db', 'credentials.db', 'legacy_credentials'),
 }
-"""Entries that hold secrets, by the name of their folder."""
+"""Files and folders with secrets, by the name of the folder that contains them."""
 _FOLDERS: Final = frozenset({'.gnupg', '.ssh'})
-"""Folders that hold only secrets."""
+"""Folders that contain only secrets."""
 _PRIVATE_KEY: Final = re.compile(rb'-----BEGIN [A-Z ]*PRIVATE KEY-----')
 # A variable such as `${TOKEN}` in place of a token is not a secret.
 _TOKEN: Final = re.compile(
@@ -53,12 +53,12 @@ _CONTENT: Final = {
     'pip.conf': _LOGIN,
     '.condarc': _LOGIN,
 }
-"""Patterns of secrets in files whose names give the verdict `maybe`, by file name."""
+"""Pattern of a secret in the content of a file, by file name."""
 _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
-"""Folders in which `.pem` and `.key` files are not secrets, because their keys are test data."""
+"""Folders in which `.pem` and `.key` files are test data, not secrets."""
 _READ_BYTES: Final = 65_536
-"""Chosen: maximum bytes of a file to search. Certificates in front of a key are shorter."""
+"""Chosen: maximum bytes of a file to search. A key file may begin with certificates, which are shorter than this."""
 
 
 _EXACT: Final = frozenset({*_FOLDERS, *_NAMES, *_CONTENT, *_IN_FOLDERS})
@@ -66,7 +66,7 @@ _BEGINNINGS: Final = ('.env', 'id_')
 
 
 class SecretRules:
-    """Judges file names by the known secrets and the configured globs. Names are compared as `fold` returns them."""
+    """Recognises secrets by file name, with built-in rules and configured globs. Names are compared after `fold`."""
 
     def __init__(self, hidden: Iterable[str] = (), visible: Iterable[str] = ()) -> None:
         """Compile the globs `hidden` and `visible` of a `SandboxConfig`."""
@@ -77,19 +77,19 @@ class SecretRules:
         """Judge a path.
 
         Args:
-            root: Names from `/` of the root that contains the path. Globs are relative to this root.
-            names: Names from `/` of the path.
+            root: Parts of the path of the root. Globs are relative to this root.
+            names: Parts of the path.
             is_folder: Whether the path is a folder. Everything in a folder of secrets is a secret.
         """
         *folder, name = names[len(root) :] or ['']
         return self.within(root[-1:], folder)(name, is_folder)
 
     def within(self, root: Sequence[str], folder: Sequence[str]) -> Callable[[str, bool], LooksLike]:
-        """Return a function that judges entries of one folder, given a name and whether it is a folder.
+        """Return a function for the entries of one folder. Its arguments are a name and whether the name is a folder.
 
         Args:
-            root: The last name of the root, which may be a folder such as `.aws` itself.
-            folder: Names of the folder within the root.
+            root: The last part of the root's path, because the root may be a folder such as `.aws`.
+            folder: Parts of the folder's path, relative to the root.
         """
         inside, around = list(map(_folded, folder)), list(map(_folded, (*root, *folder)))
         is_ordinary = not self._hidden and all(map(_is_ordinary, around))
@@ -114,7 +114,7 @@ def _folded(name: str) -> str:
 
 
 def _is_ordinary(folded: str) -> bool:
-    """Return whether a name can be ruled out as a secret without a closer look."""
+    """Return whether no built-in rule can match the name. This check is fast."""
     return not (folded in _EXACT or folded.startswith(_BEGINNINGS) or folded.endswith(_KEY_SUFFIXES))
 
 
@@ -132,12 +132,12 @@ def _known(names: list[str], *, is_folder: bool) -> LooksLike:
 
 
 def holds_secret(name: str, content: bytes) -> bool:
-    """Return whether the beginning of a file contains a secret. The name of the file gives the verdict `maybe`."""
+    """Return whether the beginning of a file contains a secret, for a name with the result `maybe`."""
     return (_CONTENT.get(fold(name)) or _PRIVATE_KEY).search(content) is not None
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a glob to match paths within the root, and everything below a matching folder."""
+    """Compile a glob into a pattern for paths relative to the root. It also matches everything in a matching folder."""
     parts = [part for part in pattern.split('/') if part]
     text = '' if '/' in pattern.rstrip('/') else '(?:.*/)?'
     for at, part in enumerate(parts):
@@ -151,17 +151,15 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 MOST_FOLDERS: Final = 20_000
-"""Chosen: maximum folders to search in each root, beginning with the topmost. See docs/explanation/os-sandbox.md."""
+"""Chosen: maximum folders to search in each root, those near the root first. See docs/explanation/os-sandbox.md."""
 _NOT_SEARCHED: Final = frozenset({'.git', '__pycache__', 'node_modules'})
-"""Folders written by programs, in which people keep no secrets."""
+"""Folders that programs generate and that contain no secrets of the user."""
 _UNSETTLED_NS: Final = 2_000_000_000
-"""Chosen: file systems round times by up to two seconds (FAT), so a second change within that time may not show."""
+"""Chosen: a file system such as FAT rounds times to two seconds, so two changes can have the same time."""
 
 
 def glob_problem(glob: str) -> str | None:
-    """Return a warning if a glob of `hidden` or `visible` does not match what its author probably meant, else
-    `None`.
-    """
+    """Return a warning if a glob of `hidden` or `visible` is probably a mistake, else `None`."""
     parts = [part for part in glob.split('/') if part]
     if not all(map(fold, parts)):
         return 'the glob matches nothing: no name consists of only dots or blanks'
@@ -175,26 +173,26 @@ def glob_problem(glob: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Folder:
-    """A folder that was searched."""
+    """Result of the search of one folder."""
 
     state: tuple[int, ...]
-    """Device, inode, and the times of the last change. Programs cannot set the last of these times (ctime)."""
+    """Device, inode, mtime and ctime. Programs cannot set the ctime."""
     is_settled: bool
-    """Whether the folder was last changed long enough ago for any later change to show in `state`."""
+    """Whether the last change was so long ago that every later change alters `state`."""
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]
-    """Paths of the entries whose names give the verdict `secret` or `maybe`, with the verdict."""
+    """Paths in the folder with the result `secret` or `maybe`, each with the result."""
 
 
 class SecretFiles:
-    """Finds the secrets in the roots. A folder is read again only if it has changed. The object is thread-safe."""
+    """Finds the secrets in the roots. A folder is read again only if it changed. The object is thread-safe."""
 
     def __init__(self, rules: SecretRules, roots: Iterable[Path], *, most_folders: int = MOST_FOLDERS) -> None:
-        """Prepare the search without starting it.
+        """Create the finder. This does not start the search.
 
         Args:
-            rules: Decide which names are secrets.
+            rules: Rules that decide which names are secrets.
             roots: The folders to search, absolute and without symbolic links.
             most_folders: Maximum folders to search in each root.
         """
@@ -211,14 +209,14 @@ class SecretFiles:
         """Whether the last search covered every folder."""
 
     def skip(self, folders: Iterable[str]) -> None:
-        """Exclude folders from later searches, such as the libraries of virtual environments."""
+        """Exclude folders from later searches, such as virtual environments."""
         self._skipped.update(folders)
 
     def find(self) -> tuple[str, ...]:
-        """Return the files and folders that hold secrets now, absolute, without symbolic links, and sorted.
+        """Return the files and folders that contain secrets now, as sorted absolute paths without symbolic links.
 
-        The result includes the target of a link with a secret's name if the target is in a root, and every hard link to
-        a secret.
+        If a link is named like a secret and its target is in a root, the result includes the target. It includes every
+        hard link to a secret as well.
         """
         with self._lock:
             folders: dict[str, _Folder] = {}
@@ -234,7 +232,7 @@ class SecretFiles:
             return self.known
 
     def _search(self, root: str, folders: dict[str, _Folder], found: set[str]) -> bool:
-        """Search a root; return whether every folder of it was covered."""
+        """Search a root, and return whether all of its folders were searched."""
         waiting = [root]
         at = 0
         while at < len(waiting) and at < self._most:
@@ -279,7 +277,7 @@ class SecretFiles:
         )
 
     def _secret(self, path: str, looks: LooksLike) -> str | None:
-        """Return the path of the secret that a name refers to; `None` if there is none."""
+        """Return the path of the secret that a name refers to; `None` if the name is not a secret."""
         try:
             status = os.lstat(path)
             if stat.S_ISLNK(status.st_mode):
@@ -310,7 +308,7 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def read_beginning(folder: int | None, name: str) -> bytes:
-    """Return the beginning of a regular file, given its name in an open folder or its path.
+    """Return the beginning of a regular file. The file is given by path, or by name in an open folder.
 
     Raises:
         OSError: The file is missing or cannot be read.
@@ -323,7 +321,7 @@ def read_beginning(folder: int | None, name: str) -> bytes:
 
 
 def _other_names(found: Iterable[str], folders: Iterable[str]) -> Iterator[str]:
-    """Yield the hard links to files in `found` that are in these folders."""
+    """Yield paths in these folders that are hard links to files in `found`."""
     shared: set[tuple[int, int]] = set()
     for path in found:
         with suppress(OSError):

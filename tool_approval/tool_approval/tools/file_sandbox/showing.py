@@ -1,5 +1,5 @@
-"""Show the approver what a file operation would do. These functions read files, so they run only if an approver is
-asked.
+"""Show the approver what a file operation would do. These functions read files, so they run only if a call requires
+approval.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LONGEST_DIFF = 200_000
-"""Chosen: maximum characters of both sides of a diff. A longer diff takes seconds to compute, and approvers do not read
-it."""
+"""Chosen: maximum characters of the old and new text for a diff. A longer diff takes seconds to compute, and approvers
+do not read it."""
 
 MOST_LINES = 5_000
-"""Chosen: maximum lines of both sides of a diff, for the same reasons."""
+"""Chosen: maximum lines of the old and new text for a diff."""
 
 LISTED = 200
-"""Chosen: maximum names to show of a directory that is deleted."""
+"""Chosen: maximum names to show if a directory is deleted."""
 
 _VERBS = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Creates the directory'}
 _LANGUAGES = {
@@ -36,7 +36,7 @@ _LANGUAGES = {
 
 
 def present(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any]) -> ApprovalPresentation:
-    """Return what the approver sees of an operation: a diff, the new content or a summary.
+    """Return the presentation of an operation for the approver: a diff, the new content or a summary.
 
     Raises:
         OSError: A file cannot be read.

@@ -1,4 +1,4 @@
-"""Offer the file operations as tools, which judge each call and then perform exactly what was judged."""
+"""Provide the file operations as tools. A tool checks each call and then uses exactly the files that were checked."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _VERBS = {
 }
 
 _EDITS = {'edit_file': 'edits of', 'write_file': 'writes to'}
-"""Verbs for a remembered approval of edits, before the path."""
+"""Text before the path in the description of a remembered approval."""
 
 _ANY = '*'
-"""State of a file that is only read, so it may change between approval and execution."""
+"""State of a file that may change between approval and execution, because the call only reads the file."""
 
 
 @dataclass(kw_only=True, eq=False)
 class _Judged:
-    """Result of `check_approval` for one call. Lets the call run once."""
+    """Result of `check_approval` for one call, which can run only once."""
 
     owner: FileTools
     call: str
@@ -57,8 +57,8 @@ class _Judged:
 
 
 class FileTools:
-    """The eight file operations under a sandbox, as methods with descriptions for the model. Several runs may share one
-    object.
+    """The eight file operations as tools with descriptions for the model. A sandbox checks each call. Several runs may
+    share one object.
     """
 
     def __init__(self, sandbox: FileSandbox, *, prefix: str = '') -> None:
@@ -92,14 +92,12 @@ class FileTools:
         return FileTool(self, name)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Judge a call.
-
-        The check reads the files that the call would replace, up to 16 MiB each. Only the paths are required in the
-        arguments.
+        """Check whether a call requires approval. The method reads the files that the call would replace, up to 16 MiB
+        each. Only the path arguments are required.
 
         Returns:
-            The request for approval. `None` if the call may run without approval, or would change nothing, which `run`
-            reports. The request's `bound_to['files']` has the state of each path.
+            The request for approval, with the state of each path in `bound_to['files']`. `None` if the call may run
+            without approval, or if it is an edit that would change nothing, for which `run` raises an error.
 
         Raises:
             PermissionError: The rules forbid the call. The message is for the model.
@@ -115,19 +113,19 @@ class FileTools:
         return request
 
     def forget(self) -> None:
-        """Discard the last verdict, so that the call must be judged again before it can run."""
+        """Discard the result of the last check. A call that needs approval must be checked again before it can run."""
         judged.set(None)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Perform the call that `check_approval` judged in the same task.
+        """Perform the call that `check_approval` checked in the same task.
 
         Returns:
             The text for the model.
 
         Raises:
-            PermissionError: The rules forbid the call, a path leads elsewhere than when it was judged, or the call
-                needs approval and was not judged. The call has changed nothing.
-            FileToolError: The call is allowed but failed. The message is for the model.
+            PermissionError: The rules forbid the call, a path resolves to another file than when it was checked, or the
+                call needs approval and was not checked. No file was changed.
+            FileToolError: The call is permitted but failed. The message is for the model.
         """
         operation = self._operation(name)
         if (wrong := _wrong_arguments(operation, arguments)) is not None:
@@ -225,10 +223,10 @@ class FileTools:
         return self.run(f'{self.prefix}delete', {'path': path})
 
     def present(self, request: ApprovalRequest) -> ApprovalPresentation:
-        """Return what the approver sees of a call: a diff, the content of a new file, or a summary.
+        """Return the presentation of a call for the approver: a diff, the content of a new file, or a summary.
 
         Raises:
-            FileToolError: The files have changed since the request was made.
+            FileToolError: The files have changed since the request was created.
             PermissionError: The rules now forbid the call.
         """
         operation = self._operation(request.tool_name)
@@ -242,7 +240,7 @@ class FileTools:
             return presentation
 
     def _idle(self, access: FileAccess, arguments: Mapping[str, Any]) -> FileToolError | None:
-        """Return the error of an edit that would change nothing, or `None` for other operations and if reading needs
+        """Return the error of an edit that would change nothing. Return `None` for other calls and if reading needs
         approval.
         """
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
@@ -279,19 +277,19 @@ _DEFAULTS: dict[str, Any] = {'replace_all': False}
 
 @dataclass(frozen=True)
 class FileTool:
-    """One operation, for code that runs tools itself: `execute_tool(files['copy'], 'copy', {...}, controller)`."""
+    """One file operation, for code that executes tools: `execute_tool(files['copy'], 'copy', {...}, controller)`."""
 
     files: FileTools
-    """Tools that the operation belongs to."""
+    """Object that contains this tool."""
     name: str
-    """Name that the model calls the tool by."""
+    """Name of the tool, as the model calls it."""
 
     def __call__(self, **arguments: Any) -> str:
         """Run the tool; see `FileTools.run`."""
         return self.files.run(self.name, arguments)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Judge a call of this tool, even if `ctx` has another name; see `FileTools.check_approval`."""
+        """Check a call of this tool, even if `ctx.tool_name` is different; see `FileTools.check_approval`."""
         return self.files.check_approval(ctx.model_copy(update={'tool_name': self.name}))
 
 
@@ -315,7 +313,7 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
 
 
 def _files(access: FileAccess) -> dict[str, str]:
-    """Return the state of each path by `root:path`. An approval is bound to these states."""
+    """Return the state of each path by `root:path`. The approval is valid only for these states."""
     is_read_only = access.operation in ('read_file', 'list_files')
     try:
         return {
