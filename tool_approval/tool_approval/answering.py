@@ -167,7 +167,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
     """Return the request with edited arguments, to ask about it again. The new request cannot be remembered.
 
-    The tool's description was for the original arguments, so it is dropped. The tool's reason is kept with a remark.
+    The tool's description is dropped, and the tool's reason is marked as given before the change.
 
     Raises:
         NotOffered: The edit includes an argument that is not shown.

@@ -1,7 +1,7 @@
 """Chain the lines of an audit log: each line has a keyed hash of itself and of the line before it.
 
-If someone who lacks the key changes, removes or adds a line, `verify` reports its position. A truncated log is still an
-intact chain. To detect truncation, compare the log with a `head` that you recorded elsewhere.
+If a line is changed, removed or added by someone without the key, `verify` reports the position. A truncated log is
+still an intact chain. To detect truncation, compare the log with a `head` that you recorded elsewhere.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Finding:
     head: Head
     """Head after the last intact line."""
     broken_line: int | None = None
-    """1-based number of the first line that is not intact. For a truncated log, this is the number of the last line
-    plus one. For an intact log, this is `None`."""
+    """1-based number of the first line that is not intact. For a truncated log, the number is that of the last line
+    plus one. For an intact log, the number is `None`."""
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()

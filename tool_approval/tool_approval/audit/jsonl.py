@@ -16,7 +16,7 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Chosen: maximum bytes of a line. Real payloads have much less than a megabyte. A longer line is rejected, and its
+"""Chosen: maximum bytes of a line. Real payloads are much smaller than a megabyte. A longer line is rejected, and its
 call does not run."""
 
 
@@ -96,7 +96,7 @@ class JsonlAuditSink:
 
     @property
     def head(self) -> Head:
-        """The end of the log, including lines of other processes. Record its `mac` elsewhere to detect truncation.
+        """The end of the log, including lines of other processes. Record the `mac` elsewhere to detect truncation.
 
         Raises:
             AuditError: The log was changed.

@@ -1,4 +1,4 @@
-"""Read the arguments of a call in JSON form: everything the tool receives, even if its own serialisers omit it."""
+"""Read the arguments of a call in JSON form, including values that the tool's own serialisers omit."""
 
 from __future__ import annotations
 

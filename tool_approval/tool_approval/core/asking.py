@@ -26,7 +26,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class PromptLock:
-    """A lock that works across threads and event loops. Waiters acquire it in order of arrival."""
+    """A lock that works across threads and event loops. Waiters acquire the lock in order of arrival."""
 
     def __init__(self) -> None:
         """Create a lock that is not held."""

@@ -93,7 +93,7 @@ def copied(value: Any) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """Replace lone surrogates. File names may contain them, but files, logs and models do not accept them."""
+    """Replace lone surrogates, which file names may contain but files, logs and models reject."""
     return text.encode(errors='replace').decode()
 
 

@@ -133,7 +133,7 @@ def read_model(model: type[M], document: Mapping[str, Any], *, source: str | Non
     """Validate a document as a model.
 
     Raises:
-        ApprovalConfigError: As for `read_config`.
+        ApprovalConfigError: See `read_config`.
     """
     try:
         return model.model_validate(document)
@@ -223,7 +223,7 @@ _KINDS = {
     'float_type': 'not a number',
     'missing': 'this key is missing',
 }
-"""Descriptions of mistakes by pydantic's error type."""
+"""Descriptions of mistakes, keyed by pydantic's error type."""
 
 
 def _problem(kind: str, path: Path, message: str, given: object, model: type[BaseModel]) -> str:

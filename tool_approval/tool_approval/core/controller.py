@@ -77,7 +77,7 @@ class ApprovalController:
             ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log for every decision, written before the call runs, and every outcome.
-            presenters: Functions that make the content to show, by tool name. They are called right before asking.
+            presenters: By tool name, functions that make the content to show; called right before asking.
             timeout: Maximum seconds for a presenter, and for the approver. A request that takes longer is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.

@@ -81,7 +81,7 @@ class StoreError(ApprovalError):
     """Remembered approvals cannot be trusted or stored. The store's approvals are not used."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the file and describe the problem. The path is empty if there is no file."""
+        """Create the message from the file and the problem. The path is empty if there is no file."""
         self.path = path
         self.problem = problem
         super().__init__(f'remembered approvals in {path!r}: {problem}' if path else problem)
@@ -91,7 +91,7 @@ class AuditError(ApprovalError):
     """The audit log cannot be trusted or written. The call that needs the log entry does not run."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Name the file and describe the problem."""
+        """Create the message from the file and the problem."""
         self.path = path
         self.problem = problem
         super().__init__(f'audit log {path!r}: {problem}')
@@ -111,7 +111,7 @@ class MissingExtraError(ApprovalError, ImportError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, *, extra: str) -> None:
-        """Name the library and the extra that installs it."""
+        """Create the message from the library and the extra that installs it."""
         self.library = library
         self.extra = extra
         super().__init__(f'{library!r} is not installed; run in a checkout of tool-approval: {install_command(extra)}')
@@ -123,7 +123,7 @@ class ApprovalRefused(ApprovalError, PermissionError):
     _verb = 'Refused'
 
     def __init__(self, tool_name: str, reason: str) -> None:
-        """Name the tool and the reason."""
+        """Create the message from the tool and the reason."""
         self.tool_name = tool_name
         self.reason = reason
         super().__init__(f'{self._verb} {tool_name!r}: {reason}')
@@ -145,7 +145,7 @@ Path = tuple[str | int, ...]
 """Keys that lead from the top of a document to one of its values."""
 
 LONGEST_SHOWN = 60
-"""Chosen: maximum characters of a key or value that an error quotes. A value may be as long as the file."""
+"""Chosen: maximum characters of a key or value that an error quotes."""
 
 
 def dotted(path: Path) -> str | None:

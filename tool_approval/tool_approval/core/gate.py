@@ -93,7 +93,7 @@ class Binding(NamedTuple):
     """Binds an approval to exactly one call. Hosts store a binding as JSON, and may pass it between processes."""
 
     digest: str
-    """Digest of the call that may run. If the stored digest was malformed, this is empty and matches no call."""
+    """Digest of the call that may run. A malformed stored digest is read as empty and matches no call."""
     decided: str | None
     """Digest of the decision in the log."""
     bound_to: Mapping[str, Any]
@@ -200,7 +200,7 @@ class ExecutedCall(NamedTuple):
     tool_name: str
     """Name of the tool."""
     tool_call_id: str
-    """Id of the call in that run or conversation."""
+    """Id of the call in its run or conversation."""
     args: Mapping[str, Any]
     """Arguments for the tool's check that finds out whether the call already ran."""
     identity: Sequence[Any]
@@ -213,7 +213,7 @@ class ExecutedCall(NamedTuple):
         Args:
             call: Call with an id.
             run_id: Id of the run or conversation.
-            occurrence: Number of calls with that id so far, including this one. Models reuse ids.
+            occurrence: Number of calls with the same id so far, including this call. Models reuse ids.
         """
         lineage = [[each.agent_name, each.tool_name, each.tool_call_id] for each in call.facts.lineage]
         received = call.arguments.bound.get('received', call.arguments.shown)
@@ -294,7 +294,7 @@ class Execution:
 
 
 class Gate:
-    """Approval for an adapter's calls. A gate keeps no state of a call, so it can be used for any number of calls."""
+    """Approval of an adapter's calls. A gate keeps no state of a call, so it can be used for any number of calls."""
 
     def __init__(
         self, controller: ApprovalController, *, default: str = 'required', tells_changes: bool = True
@@ -398,7 +398,7 @@ class Gate:
         """Check an approved call again right before it runs, because the call or the rules may have changed.
 
         Args:
-            prepared: The call as it would run now, judged now.
+            prepared: The call as it would run now, with a new verdict.
             binding: Binding of the approval; `None` if other code approved the call.
 
         Raises:
@@ -431,7 +431,7 @@ class Gate:
             allowed: The allowed call.
             run: Executes the call.
             recheck: Function that checks the approval again right before execution; `still_holds` if `None`.
-            **how: As for `ExecutionLedger.execute`.
+            **how: See `ExecutionLedger.execute`.
         """
 
         def check() -> str | None:

@@ -107,7 +107,7 @@ class ApprovalMemory:
         return self._session.get(approval_id) if store is None else store.get(approval_id)
 
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
-        """Remember a decision, if it is an approval of unchanged arguments that is to be remembered.
+        """Remember a decision if it approves unchanged arguments and asks to be remembered.
 
         The memory ignores denials, approvals with changed arguments, decisions with `remember='none'`, and requests
         with `hides_arguments`.
@@ -232,7 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the names of the calling agents (or the run id, without a name) and of the tools between them."""
+        """Return the names of the calling agents, or their run ids, and of the tools between them."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

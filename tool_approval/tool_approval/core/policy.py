@@ -31,8 +31,8 @@ class ApprovalPolicy:
 
         Args:
             tools: `{name or glob: {'approval': 'required' | 'none' | 'blocked', 'description': ...}}`. An exact name
-                takes precedence over a glob, and a glob with more literal characters over a glob with fewer. Among
-                equals, the stricter rule applies. If any matching rule says `blocked`, the call is blocked.
+                takes precedence over a glob, and a glob with more literal characters over a glob with fewer. Of equally
+                specific rules, the stricter one applies. If any matching rule says `blocked`, the call is blocked.
             default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
                 the code around a tool chose another default, the stricter of the two applies.
             auto_grant: Capabilities granted without asking, by isolation profile.
@@ -48,7 +48,7 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File that the configuration was read from. Questions show its name next to its descriptions.
+            source: File that the configuration was read from. Questions show this file name next to its descriptions.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)

@@ -8,11 +8,11 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
-"""Key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, the value is a
-list of lines for the approver; in the values that an approval is bound to, it has the tool's own form."""
+"""Metadata key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, the value
+is a list of lines for the approver; in the values that an approval is bound to, it has the tool's own form."""
 
 BRIEF_ACCESS: Final = 'brief_access'
-"""Key for a shorter version of the `EXTRA_ACCESS` lines."""
+"""Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""
 
 PresentationType = Literal['text', 'diff', 'file_content', 'command', 'structured']
 
@@ -34,7 +34,7 @@ class ApprovalPresentation(BaseModel):
     - `full_content`: The text before it was shortened.
     - `is_summary`: Whether the content is only a summary, so that part of the call is not shown.
     - `path`, `is_new`, `cwd`: The file concerned, whether it is new, and the working directory.
-    - `extra_access`: Lines that list access beyond the usual limits of such calls.
+    - `extra_access`: Lines that list access beyond the tool's usual limits.
     - `brief_access`: The beginning of each `extra_access` line, for a UI that shows the rest when a key is pressed.
     - `defaults`: Arguments by name whose values equal the defaults, so that they need not be shown. - `is_usual`:
     Whether a UI may omit description and reason, because the presentation contains the whole description and the reason

@@ -34,7 +34,7 @@ class ApprovalContext(BaseModel):
 
 
 class RememberOption(BaseModel):
-    """A wider scope under which an approval can be remembered. Only the verdict of a tool offers such options."""
+    """A wider scope under which an approval can be remembered. Only the verdict of a tool offers remember options."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -150,10 +150,10 @@ class CallFacts(NamedTuple):
 
 
 _TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
-"""Facts that are strings. Their metadata keys have the same names."""
+"""Facts that are strings. The metadata keys of these facts have the same names."""
 
 _NUMBERS = ('position', 'batch_size')
-"""Facts that are integers. Their metadata keys have the same names."""
+"""Facts that are integers. The metadata keys of these facts have the same names."""
 
 
 class ApprovalRequest(BaseModel):
@@ -184,7 +184,7 @@ class ApprovalRequest(BaseModel):
     reason: str | None = None
     """Why the call needs approval."""
     remember_options: tuple[RememberOption, ...] = ()
-    """Scopes wider than the exact payload for which a decision may be remembered."""
+    """Scopes, wider than the exact payload, for which a decision may be remembered."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """More facts from the framework and the tool: see `ApprovalContext.metadata`. The controller sets `position` and
     `batch_size`, from 1 (request i of n), and `can_remember_always` (whether there is a store)."""
@@ -263,8 +263,8 @@ class ApprovalRequest(BaseModel):
     def missing_capabilities(self) -> tuple[str, ...]:
         """Capabilities that an approval grants, without duplicates, in the tool's order.
 
-        The names are `missing_capabilities` in the metadata. Without that key, they are the `required_capabilities`
-        that are not in `granted_capabilities`.
+        The names are `missing_capabilities` in the metadata. If the metadata lacks `missing_capabilities`, the names
+        are those `required_capabilities` that are not in `granted_capabilities`.
         """
         return self.facts.missing_capabilities
 
@@ -283,7 +283,7 @@ class ApprovalRequest(BaseModel):
     def attributed_description(self) -> str:
         """The description, preceded by the name of the configuration it comes from, if any.
 
-        Attack: a settings file describes a tool that writes files as "Read the README (changes nothing)".
+        Attack: a settings file has the description "Read the README (changes nothing)" for a tool that writes files.
         """
         if self.described_by is None:
             return self.description

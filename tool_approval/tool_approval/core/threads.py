@@ -43,7 +43,7 @@ async def call_sync_or_async(
     Raises:
         asyncio.CancelledError: The wait was cancelled, even if `function` suppressed the cancellation and returned a
             result.
-        RunCancelled: `function` raised it.
+        RunCancelled: `function` raised this exception.
         RuntimeError: `function` cancelled itself, or ended its thread.
         BaseException: Any other exception of `function`.
     """
@@ -116,7 +116,7 @@ def check_loop(loop: asyncio.AbstractEventLoop) -> None:
 
 
 async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = lambda: None) -> T:
-    """Call a function that may block in a daemon thread of its own. Cancelling abandons the thread.
+    """Call a function in its own daemon thread, where the function may block. Cancelling abandons the thread.
 
     Args:
         function: Function to call; it sees the caller's context variables.

@@ -1,4 +1,4 @@
-"""Read a tool's approval check, in any of its forms, as a verdict. `@requires_approval` is one of these forms."""
+"""Call a tool's approval check, such as `@requires_approval`, and convert its result to a verdict."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def ask_check(
 ) -> ApprovalResult | None:
     """Return the verdict of a tool's own approval check.
 
-    The first of these checks that the tool has is used:
+    If a tool has several of these checks, only the first is used:
 
     - `check_approval(ctx)`, sync or async: returns `None` to run the call or an `ApprovalRequest` to ask, or raises
       `PermissionError` to block the call.

@@ -27,7 +27,7 @@ class ApprovalResult:
     presentation: ApprovalPresentation | None = None
     """Content to show."""
     remember_options: tuple[RememberOption, ...] = ()
-    """Scopes wider than the exact payload for which a decision may be remembered."""
+    """Scopes, wider than the exact payload, for which a decision may be remembered."""
     bound_to: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Values other than the arguments that must not change between approval and execution."""
     group_id: str | None = None
@@ -61,7 +61,7 @@ class ApprovalResult:
             payload: Values by which the memory identifies the call; all arguments if `None`.
             presentation: Content to show.
             reason: Why the call needs approval.
-            remember_options: Scopes wider than the exact payload for which a decision may be remembered.
+            remember_options: Scopes, wider than the exact payload, for which a decision may be remembered.
             bound_to: Values other than the arguments that must not change between approval and execution. The tool's
                 check runs again before the execution, and must then return the same values.
             group_id: Id of a group of requests that a UI may ask about in one question.

@@ -16,14 +16,14 @@ _KEY: Final = token_bytes(32)
 (test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: maximum number of arguments to serialise one by one. A larger number is serialised together."""
+"""Chosen: maximum number of arguments to serialise one by one. More arguments are serialised in one step."""
 
 _LONG = 10_000
 """Chosen: maximum characters of a value to serialise. A longer value is hashed, which is faster."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
-    """Return the arguments that the tool hides: those that a payload omits, if it consists of arguments."""
+    """Return the arguments that the tool hides: those that the payload omits, if the payload consists of arguments."""
     args, payload = request.args, request.payload
     if len(payload) >= len(args) or any(key not in args or not is_same(args[key], payload[key]) for key in payload):
         return frozenset()

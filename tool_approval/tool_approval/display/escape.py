@@ -4,7 +4,7 @@ All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in th
 begins an escape. Therefore, different texts never look the same because of escapes.
 
 Invisible characters are escaped even where writing needs them: within an emoji, or between two letters that are not
-joined. Only the warnings and the check of file names accept such characters in these places.
+joined. Only the warnings and the check of file names accept invisible characters that writing needs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
 
 
 def is_plain(text: str) -> bool:
-    """Return whether nothing in `text` must be escaped, except perhaps a blank at its end."""
+    """Return whether `text` needs no escapes, apart from a possible blank at its end."""
     return text.isascii() and text.isprintable() and '<U+' not in text
 
 
@@ -135,7 +135,7 @@ def _is_jamo(char: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _belongs(mark: str, base: str) -> bool:
-    """Return whether a mark belongs to the script of the letter. This is false for common overlays and enclosures."""
+    """Return whether a mark belongs to the script of the letter; `False` for common overlays and enclosures."""
     script = script_of(base)
     if _is_jamo(mark):
         return script == 'HANGUL' and _place(base) + 1 == _place(mark)
@@ -183,7 +183,7 @@ _JOINING: Final = (
 
 
 def _indic() -> str:
-    """Matches joiners between the sign that suppresses a consonant's vowel and the next consonant of that script."""
+    """Matches joiners between a sign that suppresses a vowel and the next consonant of the same script."""
     blocks = [*((start, start + 0x39, start + 0x4D) for start in range(0x900, 0xD80, 0x80)), (0xD80, 0xDC6, 0xDCA)]
     return '|'.join(f'{chr(virama)}[\u200c\u200d](?=[{chr(start + 5)}-{chr(last)}])' for start, last, virama in blocks)
 

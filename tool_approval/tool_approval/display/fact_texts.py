@@ -1,4 +1,4 @@
-"""Show which agent asks, where and why, above the content of a request."""
+"""Show facts above the content of a request, such as the agent, the folder and the reason."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class DisplayLine:
     number: int | None = None
     """Line number in its file or text, from 1; for a removed line, in the old file."""
     is_first: bool = True
-    """For a `command`, whether the command begins with this line."""
+    """For a line of kind `command`, whether the command begins here."""
     marks: tuple[Span, ...] = ()
     """Parts that were marked when the line was made, in order and without overlap."""
 

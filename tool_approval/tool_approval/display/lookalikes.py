@@ -264,7 +264,7 @@ def _disguised(text: str, care: Care) -> set[str]:
 
 
 def _matched(pattern: re.Pattern[str], text: str, chars: Collection[str]) -> set[str]:
-    """Return the characters of `chars` in matches of the pattern."""
+    """Return the characters of `chars` that occur in matches of the pattern."""
     if not chars:
         return set()
     return {char for match in pattern.finditer(text) for char in match[0] if char in chars}

@@ -47,7 +47,7 @@ MOST_CHOICES: Final = 9
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""Placeholder for a scope that cannot be described. It is too long for a label, so the scope is not offered."""
+"""Placeholder for a scope that cannot be described. The placeholder is too long for a label, so it is not offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:

@@ -12,7 +12,7 @@ from .lines import DisplayLine, LineKind
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among needs. Small needs get all they ask for, and the other needs share the rest equally."""
+    """Divide `room` among needs. Small needs are granted in full, and the other needs share the rest equally."""
     if sum(needs) <= room:
         return list(needs)
     granted = [0] * len(needs)
@@ -112,7 +112,7 @@ def quote(text: str, kind: LineKind, room: int, *, numbered: bool, ascii_only: b
 
 
 def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]) -> tuple[list[DisplayLine], bool]:
-    """Call `drawn` for each line with its index and whether the text begins with it, and return the results."""
+    """Call `drawn` with each line, the line's index and whether it is the first line, and return the results."""
     shown: list[DisplayLine] = []
     parts = pieces(text, room)
     for piece in parts:

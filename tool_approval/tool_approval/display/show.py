@@ -34,7 +34,7 @@ _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
 """If several arguments equal the content, the first of these is treated as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
-"""The fact that has the same meaning as an argument, by argument name."""
+"""Facts with the same meaning as an argument, keyed by argument name."""
 
 _APART = '\0'
 """Separates hunks, so that no match extends over two hunks."""
@@ -181,8 +181,8 @@ def display(
         subject: Request or presentation to show.
         whole: Whether to show everything, as in a pager, instead of the beginning and the end of long texts.
         ascii_only: Whether to escape everything beyond ASCII.
-        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. A diff that is an
-            argument keeps these lines, because they determine what is changed.
+        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. All lines of a
+            diff that is an argument are kept, because they determine what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)
@@ -225,7 +225,7 @@ def display(
 def display_lines(
     subject: ApprovalRequest | ApprovalPresentation, *, whole: bool = False, ascii_only: bool = False
 ) -> Sequence[DisplayLine]:
-    """Return only the lines of the result of `display`."""
+    """Call `display`, and return only the lines."""
     return display(subject, whole=whole, ascii_only=ascii_only).lines
 
 

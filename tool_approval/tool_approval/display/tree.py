@@ -135,7 +135,7 @@ class Tree:
 
 
 def _need(value: object, enough: int, depth: int = 0) -> int:
-    """Return the number of lines that a value takes, or any larger number than `enough` if it takes more."""
+    """Return the number of lines that a value takes. Counting stops when the number is larger than `enough`."""
     if isinstance(value, str):
         return lines_needed(value) + ('\n' in value)
     if not isinstance(value, Mapping | list | tuple) or not value or depth > DEEPEST:

@@ -28,7 +28,7 @@ _WIDE_GAP: Final = 60
 """Chosen: minimum columns of a gap in a text, more than between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
-"""Chosen: maximum number of long runs of blanks in a text without gaps."""
+"""Chosen: maximum number of long runs of blanks to check. A text with more runs is treated as having a gap."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
@@ -78,8 +78,8 @@ _LOOKED_AT = 20_000
 checked in full. Only the beginning and the end of longer texts are checked, and a warning reports this."""
 
 _MOST_CHARACTERS = 3_000
-"""Chosen: maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have
-fewer."""
+"""Chosen: maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have fewer
+different characters."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')

@@ -84,7 +84,7 @@ def _before_marks(text: str, start: int, end: int) -> int:
 
 
 def _break(text: str, start: int, end: int) -> int:
-    """Return the index before the last blanks in the last third, or `end` if there are none.
+    """Return the index before the last blanks in the last third of a part, or `end` if there are no blanks.
 
     The break comes before all of these blanks, because their number would be invisible at the end of a row.
     """

@@ -37,7 +37,7 @@ class _Contents(BaseModel):
 
 
 class FileApprovalStore:
-    """Stores approvals in a private file that all processes of the user share. An invalid file approves nothing."""
+    """Stores approvals in a private file of the user, for all processes. Approvals in an invalid file are not used."""
 
     def __init__(self, project: str | os.PathLike[str], path: str | os.PathLike[str] | None = None) -> None:
         """Open the store, and create the file if it does not exist.

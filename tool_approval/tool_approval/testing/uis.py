@@ -33,7 +33,7 @@ class ScriptedUI:
         """Return the next answer.
 
         Raises:
-            AssertionError: No answer is left. The controller turns this into a denial, and `assert_done` fails.
+            AssertionError: No answer is left. The controller turns this error into a denial, and `assert_done` fails.
         """
         with self._lock:
             self.requests.append(request)
