@@ -92,9 +92,9 @@ class Run:
     handler: AnyHandler | None
     """Handler for this run's own deferred calls, or `None`."""
     offered: AnyHandler | None
-    """Handler that nested runs inherit if they have none of their own, or `None`."""
+    """Handler that nested runs without a handler inherit, or `None`."""
     giver: Run | None
-    """Run that `handler` and `offered` were inherited from, or `None` if they are this run's own."""
+    """Run from which `handler` and `offered` were inherited, or `None` if they were not inherited."""
     loop: asyncio.AbstractEventLoop
     """Event loop of the outermost run."""
     levels: tuple[LineageLevel, ...]

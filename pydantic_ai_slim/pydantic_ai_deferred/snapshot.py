@@ -56,7 +56,7 @@ class SnapshotArgs(dict[str, Any]):
 
 
 class ValidatedArgs:
-    """Validated arguments of one call, kept until a handler is asked about it."""
+    """Validated arguments of one call, kept until a handler is asked about the call."""
 
     def __init__(self, call: ToolCallPart, args: Mapping[str, Any], schema: Mapping[str, Any]) -> None:
         """Keep the call, `args` (by parameter name, with defaults filled in) and the JSON schema of the tool."""
@@ -130,7 +130,7 @@ def _with_all_fields(value: Any) -> Any:
 def copy_containers(value: object) -> object:
     """Copy nested dictionaries, lists, tuples and sets, and keep all other objects.
 
-    Unlike `copy.deepcopy`, this cannot fail on objects that a tool may put into metadata (locks, connections, clients).
+    Unlike `copy.deepcopy`, this cannot fail on objects that tools may put into metadata (locks, connections, clients).
     """
     match value:
         case dict():

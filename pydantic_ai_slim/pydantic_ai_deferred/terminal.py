@@ -1,7 +1,7 @@
 """Give a handler the terminal while it is asked, and end unfinished tasks after Ctrl-C.
 
 The host's chat redraws the model's text many times a second, over anything that a handler prints, and interprets square
-brackets in it as markup. So the display is stopped while a handler is asked, and restarted afterwards.
+brackets in printed text as markup. So the display is stopped while a handler is asked, and restarted afterwards.
 """
 
 from __future__ import annotations

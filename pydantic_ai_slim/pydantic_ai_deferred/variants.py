@@ -104,7 +104,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
-        """Stream the first final output. The handler resolves the deferred calls before this output. See `run`.
+        """Stream the first final output. The handler resolves the deferred calls before the final output. See `run`.
 
         The first part of a response that can be an output ends the run. Deferred calls after this part in the same
         response are skipped, and the handler is not asked.
@@ -286,8 +286,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the host's keywords for a run that was given `handler`.
 
-    The host infers an agent's name from the frame of its method's caller, which would be ours, where the agent is
-    `self`. So the name is inferred here, from the frame that called the run variant (the caller of `frame`).
+    The host infers an agent's name from the calling frame, which would be ours, with the agent as `self`. So the name
+    is inferred here, from the frame that called the run variant (the caller of `frame`).
 
     Raises:
         UserError: The handler cannot be called.

@@ -67,7 +67,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
-        """Run a step of the current segment, or return its result if it is already recorded."""
+        """Run a step of the current segment, or return its result if the result is already recorded."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:

@@ -105,7 +105,7 @@ class DurableStore:
                 a call may be executed again after a power failure.
         """
         self.inbox_store = inbox_store
-        """Store of the requests, for `Inbox`. It shares this store's connection, which this store closes."""
+        """Store of the requests, for `Inbox`. The requests share this store's connection, which this store closes."""
         self.place = inbox_store.place
         """Location of the database, for messages; without secrets."""
 

@@ -216,7 +216,7 @@ class Inbox:
         """Return a request in its current state.
 
         Raises:
-            UnknownRequest: No request has this id, or it cannot be read.
+            UnknownRequest: No request has this id, or the request cannot be read.
             InboxUnavailable: The store cannot be reached.
         """
         return _read(await self._row(request_id))

@@ -157,7 +157,7 @@ class InboxUI:
         return self.decision_of(settled)
 
     async def aclose(self) -> None:
-        """Wait until all channels have been notified. Call this before the event loop ends."""
+        """Wait until all channels have been notified. Call this method before the event loop ends."""
         while self._telling:
             await asyncio.wait(self._telling)
 
@@ -202,7 +202,7 @@ class InboxUI:
                 await asyncio.sleep(RETRY_S)
 
     def _withdrawn(self, entry: InboxEntry, elsewhere: ApprovalDecision | None) -> InboxEntry:
-        """Withdraw the entry, or settle it with the answer of another UI, and return the result."""
+        """Withdraw the entry, or settle it with the answer of another UI, and return the settled entry."""
         at = self._now().astimezone(UTC)
         if elsewhere is not None:
             with contextlib.suppress(ValidationError, ApprovalError):  # without an approver, or too large
@@ -216,7 +216,7 @@ class InboxUI:
         return entry.model_copy(update={'state': 'withdrawn'})
 
     async def _denied_before(self, request_id: str) -> InboxEntry | None:
-        """Return the entry if an approver denied it in the inbox before it was withdrawn; otherwise `None`."""
+        """Return the entry if an approver denied the request in the inbox before it was withdrawn, else `None`."""
         try:
             async with asyncio.timeout(GRACE_S):
                 # The first read may have begun before the withdrawal.

@@ -39,7 +39,7 @@ class Worker:
         """Run `action` in the thread, then call `done` there with the returned value and the exception.
 
         Raises:
-            InboxError: The inbox is closed, or belongs to the process that this one was forked from.
+            InboxError: The inbox is closed, or was created before this process was forked.
         """
 
         def work() -> None:
@@ -65,7 +65,7 @@ class Worker:
         """Run `action` in the thread and return its value. Cancelling stops the wait, not the action.
 
         Raises:
-            InboxError: The inbox is closed, or belongs to the process that this one was forked from.
+            InboxError: The inbox is closed, or was created before this process was forked.
             BaseException: Raised by `action`.
         """
         # Not as the future's exception, which asyncio logs if it is never retrieved.
@@ -103,7 +103,7 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Chosen: rows to read at once. If thousands of calls wake together, they then need a few hundred reads, and only a few
+"""Chosen: rows to read at once. If thousands of calls wake together, a few hundred reads are needed, and only a few
 large rows are in memory at once."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
@@ -120,7 +120,7 @@ class RowReader:
         self._is_reading = False
 
     async def read(self, request_id: str) -> Row | None:
-        """Return the row with this id, read after the call; `None` if there is no such row.
+        """Return the row with this id, read after the call, or `None` if no row has this id.
 
         Raises:
             InboxError: The store cannot be read, or the inbox is closed.

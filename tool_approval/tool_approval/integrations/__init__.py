@@ -1,1 +1,1 @@
-"""Adapt agent frameworks, with one package for each. Only the package of a framework imports that framework."""
+"""Adapt agent frameworks, with one package for each. A framework is imported only by its package."""

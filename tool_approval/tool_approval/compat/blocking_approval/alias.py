@@ -41,7 +41,7 @@ def install_alias() -> None:
 
 
 def uninstall_alias() -> None:
-    """Remove the old name if it belongs to this package. Modules that were imported by that name stay as they are."""
+    """Remove the old name if it belongs to this package. Modules imported by the old name are not changed."""
     for name, module in _own_modules().items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

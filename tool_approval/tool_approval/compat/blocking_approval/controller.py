@@ -12,7 +12,7 @@ from .types import ApprovalCallback, ApprovalDecision, ApprovalRequest, ensure_d
 
 
 class ApprovalController:
-    """The controller gives an `ApprovalToolset` its `approval_callback` and `memory`.
+    """Provides the `approval_callback` and the `memory` of an `ApprovalToolset`.
 
     The mode takes precedence: with `approve_all` and `strict`, a given callback is never called.
     """

@@ -40,7 +40,7 @@ STATEMENT_MS = 8000
 """Chosen: maximum milliseconds of a statement, which is less than the ten seconds that a call may take."""
 
 _MIGRATING = 0x7461496E626F78
-"""Key of the advisory lock for migrations: an arbitrary number that other programs are unlikely to use."""
+"""Key of the advisory lock for migrations: an arbitrary number, which other programs are unlikely to use."""
 
 
 def read_dsn(dsn: str) -> Mapping[str, object]:
@@ -70,7 +70,7 @@ class PostgresConnection:
 
     @contextmanager
     def using(self) -> Generator[psycopg.Connection[tuple[Any, ...]]]:
-        """Yield the connection. Each statement is its own transaction.
+        """Yield the connection. Each statement is a separate transaction.
 
         Raises:
             InboxUnavailable: The database cannot be reached, or refuses the statement at the moment.
@@ -242,7 +242,7 @@ class PostgresStore:
         Args:
             dsn: Connection string for libpq, such as `postgresql://user@host/database`. The user must own the schema or
                 be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
-            schema: Name of the schema; each inbox in the database needs its own.
+            schema: Name of the schema; each inbox in the database needs a separate schema.
 
         Raises:
             ValueError: The DSN or the schema name is invalid. The error does not quote the DSN.

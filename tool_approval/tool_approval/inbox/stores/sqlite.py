@@ -20,7 +20,7 @@ from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
 """Chosen: seconds between checks for changes, a fifth of the 100 ms within which an answer must arrive. SQLite cannot
-wake another process. A check takes microseconds, and one check serves all waiting requests of a process."""
+wake another process. A check takes microseconds, and serves all waiting requests of a process."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (

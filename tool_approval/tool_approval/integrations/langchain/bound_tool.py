@@ -65,7 +65,7 @@ class StandIn(BaseTool):
         return super().tool_call_schema if isinstance(self.args_schema, dict) else self._inner.tool_call_schema
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Call `invoke`. Older code of the host calls tools this way."""
+        """Call `invoke`. Older code of the host calls tools with this method."""
         return self.invoke(*_as_invoked(self.name, tool_input, kwargs))
 
     async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -97,7 +97,7 @@ def call_id_of(input: ToolInput) -> str | None:
 
 
 def with_arguments(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
-    """Return the same call with other arguments."""
+    """Return a model's call with other arguments."""
     values = dict(given or {})
     return {**input, 'args': values} if _is_call(input) else values
 
@@ -130,7 +130,7 @@ def with_notice(result: object, notice: str | None, *, call_id: str | None) -> A
         result: Return value of the tool: a text, the message that answers the call, a graph command that adds this
             message, or a list of these. Any other value is returned unchanged, because its receiver expects that type.
         notice: Text of the notice; `None` returns the result unchanged.
-        call_id: The id of the call; `None` if code made it.
+        call_id: The id of the call, or `None` if code made the call.
     """
     if notice is None:
         return result

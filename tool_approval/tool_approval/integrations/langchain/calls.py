@@ -29,7 +29,7 @@ class CallReader:
     name: str
     """Name that the model calls the tool by."""
     call_id: str | None
-    """Id of the call, or `None` if code made it."""
+    """Id of the call, or `None` if code made the call."""
     facts: CallFacts
     """Run, session and agent of the call."""
     config: RunnableConfig

@@ -89,7 +89,7 @@ def last_response(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, lis
 
 
 def find_offer(state: Mapping[str, Any]) -> OfferedTools:
-    """Return the tools that were offered to the model, or none if the run does not know them."""
+    """Return the tools that were offered to the model, or none if the tools are unknown."""
     return cast('OfferedTools | None', state.get('tool_approval_offer')) or OfferedTools()
 
 
@@ -111,12 +111,12 @@ _REPEATED = 'Several calls of this response have the same id, so none of them wa
 class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     """Asks about an agent's tool calls while its run waits, without a checkpointer or a second invocation.
 
-    After each response of the model, all its calls are decided together before any of them runs. A refused call is
-    answered with a message that has `status='error'` and the reason.
+    After each response of the model, all calls of the response are decided together before any of them runs. A refused
+    call is answered with a message that has `status='error'` and the reason.
 
-    Put this middleware last in the list. As the last one, it knows the tools that other middleware adds, and no other
+    Put this middleware last in the list. In this position, it knows the tools that other middleware adds, and no other
     middleware runs between it and the tools. In any position of the list, a call that another middleware changes after
-    the decision does not run. A middleware that replaces tools after this one must be trusted.
+    the decision does not run. If a later middleware replaces a tool, that middleware must be trusted.
     """
 
     state_schema = ApprovalState
@@ -136,7 +136,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
                 another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The agent's name, in place of the one given to `create_agent`. If an agent runs in another agent's
-                tool, give its name here. Without this name, nothing is remembered for the agent beyond its run.
+                tool, give its name here. Without the name, nothing is remembered for such an agent beyond its run.
             tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
         Raises:

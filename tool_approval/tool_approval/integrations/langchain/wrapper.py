@@ -26,8 +26,8 @@ class ApprovalToolWrapper(StandIn):
     `create_agent(tools=[...])`. The wrapper asks about each call separately; `ApprovalMiddleware` asks about all calls
     of a response together.
 
-    If a model's call (one with an id) does not run, it is answered with a message that has `status='error'`. Code that
-    calls the tool with plain arguments gets an exception.
+    If a model's call (one with an id) does not run, the model gets a message that has `status='error'`. Code that calls
+    the tool with plain arguments gets an exception.
 
     An approval for a session applies to one `thread_id` and one agent. Set both. The agent is known by its name or by
     `caller`. Without a name or `caller`, each call in an agent's run is a separate session.

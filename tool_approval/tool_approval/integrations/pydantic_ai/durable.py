@@ -113,8 +113,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self._url = store
         self.controller = controller
         self.key = b''
-        """Key that question ids are derived from. The key is empty until this process is a worker, and then it is the
-        key of the store."""
+        """Key that question ids are derived from. The key is empty until this process is a worker; then it is the key
+        of the store."""
         self._factories = dict(deps or {})
         self.external = external or {}
         self.tells_changes = tells_changes
@@ -135,14 +135,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Args:
             prompt: The user's prompt, as in `Agent.run`.
-            run_id: An id for the run. If a run with this id exists, it is returned and nothing is started.
+            run_id: An id for the run. If a run with this id exists, that run is returned and nothing is started.
             session: The conversation that approvals are remembered for; the run itself if `None`.
             deps: The name of a factory, and its arguments as JSON values.
 
         Raises:
             UserError: The prompt or the dependencies cannot be stored. The message names the field.
             InboxUnavailable: The store cannot be reached. Either no run was started, or the connection broke
-                afterwards. If so, start the run again with the same `run_id`.
+                afterwards. In both cases, start the run again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
         if escape_line(run_id) != run_id:

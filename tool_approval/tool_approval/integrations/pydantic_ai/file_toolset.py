@@ -25,7 +25,7 @@ _OTHER_PATH = (
 class FileToolset(FunctionToolset[Any]):
     """The eight file operations of a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
 
-    Without an `ApprovalToolset` around it, the toolset itself defers calls that need approval and runs approved ones.
+    Without an enclosing `ApprovalToolset`, the toolset itself defers calls that need approval and runs approved ones.
     In that case, only the rules of the sandbox apply, not those of a policy.
     """
 
@@ -67,7 +67,7 @@ class FileToolset(FunctionToolset[Any]):
 
         Raises:
             FileToolError: The files have changed since the request was bound to them.
-            PermissionError: The rules forbid the call, or the approver has changed its paths.
+            PermissionError: The rules forbid the call, or the approver has changed the paths in its arguments.
         """
         try:
             return self.files.present(request)

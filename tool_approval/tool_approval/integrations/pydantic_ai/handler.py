@@ -155,7 +155,7 @@ class Batch:
             requests: The calls.
             external: Functions that execute external calls, by tool name.
             facts: Known facts of the run.
-            ctx: The run that waits for the answer, or `None` if it has ended.
+            ctx: The run that waits for the answer, or `None` if that run has ended.
             ledger: Ledger that executes each external call of a waiting run at most once.
             place: Identifies the calls for the ledger, used instead of `ctx` if the run has ended.
         """
@@ -314,7 +314,7 @@ class Batch:
         return settled._replace(request=prepared.request)
 
     async def carry_out(self, allowed: Allowed) -> None:
-        """Run one external call, and answer it with the result."""
+        """Run one external call, and answer the call with the result."""
         result = await carry_out_once(self.ledger, self.gate, allowed, self.ctx, self.external, place=self.place)
         self.results.calls[str(allowed.call.tool_call_id)] = result
 

@@ -65,8 +65,8 @@ def request_of(
 
     Args:
         call: The call, with its arguments as JSON text or as a mapping.
-        metadata: The metadata that the tool gave when it deferred. The first of `approval_description`, `summary`,
-            `reason` and `path` becomes the description.
+        metadata: The metadata that the tool gave when it deferred the call. The first of `approval_description`,
+            `summary`, `reason` and `path` becomes the description.
         known: Known facts of the run, which override `metadata`.
         tool: Known facts of the tool, as returned by `tool_facts`, which override `metadata` too.
         args: Arguments to show in place of the arguments in `call`.

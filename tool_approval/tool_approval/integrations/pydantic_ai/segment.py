@@ -147,7 +147,7 @@ class Segment:
     async def _decide(self, stop: Stop) -> bytes:
         """Find the questions to ask, and decide if there are none.
 
-        The engine records this as one step, so that decisions from before a crash are not made again.
+        The engine records this method as one step, so that decisions from before a crash are not made again.
         """
         durable = self.durable
         answers = await self._answers(stop)

@@ -44,8 +44,8 @@ async def collect_approvals(
         ui: The UI that asks.
         mode: `interactive`, `approve_all` or `strict`.
         memory: Remembered approvals. Give the same memory for every stop of a conversation; `None` uses a new memory.
-        controller: Controller in place of `ui`, `mode` and `memory`; it also has a policy, an audit log and more. Give
-            the same controller to the `ApprovalToolset`s. If another process resumes, give it a lasting `key`.
+        controller: Controller in place of `ui`, `mode` and `memory`. Give the same controller to the
+            `ApprovalToolset`s. If another process resumes the run, give the controller a lasting `key`.
         external: Functions that execute external calls, by tool name.
         session: The conversation that approvals are remembered for. If `None`, all memory is for one conversation.
         caller: The agent's name.
@@ -83,7 +83,7 @@ async def run_with_approval(
         prompt: The user's prompt, which appears once in the history.
         ui: As in `collect_approvals`.
         mode: As in `collect_approvals`.
-        memory: One memory for all stops; a new one if `None`.
+        memory: One memory for all stops; `None` uses a new memory.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
         session: The conversation that approvals are remembered for. If `None`, the session is `deps.session_id` if the

@@ -39,7 +39,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     """Whether the model is informed of arguments that an approver changed, if no `approval_handler` informs it."""
 
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
-    """Executes approved calls at most once, if no `approval_handler` encloses them. Give the handler a ledger too."""
+    """Executes approved calls at most once, if no `approval_handler` does so. Give the handler a ledger too."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments now, not in the middle of a run.
