@@ -210,8 +210,8 @@ def _text(content: bytes, source: Path) -> str:
 def effective(loaded: LoadedSettings) -> Settings:
     """Return the settings that apply, with presets expanded; see `expand`.
 
-    Settings of an untrusted file can only tighten. What the file blocks is blocked, and what needs approval without the
-    file still needs it:
+    Settings of an untrusted file can only tighten. The file can block calls, but a call that needs approval without the
+    file still needs approval:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
     - `default: none`, `approval: none` and `auto_grant` are ignored.

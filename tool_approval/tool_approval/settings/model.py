@@ -85,8 +85,8 @@ class SandboxSettings(SandboxConfig):
     require_os_sandbox: StrictBool = False
     """Whether file and shell tools run only if an OS sandbox confines commands."""
     os_sandbox_fallback: OSSandboxFallback = 'fail_fast'
-    """What to do if the required OS sandbox does not work: with `fail_fast`, raise an error at the start; with
-    `refuse_tools`, refuse all calls of the file and shell tools."""
+    """Reaction if a required OS sandbox does not work: `fail_fast` raises an error at the start, and `refuse_tools`
+    refuses all calls of the file and shell tools."""
     toolchains: tuple[Annotated[str, AfterValidator(_is_toolchain)], ...] = ()
     """Absolute paths of more folders from which commands can read files and run programs."""
 

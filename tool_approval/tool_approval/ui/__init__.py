@@ -1,1 +1,1 @@
-"""User interfaces for approvers: terminal, web page and Slack. Each package needs its own extra."""
+"""User interfaces for approvers: terminal, web page and Slack. Each subpackage needs an extra of its own."""

@@ -1,4 +1,4 @@
-"""Handle button presses: check who pressed, and answer the request."""
+"""Handle button presses: check that the person may answer, and answer the request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .mrkdwn import code, plain
 from .sync import MessageSync
 
 REMEMBERED_S = 60.0
-"""Chosen: seconds to cache the members of a user group. A removed member can still answer during this time."""
+"""Chosen: seconds to cache the members of a user group. Until then, a removed member can still answer."""
 
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
 """Format of the ids of Slack's user groups."""
@@ -62,25 +62,25 @@ class Press(BaseModel):
     action: str = Field(
         validation_alias=AliasChoices(AliasPath('actions', 0, 'action_id'), AliasPath('view', 'callback_id'))
     )
-    """Id of the button or the form."""
+    """Id of the pressed button or the submitted form."""
     target: str = Field(
         validation_alias=AliasChoices(AliasPath('actions', 0, 'value'), AliasPath('view', 'private_metadata')),
         pattern=r'^[A-Za-z0-9_-]{43}\.[0-9a-f]{64}\.[0-9]{1,6}$',
     )
-    """Request id, digest of the shown content, and page of the full view, separated by dots."""
+    """Request id, digest of the shown content, and page number in the full view, separated by dots."""
     user_id: str = Field(validation_alias=AliasPath('user', 'id'), min_length=1, max_length=LONGEST_NAME)
     user_name: str | None = Field(
         default=None, validation_alias=AliasChoices(AliasPath('user', 'name'), AliasPath('user', 'username'))
     )
-    """Name of the person in Slack. Untrusted text: users choose it."""
+    """Name of the person in Slack. The name is untrusted, because users can change it."""
     note: str | None = Field(
         default=None,
         validation_alias=AliasPath('view', 'state', 'values', NOTE_BLOCK, NOTE_INPUT, 'value'),
         max_length=LONGEST_NOTE,
     )
-    """Text of the note in the form."""
+    """Text of the submitted note."""
     trigger_id: str = ''
-    """Id for opening a view for the person within three seconds."""
+    """Slack's trigger id, which can open a view for the person within three seconds."""
     timestamp: str | None = Field(default=None, validation_alias=AliasPath('container', 'message_ts'))
     """Timestamp of the message with the button; `None` if the button is in a view."""
     view_id: str | None = Field(default=None, validation_alias=AliasPath('container', 'view_id'))
@@ -113,12 +113,12 @@ class People:
         ids: Mapping[str, str] | None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Accept the users and groups of a rule.
+        """Accept the users and user groups in `rule`.
 
         Args:
-            channel: Channel whose client looks up the members of user groups.
+            channel: Channel with the client for looking up members of user groups.
             rule: Slack's ids of users and user groups.
-            ids: Approver ids by Slack's user ids; see `people` of `SlackBot`.
+            ids: Mapping of Slack's user ids to approver ids; see `people` of `SlackBot`.
             clock: Clock that returns monotonic seconds.
         """
         self._channel = channel
@@ -128,16 +128,16 @@ class People:
         self._members: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def approver(self, user_id: str, name: str | None, entry: InboxEntry) -> Approver:
-        """Return the approver, after a check that they may answer the request.
+        """Check that a person may answer the request, and return the approver.
 
         Args:
-            user_id: Slack's user id, from a payload signed by Slack.
+            user_id: Slack's user id in a payload that Slack has signed.
             name: Name of the person in Slack.
             entry: The request.
 
         Raises:
             NotAnApprover: The person may not answer the request.
-            SlackUnavailable: The members of a group cannot be looked up.
+            SlackUnavailable: The members of a user group cannot be looked up.
         """
         person_id = user_id if self._ids is None else self._ids.get(user_id)
         # Groups are looked up only if the person is not listed directly.
@@ -160,19 +160,17 @@ class People:
 
 
 class ButtonActions:
-    """Handles button presses: records the answers of approvers, and refuses other people in a private message."""
+    """Handles button presses. Answers of approvers are recorded, and other people get a private message."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, messages: MessageSync, people: People) -> None:
-        """Answer requests of `inbox`, which `messages` shows in `channel`. Only the approvers among `people` may
-        answer.
-        """
+        """Answer requests of `inbox` that `messages` shows in `channel`. `people` determines who may answer."""
         self._inbox = inbox
         self._channel = channel
         self._messages = messages
         self._people = people
 
     async def take(self, ack: Callable[[], Awaitable[object]], body: Mapping[str, Any]) -> None:
-        """Handle a button press. Slack's library passes the arguments by name.
+        """Handle a button press. Slack's library passes arguments by name.
 
         Args:
             ack: Acknowledges the button press; Slack expects this within three seconds.
@@ -219,7 +217,7 @@ class ButtonActions:
             _log.warning('%s; the reason for refusing an answer could not be shown', error)
 
     async def _refresh(self, press: Press) -> None:
-        """Update the pressed message, which still has buttons although its request is settled."""
+        """Update a message that still has buttons although its request is settled."""
         try:
             await self._messages.settled(await self._inbox.get(press.request_id), press.timestamp)
         except (SlackUnavailable, AnswerRefused, InboxUnavailable) as error:

@@ -18,31 +18,31 @@ Block = dict[str, Any]
 """A block of a message or a view, as in Slack's reference."""
 
 View = Mapping[str, Any]
-"""A modal view for one person."""
+"""A modal view, which Slack shows to one person."""
 
 APPROVE, SESSION, DENY, NOTE, FULL = 'approve', 'approve_session', 'deny', 'deny_note', 'view_full'
 PREVIOUS, NEXT = 'previous_page', 'next_page'
 """Ids of the buttons in messages and in the full view."""
 
 NOTE_FORM, NOTE_BLOCK, NOTE_INPUT = 'deny_with_note', 'note', 'text'
-"""Ids of the note form, its block and its input."""
+"""Ids of the note form and of its block and input field."""
 
 LONGEST_NOTE = 3000
 """Source: maximum characters of a plain text input, from Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Chosen: characters to show of a note. The inbox has the whole note."""
+"""Chosen: maximum characters to show of a note; the inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
 """Source: maximum characters of a confirmation dialog's text, from Slack's reference."""
 
 _MOST_CONTENT = 4
-"""Chosen: sections of content in a message, about two screens. Slack allows 50 blocks and documents no total size."""
+"""Chosen: maximum sections of content in a message, about two screens. Slack's limit is 50 blocks."""
 _MOST_OF_A_FACT = 2
 
 _PER_PAGE = 12
-"""Chosen: maximum sections on a page of the full view. Slack allows 100 blocks and 250 kB in a view, and an escaped
-character may take 12 bytes."""
+"""Chosen: maximum sections on a page of the full view. Slack's limits for a view are 100 blocks and 250 kB, and an
+escaped character may take 12 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Message:
 
 
 def message_of(entry: InboxEntry) -> Message:
-    """Build the message of a request: the content, then the buttons while the request is open, or else the outcome."""
+    """Build the message of a request: its content, and then the buttons or, for a settled request, the outcome."""
     request = entry.request
     name, position = code(request.tool_name), _position(request)
     body, is_whole = _body(request)
@@ -74,14 +74,12 @@ def message_of(entry: InboxEntry) -> Message:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Return whether the message shows the whole request, and its confirmation dialog shows everything that a session
-    approval covers.
-    """
+    """Return whether the message shows the whole request, and its dialog everything that a session approval covers."""
     return _body(request)[1] and _is_dialog_whole(request)
 
 
 def full_view(entry: InboxEntry, page: int) -> View:
-    """Build a page of the view of the whole request. Page numbers that are too high give the last page."""
+    """Build a page of the whole request's view, or the last page if the page number is too high."""
     texts = sections(drawn(display(entry.request, whole=True).lines))
     pages = [texts[start : start + _PER_PAGE] for start in range(0, len(texts), _PER_PAGE)]
     page = min(page, len(pages) - 1)
@@ -97,7 +95,7 @@ def full_view(entry: InboxEntry, page: int) -> View:
 
 
 def note_form(entry: InboxEntry) -> View:
-    """Build the form for a note. Slack returns the form's target with the note and signs both."""
+    """Build the form for a note. Slack returns the form's target and the note in a signed payload."""
     field: Block = {
         'type': 'input',
         'block_id': NOTE_BLOCK,
@@ -121,7 +119,7 @@ def note_form(entry: InboxEntry) -> View:
 
 
 def _body(request: ApprovalRequest) -> tuple[list[Block], bool]:
-    """Return the blocks that show the request, and whether they show all of it."""
+    """Return the blocks that show the request, and whether they show the whole request."""
     shown = display(request)
     is_whole = shown.is_whole
     blocks: list[Block] = []
@@ -151,7 +149,7 @@ def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
 
 
 def _covered(request: ApprovalRequest) -> str:
-    """Return the text that says what a session approval covers."""
+    """Return a text that describes what a session approval covers."""
     return '\n'.join(['Approvers are not asked again for:', *sections([(False, remember_choices(request)[0][1])])])
 
 
@@ -170,7 +168,7 @@ def _outcome_of(entry: InboxEntry) -> str:
 
 
 def _person(by: Approver) -> str:
-    """Return the approver's name and id as code, never as a mention, which would notify people."""
+    """Return the approver's name and id as inline code, because a mention would notify people."""
     return code(by.id) if by.name is None else f'{code(by.name)} ({code(by.id)})'
 
 
@@ -189,7 +187,7 @@ def _time_of(moment: datetime) -> str:
 
 
 def _target(entry: InboxEntry, page: int = 0) -> str:
-    """Return the value of a button: request id, digest and page of the full view; see `Press.target`."""
+    """Return the value of a button; see `Press.target`."""
     return f'{entry.id}.{entry.digest}.{page}'
 
 
@@ -202,7 +200,7 @@ def _labelled(label: str, texts: Sequence[str]) -> list[Block]:
 
 
 def _section(text: str) -> Block:
-    """Build a section of Slack's markup. Without `verbatim`, Slack would turn names and addresses into links."""
+    """Build a section of Slack's markup. `verbatim` prevents Slack from turning names and addresses into links."""
     return {'type': 'section', 'text': {'type': 'mrkdwn', 'text': text, 'verbatim': True}}
 
 

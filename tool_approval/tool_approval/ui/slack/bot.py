@@ -1,4 +1,4 @@
-"""Assemble the bot, and run it with Slack's library."""
+"""Create the Slack bot from its parts, and run it with Slack's library."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _log = logging.getLogger('tool_approval.slack')
 class SlackBot:
     """Posts the open requests of an inbox to a Slack channel, and records the answers that approvers press there.
 
-    Run one bot for each channel and inbox, in the agent's process or its own. Two bots would post every request twice.
+    Run only one bot for a channel and inbox: two bots would post every request twice.
     """
 
     def __init__(
@@ -57,21 +57,19 @@ class SlackBot:
         Args:
             inbox: Inbox with the requests. The bot does not close the inbox.
             token: Bot token, which begins with `xoxb-`.
-            channel: Id of the channel, such as `C024BE91L`; not its name.
-            approvers: Slack's ids of the users (`U...`) and user groups (`S...`) that may answer. The rules of
+            channel: Id of the channel, such as `C024BE91L`, not the channel's name.
+            approvers: Slack's ids of users (`U...`) and user groups (`S...`) that may answer. The rules of
                 `InboxUI(approvers=)` apply as well.
-            signing_secret: Signing secret of the app for HTTP; `None` for Socket Mode.
-            people: Approver ids, as used in other UIs and `InboxUI(requester=)`, by Slack's user ids. Users that are
-                missing here may not answer. `None` uses Slack's user ids as approver ids.
+            signing_secret: The Slack app's signing secret if it uses HTTP; `None` for Socket Mode.
+            people: Mapping of Slack's user ids to approver ids, as used in other UIs and `InboxUI(requester=)`. Users
+                without an entry may not answer. `None` uses Slack's user ids as approver ids.
             api: URL of Slack's Web API.
-            now: Function that returns the current time, from which the bot computes how far back to read the channel's
-                history.
+            now: Function that returns the current time.
             clock: Clock that returns monotonic seconds.
             sleep: Function that waits for a number of seconds.
 
         Raises:
-            ValueError: The token, the channel, the approvers or the secret are invalid, or environment variables would
-                make Slack's library ignore the token.
+            ValueError: An argument is invalid, or environment variables would make Slack's library ignore the token.
         """
         if not token.startswith('xoxb-'):
             raise ValueError("`token` must be a bot token, which begins with 'xoxb-'")
@@ -106,7 +104,7 @@ class SlackBot:
 
     @property
     def http(self) -> SlackEndpoint:
-        """ASGI application that receives button presses from Slack on a single route.
+        """ASGI application with a single route that receives button presses from Slack.
 
         Raises:
             ValueError: The bot has no `signing_secret`, so requests from Slack cannot be verified.
@@ -116,10 +114,12 @@ class SlackBot:
         return SlackEndpoint(self._app)
 
     async def run(self, app_token: str | None = None) -> None:
-        """Post and update messages until cancelled. With an app token, also receive button presses by Socket Mode.
+        """Post and update messages until cancelled. If an app token is given, also receive button presses over Socket
+        Mode.
 
         Args:
-            app_token: App-level token, which begins with `xapp-`; `None` to serve `http` instead.
+            app_token: App-level token, which begins with `xapp-`; `None` if the application `http` receives the button
+                presses.
 
         Raises:
             ValueError: The app token is invalid.

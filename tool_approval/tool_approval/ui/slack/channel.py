@@ -37,23 +37,23 @@ _NEVER = frozenset(
         'no_text',
     }
 )
-"""Slack's permanent errors for a single message. All other errors concern the app or are temporary."""
+"""Slack's error codes that are permanent for one message. Other errors are temporary or affect the whole app."""
 
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
 
 class SlackUnavailable(ApprovalError):
-    """Slack cannot be reached, is too busy, or denies the bot access. The call may or may not have taken effect."""
+    """Slack cannot be reached, is too busy, or denies the bot access. The call may or may not have had an effect."""
 
     def __init__(self, method: str, problem: str) -> None:
-        """Record the Web API method and the problem, which is Slack's error code if there is one."""
+        """Record the Web API method and the problem: Slack's error code or a description."""
         self.method = method
         self.problem = problem
         super().__init__(f'Slack call {method} failed: {problem}')
 
 
 class SlackRefused(ApprovalError):
-    """Slack permanently refuses this message. The call had no effect."""
+    """Slack permanently refuses this message, so the call had no effect."""
 
     def __init__(self, method: str, problem: str) -> None:
         """Record the Web API method and Slack's error code."""
@@ -63,7 +63,7 @@ class SlackRefused(ApprovalError):
 
 
 class _Posted(BaseModel):
-    """A message of an open request, as listed by Slack."""
+    """A message in Slack's history that shows an open request."""
 
     ts: str
     bot_id: str
@@ -75,7 +75,7 @@ class SlackChannel:
     """Posts, updates and finds the messages of the bot in one channel."""
 
     def __init__(self, client: AsyncWebClient, channel: str) -> None:
-        """Use a client with the bot's token, and the channel with this id."""
+        """Use a client with the bot's token, and a channel id."""
         self.id = channel
         # The library's types are incomplete.
         self._client: Any = client
@@ -98,7 +98,7 @@ class SlackChannel:
         return timestamp
 
     async def update(self, timestamp: str, entry: InboxEntry) -> None:
-        """Update a message to the current state of the request.
+        """Update a message to show the current state of the request.
 
         Raises:
             SlackRefused: The message was deleted, or can no longer be edited.
@@ -107,7 +107,7 @@ class SlackChannel:
         await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
 
     async def whisper(self, user_id: str, text: str) -> None:
-        """Show a text in Slack's markup to one person only.
+        """Show a text in Slack's markup to only one person.
 
         Raises:
             SlackRefused: Slack permanently refuses this message.
@@ -136,7 +136,7 @@ class SlackChannel:
         return frozenset(map(str, _list(answer.get('users'))))
 
     async def open_messages(self, since: datetime) -> AsyncGenerator[tuple[str, str]]:
-        """Yield the request id and the timestamp of each message of this bot that shows a request as open.
+        """Yield the request id and timestamp of each of the bot's messages that show an open request.
 
         Raises:
             SlackUnavailable: The messages cannot be listed.
@@ -170,7 +170,7 @@ class SlackChannel:
         return await self._asked(method, json={'channel': self.id, **values})
 
     async def _asked(self, method: str, **arguments: Any) -> Mapping[str, Any]:
-        """Call a method, and return Slack's response."""
+        """Call a Web API method, and return Slack's response."""
         try:
             answer = (await self._client.api_call(method, **arguments)).data
         except SlackApiError as error:
@@ -186,7 +186,9 @@ class SlackChannel:
 
 
 def _shown(entry: InboxEntry) -> dict[str, Any]:
-    """Return the arguments of `chat.postMessage` and `chat.update`. Names and links in the request stay plain text."""
+    """Return the arguments of `chat.postMessage` and `chat.update`. Slack shows names and links in the request as plain
+    text.
+    """
     message = message_of(entry)
     kind = 'tool_approval_open' if entry.state == 'pending' else 'tool_approval_settled'
     return {
@@ -203,7 +205,7 @@ def _list(value: object) -> list[object]:
 
 
 def _word(response: Any) -> str:
-    """Return Slack's error code. Any other response, such as the page of a proxy, must not be logged."""
+    """Return Slack's error code. Any other text, such as a proxy's error page, must not be logged."""
     # Untyped in the library: either its own response or that of aiohttp.
     match getattr(response, 'data', None):
         case {'error': str(word)} if _WORD.fullmatch(word):
@@ -213,22 +215,23 @@ def _word(response: Any) -> str:
 
 
 MOST_RETRIES = 5
-"""Chosen: maximum retries of a rate-limited call. After that the call fails, and other calls proceed."""
+"""Chosen: maximum number of retries after a rate limit."""
 
 LONGEST_WAIT_S = 120
-"""Chosen: maximum seconds to wait. Slack normally asks for at most a minute; a call that must wait longer fails."""
+"""Chosen: maximum seconds to wait. Slack normally requests at most a minute; a call that would have to wait longer
+fails."""
 
 _UNTOLD_S = 5
-"""Chosen: seconds to wait if Slack does not send `Retry-After`."""
+"""Chosen: seconds to wait if Slack's response has no `Retry-After` header."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
 
 class RateLimits(AsyncRetryHandler):
-    """Retries calls with status 429. Slack has not executed such a call, so no action happens twice."""
+    """Retries calls with status 429, which Slack has not executed, so that no action happens twice."""
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Wait with `sleep`, which takes seconds."""
+        """Use `sleep` to wait a number of seconds."""
         super().__init__(max_retry_count=MOST_RETRIES)
         self._sleep = sleep
 

@@ -13,13 +13,13 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 MAX_BYTES = 1024 * 1024
-"""Chosen: maximum size of a request body. Slack sends the message of the pressed button, which is shorter."""
+"""Chosen: maximum size of a request body. A request contains only the message with the pressed button."""
 
 _SIGNED = {
     'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
     'x-slack-signature': re.compile(r'v0=[0-9a-f]{64}'),
 }
-"""Headers that must appear exactly once, each with the format that Slack's library can handle."""
+"""Headers that must occur exactly once, with the format of each that Slack's library accepts."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -27,14 +27,14 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class SlackEndpoint:
-    """ASGI application for Slack's "Interactivity" request URL. It can be mounted at any path."""
+    """ASGI application for Slack's "Interactivity" request URL, for mounting at any path."""
 
     def __init__(self, app: AsyncApp) -> None:
         """Forward requests to Slack's library, which checks the signature and age of each."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one HTTP request, or the lifespan events of the server."""
+        """Handle an HTTP request or the server's lifespan events."""
         if scope['type'] == 'lifespan':
             while (message := await receive())['type'] != 'lifespan.shutdown':
                 await send({'type': f'{message["type"]}.complete'})
@@ -70,7 +70,7 @@ class SlackEndpoint:
 
 
 async def _body(receive: Receive) -> bytes | None:
-    """Return the whole body; `None` if it is too long or incomplete."""
+    """Return the whole request body; `None` if the body is too long or incomplete."""
     body = bytearray()
     while True:
         message = await receive()
@@ -90,11 +90,11 @@ REMEMBERED_S = 600.0
 minutes."""
 
 MOST = 100_000
-"""Chosen: maximum number of remembered signatures, far more than the presses of ten minutes."""
+"""Chosen: maximum number of remembered signatures, far more than there are button presses in ten minutes."""
 
 
 class Replays:
-    """Detects replayed requests by their signatures, which are unique because they cover the timestamp."""
+    """Detects replayed requests by their signatures, which differ for each request because they cover the timestamp."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Measure time with a monotonic clock."""
@@ -102,8 +102,8 @@ class Replays:
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def is_new(self, signature: str) -> bool:
-        """Return whether this signature is new, and remember it. Once `MOST` signatures are remembered, every signature
-        is treated as a replay.
+        """Return whether this signature is new, and remember it. Beyond `MOST` remembered signatures, every request is
+        treated as a replay.
         """
         now = self._clock()
         while self._seen and now - next(iter(self._seen.values())) >= REMEMBERED_S:

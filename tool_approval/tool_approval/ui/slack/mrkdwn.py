@@ -12,13 +12,13 @@ LONGEST_SECTION = 3000
 """Source: maximum characters of text in a `section` block, from Slack's reference."""
 
 _ROOM = 2_800
-"""Chosen: characters of text to put into a section. The remaining characters are for fences and a label."""
+"""Chosen: maximum characters of content in a section, which leaves room for fences and a label."""
 
 _LONGEST_PIECE = 900
-"""Chosen: maximum characters of a line. Longer lines are broken, so that sections can be filled."""
+"""Chosen: maximum characters of a line, so that sections can be filled; longer lines are broken."""
 
 LONGEST_NAME = 80
-"""Chosen: characters to show of a name; the rest is cut off."""
+"""Chosen: maximum characters to show of a name."""
 
 # Source: Slack's "Formatting text for app surfaces": only these three begin a mention, a link or an entity.
 _ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;'}
@@ -26,23 +26,22 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""Whether this package wrote the line (`False` for quoted text), and the text of the line, which only `display` has
-escaped."""
+"""A line: whether this package wrote it or quotes it, and its text, which `display` has escaped but not for Slack."""
 
 
 def plain(text: str) -> str:
-    """Escape text for Slack. Formatting characters such as `*` keep their effect."""
+    """Escape text for Slack. Formatting characters such as `*` still have an effect."""
     return ''.join(_ENTITIES.get(char, char) for char in text)
 
 
 def code(text: str) -> str:
-    """Render untrusted text as one line of inline code, which the text cannot end."""
+    """Render untrusted text as one line of inline code, without any character that could end the code."""
     cut = text if len(text) <= LONGEST_NAME else f'{text[:LONGEST_NAME]}...'
     return f'`{plain(escape_line(cut, also="`", mark_end=True))}`' if cut else '`(empty)`'
 
 
 def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
-    """Yield the lines of a request, with a sign before each quoted line."""
+    """Yield the lines of a request, with a mark before each quoted line."""
     for line in lines:
         if line.kind in OURS:
             yield True, line.text
@@ -55,7 +54,7 @@ def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
 def sections(lines: Iterable[Line]) -> list[str]:
     """Split lines into the texts of sections, each within Slack's limit.
 
-    Quoted lines are put into fences that they cannot close. Other lines are between the fences.
+    Quoted lines are in code fences, which they cannot close.
     """
     done: list[str] = []
     pieces: list[Line] = []
@@ -75,8 +74,8 @@ def sections(lines: Iterable[Line]) -> list[str]:
 
 
 def cut(texts: Sequence[str], most: int) -> tuple[list[str], bool]:
-    """Limit the sections to `most`, and return whether all were kept. The last section is always kept, because the end
-    of the text may matter most.
+    """Limit the sections to `most`, and return whether all sections were kept. The last section is always kept, because
+    the end of the text may matter most.
     """
     if len(texts) <= most:
         return list(texts), True

@@ -1,4 +1,4 @@
-"""Keep the bot's messages in a channel in line with the requests in the inbox."""
+"""Synchronize the bot's messages in a channel with the requests in the inbox."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequ
 from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
-"""Chosen: age up to which messages of settled requests are updated after a restart, enough for a weekend. Messages of
-open requests are found at any age."""
+"""Chosen: after a restart, messages of settled requests are updated up to this age, enough for a weekend. For open
+requests, messages of any age are updated."""
 
 LONGEST_PAUSE_S = 60.0
 """Chosen: maximum seconds between retries."""
 
 _CLOCKS = timedelta(minutes=5)
-"""Chosen: allowed difference between Slack's clock and that of the posting process."""
+"""Chosen: allowed difference between Slack's clock and the clock of this process."""
 
 _log = logging.getLogger('tool_approval')
 
 
 class MessageSync:
-    """Posts and updates one message for each request. After a restart, this state is rebuilt from Slack and the
-    inbox.
-    """
+    """Posts and updates one message for each request. After a restart, the state is read from Slack and the inbox."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, *, now: Callable[[], datetime], sleep: Sleep) -> None:
-        """Show the requests of `inbox` in `channel`; for `now` and `sleep` see `SlackBot`."""
+        """Show the requests of `inbox` in `channel`; `SlackBot` describes `now` and `sleep`."""
         self._inbox = inbox
         self._channel = channel
         self._now = now
@@ -64,11 +62,10 @@ class MessageSync:
 
         Args:
             entry: The settled request.
-            timestamp: Timestamp of an additional message that shows the request.
+            timestamp: Timestamp of one more message that shows the request.
 
         Raises:
-            SlackUnavailable: Some messages may not be updated. Failed updates are retried after the channel is read
-                again.
+            SlackUnavailable: Some messages may not be updated. The bot reads the channel again and retries the updates.
         """
         self._given_up.discard(entry.id)
         left = self._messages.pop(entry.id, set[str]())

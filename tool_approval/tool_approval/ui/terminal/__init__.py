@@ -1,4 +1,4 @@
-"""Ask at the terminal in which the program runs."""
+"""Ask for approval at the terminal in which the program runs."""
 
 from typing import TYPE_CHECKING
 
