@@ -1,4 +1,4 @@
-"""The shell tool: parses commands, judges them part by part, shows them whole, and runs them in bash."""
+"""The shell tool, which parses a command, checks each part against the rules, and runs the command in bash."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Check arguments that a list of options cannot describe."""
+"""Check arguments for which lists of safe options are not sufficient."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ UNKNOWN_OPTION: Final = 'is unknown until the command runs, and may be an option
 
 
 def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return an argument of `test` that may hide a subscript, or an operator that is not known."""
+    """Return an argument of `test` that may contain a subscript, or an unknown operator."""
     arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
     may_expand = words[0].value == '[[' or _is_one_test(words)
     for at, word in enumerate(words[1:], start=1):
@@ -32,7 +32,7 @@ def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 def _asks_for_variable(words: Sequence[Word]) -> bool:
-    """Return whether the test is only `-v` with a plain name, which has no subscript."""
+    """Return whether the test is only `-v` and a variable name without a subscript."""
     inner = [word.value if word.is_fixed else '' for word in words[1:]]
     return (
         len(inner) in (2, 3)
@@ -46,7 +46,7 @@ _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
 
 
 def _is_one_test(words: Sequence[Word]) -> bool:
-    """Return whether the words are one test with a fixed operator, as POSIX defines it for two or three words."""
+    """Return whether the words are a single test of two or three words with a known operator, as defined by POSIX."""
     inner = list(words[1:])
     if words[0].value == '[' and inner and inner[-1].value == ']' and inner[-1].is_fixed:
         inner.pop()
@@ -65,7 +65,7 @@ def _is_one_test(words: Sequence[Word]) -> bool:
 
 
 def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return `-v`, or a format with `%n`, because both set a variable."""
+    """Return `-v` or a format with `%n`, because both set a variable."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
         return UnsafeArgument(first.raw, 'may be `-v`, which sets a variable and evaluates its subscript')
@@ -106,11 +106,11 @@ def _is_plain_sql(text: str) -> bool:
 _SHOWING: Final = re.compile(
     r'\.(?:tables|schema|databases|indexes|indices|mode|headers?|show|timer|width)(?: [\w%]+)*'
 )
-"""Commands of sqlite's shell that only display something or format the output."""
+"""Commands of the sqlite3 shell that only display data or format the output."""
 
 
 def is_device(word: Word) -> bool:
-    """Return whether a program that reads code from this file would read its standard input.
+    """Return whether the path refers to the standard input of the program.
 
     Attack: `python3 //dev/./stdin`, `python3 /proc/self/fd/0`.
     """
@@ -121,7 +121,7 @@ _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Check option letters without a dash in the first word, and archives on other machines."""
+    """Check for option letters without a dash in the first word, and for archives on other machines."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)
@@ -139,13 +139,13 @@ def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return an option of msbuild that begins with a slash."""
+    """Return the first option of msbuild that begins with a slash."""
     found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
     return UnsafeArgument(found.raw, 'may set a property, or load a program') if found is not None else None
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""Functions by checker name. They return `True` only if the code certainly writes nothing and runs nothing."""
+"""Functions by checker name. A checker returns `True` only if the code certainly writes no file and runs no program."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
     'test': unsafe_test,
@@ -153,4 +153,4 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'printf': unsafe_printf,
     'tar': _tar,
 }
-"""Functions by checker name, which return the word that makes a command require approval, if any."""
+"""Functions by checker name. A function returns the first word that requires approval, or `None`."""

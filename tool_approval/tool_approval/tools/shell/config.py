@@ -1,4 +1,4 @@
-"""Configuration of the shell tool: its rules and its default."""
+"""Configuration of the shell tool: rules for commands, and the default for all other commands."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _WORDS: Final = {
 
 
 class ShellDefault(BaseModel):
-    """Decision on commands that no rule matches."""
+    """Default for commands that no rule matches."""
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     allowed: bool = True
-    """Whether the command may run, with or without approval. `False` blocks the command in every mode."""
+    """Whether the command may run at all. `False` blocks the command in every mode."""
     approval: bool = True
-    """Whether approval is needed. Instead of both fields, write `approval` as `required`, `none` or `blocked`."""
+    """Whether approval is needed. A single value `required`, `none` or `blocked` for `approval` sets both fields."""
 
     @model_validator(mode='before')
     @classmethod
@@ -55,20 +55,20 @@ class ShellDefault(BaseModel):
 
 
 class ShellRule(ShellDefault):
-    """Decision on commands that begin with the words of `pattern`."""
+    """A rule for commands that begin with the words of `pattern`."""
 
     pattern: str
     """First words of a command: `git status` matches `git status --short`, but not `git statusx`."""
     description: str | None = None
-    """One line for the approver."""
+    """Description of the command in one line, for the approver."""
     arguments: Literal['listed', 'any'] = 'listed'
-    """Arguments that an allowing rule covers after its words: those `listed` as safe, or `any`."""
+    """Which further arguments a rule allows without approval: those `listed` as safe, or `any`."""
     sandbox_paths: _Texts = ()
-    """Names of roots. The rule is skipped unless every path of the command is in one of these roots."""
+    """Names of roots. The rule applies only if every path of the command is in one of these roots."""
     match: _Texts = ()
-    """Examples that the rule must decide. The examples are checked when the rules are compiled."""
+    """Example commands for which this rule must be the first match. They are checked when the rules are loaded."""
     not_match: _Texts = ()
-    """Examples that the rule must not decide. The examples are checked when the rules are compiled."""
+    """Example commands for which this rule must not be the first match. They are checked when the rules are loaded."""
 
     @field_validator('pattern')
     @classmethod
@@ -84,12 +84,12 @@ class ShellRule(ShellDefault):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of the pattern, at least one."""
+        """Words of the pattern. There is at least one word."""
         return tuple(self.pattern.split())
 
     @property
     def shown(self) -> str:
-        """The rule as shown in messages."""
+        """Text of the rule in messages."""
         return f'the rule `{self.pattern}`'
 
 
@@ -99,9 +99,9 @@ class ShellConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     default: ShellDefault = Field(default_factory=ShellDefault)
-    """Decision on commands that no rule matches."""
+    """Default for commands that no rule matches."""
     rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
-    """Rules in order. The first rule that matches decides."""
+    """Rules in order. The first rule that matches a command decides."""
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can prevent network access."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)

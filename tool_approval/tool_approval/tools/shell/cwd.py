@@ -1,4 +1,4 @@
-"""Decide which commands read the working directory, and which change it."""
+"""Determine which commands read the working directory, and which commands change it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git b
 _CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
 _CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _DEEPEST: Final = 8
-"""Chosen: most nested wrappers to search."""
+"""Chosen: maximum depth of nested wrappers to search."""
 
 
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
-    """Return whether a command reads only the working directory, its standard input and the paths that it names.
+    """Return whether a command reads only the working directory, its standard input and the paths in its arguments.
 
-    For git, `.git` must be in the working directory. Otherwise, git would read a repository in a folder above.
+    For git, `.git` must be in the working directory. Otherwise, git would read a repository in a parent folder.
 
     Args:
-        command: The command. The program name is known.
+        command: The command. The program name must be known.
         cwd: The working directory, absolute.
     """
     found = label(command.words)
@@ -45,7 +45,7 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
 
 
 def runs_anywhere(words: Sequence[Word]) -> bool:
-    """Return whether a program, given by name, does the same in every directory."""
+    """Return whether a program does the same in every directory."""
     entry = label(words).entry
     if entry is None or trusted_name(words[0].value) is None or 'runs_files' in entry.flags:
         return False
@@ -53,11 +53,11 @@ def runs_anywhere(words: Sequence[Word]) -> bool:
 
 
 def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
-    """Return whether a command changes the directory: `cd x`, `command cd x`, `eval 'cd x'`.
+    """Return whether a command changes the working directory, such as `cd x`, `command cd x` or `eval 'cd x'`.
 
     Args:
         words: The command.
-        cwd: The working directory, absolute. A `cd` to this directory changes nothing.
+        cwd: The working directory, absolute. A `cd` to this directory is not a change.
         depth: Number of wrappers around the command.
     """
     if not words or not words[0].is_fixed or not words[0].value or depth > _DEEPEST:

@@ -24,17 +24,17 @@ from .names import guarded_name, program_name, trusted_name
 SOURCES: Final = Path(__file__).with_name('programs')
 """Folder of the entries."""
 BUILT: Final = 'programs.json'
-"""Name of the file with all entries, which a build makes next to their sources. Editable installations lack it."""
+"""Name of the file with all entries, which the build creates. Editable installations do not have this file."""
 
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
-"""Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, `write` a path to
-write, and `target` a path that the program exists to write. `command` is a command, `script` a command line for a
-shell, and `code` is code in a language that is not read here. `context` says where or as whom the program works, and
-`rest` is the first word of a command."""
+"""Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
+write. `target` is where a program such as `cp` writes, for example the value of `--target-directory`. `command` is a
+command, `script` a command line for a shell, and `code` is code in another language. `context` sets where or as which
+user the program works, and `rest` is the first word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
-"""Pattern of a list of kinds. `*` and `command` are allowed only at its end."""
+"""Pattern of a list of kinds. `*` and `command` are allowed only at the end of the list."""
 _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
@@ -51,7 +51,7 @@ _CHECKERS: Final = frozenset(
 _INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files', 'needs'})
 """Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond', 'only_looks_with')
-"""Fields that list some of the options."""
+"""Fields that contain a list of options."""
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),
     **dict.fromkeys((*_ROLES, *_OPTION_LISTS, 'aliases', 'handed_on', 'needs', 'opens'), str),
@@ -68,24 +68,24 @@ _TYPES: Final[Mapping[str, Any]] = {
 _OPTION: Final = re.compile(r'[-+].+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
-"""An entry as written in its file."""
+"""Fields of an entry, as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Place of a value that is not attached to its option: in the next word, nowhere, or in the next word unless that word
-is an option."""
+"""Where the value of an option can be. `attached`: only in the same word. `next`: also in the next word. `either`: also
+in the next word if that word is not an option."""
 
 
 class OptionRole(NamedTuple):
-    """Role of an option: the values it takes."""
+    """The values that an option takes."""
 
     kind: Kind | None
     """Kind of the option's value; `None` for a flag."""
     more: tuple[Kind, ...] = ()
-    """Kinds of further values, for options that take several."""
+    """Kinds of the second and later values of an option."""
     place: Place = 'next'
-    """Place of a value that is not attached to the option."""
+    """Where the value can be."""
     allowed: re.Pattern[str] | None = None
-    """Pattern of safe values; `None` if the kind alone decides."""
+    """Pattern of safe values; `None` if the safety depends only on the kind."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,38 +95,38 @@ class Entry:
     name: str
     """Name of the program, followed by the words of the sub-command."""
     options: Mapping[str, OptionRole]
-    """Options by name as written in a command, without `=`."""
+    """Options by name, as written in a command but without `=`."""
     prefixes: Mapping[str, OptionRole]
-    """Options with the value in the same word, by the beginning of the word: `-D` for `-Dname=value`."""
+    """Options with an attached value, by the beginning of the word, such as `-D` for `-Dname=value`."""
     operands: tuple[Kind, ...] | None
     """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
-    """Whether the last kind applies to any number of operands."""
+    """Whether the last kind applies to all further operands."""
     listed: Mapping[str, frozenset[str]]
-    """Options that a field lists, by field. In the field `beyond`, `*` means all options."""
+    """Lists of options, by the name of the field. In the field `beyond`, `*` means all options."""
     flags: frozenset[str]
     """Names of the boolean fields that are true."""
     operand_values: tuple[re.Pattern[str], ...]
     """Patterns of safe operands, in order. The last pattern applies to all further operands."""
     handed_on: str | None
-    """Name of the entry that describes the words after `--`."""
+    """Name of the entry for the words after `--`."""
     opens: re.Pattern[str] | None
-    """Pattern of code that opens further files."""
+    """Pattern that matches code that opens further files."""
     style: str
-    """How options are written: `gnu`, `one_dash` or `attached`."""
+    """Syntax of options: `gnu`, `one_dash` or `attached`."""
     takes_any_option: bool
     """Whether unlisted options are safe, because the program only reads and prints."""
     checker: str | None
-    """Name of the check for arguments that lists of options and operands cannot describe."""
+    """Name of an additional check for the arguments."""
     needs: frozenset[AccessName]
-    """Extra access that the program needs in an OS sandbox."""
+    """Extra access that the program needs if an OS sandbox confines it."""
 
 
 class Entries:
     """All entries. Each entry is parsed when it is first used."""
 
     def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Index the fields, which `check_sources` has checked."""
+        """Set the fields, which `check_sources` must have checked."""
         self._fields = fields
         self._aliases = _aliases(fields)
         self._built: dict[str, Entry] = {}
@@ -136,14 +136,14 @@ class Entries:
         return tuple(alias for alias, each in self._aliases.items() if each == name)
 
     def program(self, text: str) -> Entry | None:
-        """Return the entry of a program, given its name or path: `/usr/bin/python3.11` has the entry of `python3`."""
+        """Return the entry for the name or path of a program, such as `python3` for `/usr/bin/python3.11`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
         return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
 
     def is_listed(self, text: str) -> bool:
-        """Return whether an entry has exactly this name, or the path is a system program with such a name.
+        """Return whether an entry has exactly this name, or the name of the system program at this path.
 
-        Attack: `timeout0 5 ls`, and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where another program has the name.
+        Attack: `timeout0 5 ls`, and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where `./echo` is another program.
         """
         name = trusted_name(text)
         return name is not None and (name in self._fields or name in self._aliases)
@@ -159,7 +159,7 @@ class Entries:
                 yield found
 
     def fragment(self, name: str) -> Entry | None:
-        """Return the entry with exactly this name, even if it is not a program."""
+        """Return the entry with exactly this name, even if the entry does not describe a program."""
         return self._find(name)
 
     def _find(self, name: str) -> Entry | None:
@@ -172,17 +172,17 @@ class Entries:
 
 
 _LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld-\d[\d.]*\.so')
-"""Names of the dynamic loader, which runs other programs."""
+"""Names of the dynamic linker, which runs other programs."""
 _VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
-"""Suffixes of the variants of vim in Debian."""
+"""Suffixes of the names of vim variants in Debian."""
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
-"""Names of compilers and similar tools, which may have the target machine in front and the version at the end."""
+"""Names of compilers and similar tools, with an optional target machine before the name and version after it."""
 
 
 def plain_program(name: str) -> str:
-    """Return a program's name without version and machine: `gcc` for `x86_64-linux-gnu-gcc-12`."""
+    """Return a program's name without version and target machine: `gcc` for `x86_64-linux-gnu-gcc-12`."""
     plain = guarded_name(_VARIANT.sub('', name))
     compiler = _COMPILER.fullmatch(plain)
     return plain if compiler is None else compiler[1]
@@ -190,13 +190,13 @@ def plain_program(name: str) -> str:
 
 @cache
 def entries() -> Entries:
-    """Return the project's entries, from the file that the build made, or else from their sources."""
+    """Return the entries from the file that the build created or, without this file, from the sources."""
     built = SOURCES / BUILT
     return Entries(json.loads(built.read_bytes()) if built.exists() else _from_tree())
 
 
 def _from_tree() -> Mapping[str, Fields]:
-    """Return the entries from their sources, and cache them until a source changes."""
+    """Return the entries from the source files. The result is cached until a source file changes."""
     digest = hashlib.sha256(b'\0'.join(path.read_bytes() for path in sorted(SOURCES.glob('*.toml')))).hexdigest()
     kept = SOURCES / '__pycache__' / f'{digest}-{BUILT}'
     with suppress(OSError, ValueError):
@@ -214,7 +214,7 @@ def _from_tree() -> Mapping[str, Fields]:
 
 
 def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
-    """Return the entries in a folder as they are written, each with the name of its file.
+    """Return the unchecked entries in a folder, each with the name of its file.
 
     Raises:
         ValueError: A file is not valid TOML, or two entries have the same name.
@@ -346,7 +346,7 @@ def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
 
 
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
-    """Return the options of an entry. They extend and override the options of the entries in `like`."""
+    """Return the options of an entry, together with those of the entries in `like`, which the entry can override."""
     if name not in all_fields:
         raise ValueError(f'`like` names `{name}`, which has no entry')
     if name in path:

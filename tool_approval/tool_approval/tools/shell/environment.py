@@ -1,4 +1,4 @@
-"""Decide which variables a command may set without approval, and clean the environment of commands."""
+"""Decide which environment variables a command may set without approval, and clean the environment of commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""Lower-case names. Only the command itself uses variables with lower-case names, except those in `_READ`."""
+"""Lower-case names of variables. Only the command itself uses these variables, except those in `_READ`."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -20,11 +20,11 @@ SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 
 def is_harmless(name: str, *, is_exported: bool) -> bool:
-    """Return whether setting a variable, to any value, cannot change what runs.
+    """Return whether setting a variable is harmless: no value can change which programs run.
 
     Args:
         name: Name of the variable.
-        is_exported: Whether programs receive the variable. Variables that are not exported are read only by the shell.
+        is_exported: Whether programs receive the variable. Only the shell reads the other variables.
     """
     if name in _HARMLESS or _LOCALE.fullmatch(name):
         return True
@@ -32,13 +32,13 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
 
 def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> dict[str, str]:
-    """Return the environment for a command: user, locale, folders, and a search path of absolute paths.
+    """Return the environment for a command: variables for user, locale and folders, and a `PATH` of absolute paths.
 
-    Other variables may hold secrets (`*_TOKEN`) or change what runs (`BASH_ENV`, `LD_PRELOAD`).
+    Other variables may contain secrets (`*_TOKEN`) or change which code runs (`BASH_ENV`, `LD_PRELOAD`).
 
     Args:
         given: The environment to select from.
-        path: The search path; `None` uses the path in `given`.
+        path: The value for `PATH`; `None` uses the value in `given`.
     """
     kept = {name: value for name, value in given.items() if name in _KEPT or _LOCALE.fullmatch(name)}
     places = (path if path is not None else given.get('PATH', SYSTEM_PATH)).split(':')

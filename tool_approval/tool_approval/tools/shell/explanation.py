@@ -1,4 +1,4 @@
-"""Describe the decision on a command part by part, and the approval that may be remembered for it."""
+"""Describe the decision on each part of a command, and the approval that may be remembered for the command."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Part:
     text: str
     """The part as written in the command."""
     kind: PartKind
-    """A program with its arguments, a redirection, a variable that is set, or text that is not understood."""
+    """Kind: a program with its arguments, a redirection, an assignment, or text that could not be parsed."""
     decision: Outcome
     """Decision on this part alone."""
     rule: str | None
-    """Pattern of the deciding rule, `default`, or `None` if neither a rule nor the default decided."""
+    """Pattern of the deciding rule; `default` if the default decided; otherwise `None`."""
     reason: str
-    """Reason in one sentence, for the approver."""
+    """Reason for the decision, for the approver."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the part as a JSON object, with its fields as keys."""
@@ -48,19 +48,19 @@ class Explanation:
     command: str
     """The command."""
     parts: tuple[Part, ...]
-    """Parts in the order in which they were judged; at least one."""
+    """Parts in the order in which they were checked. There is at least one part."""
     description: str | None = None
-    """Description of the rule that requires approval, if the rule has a description."""
+    """Description of the rule that requires approval, or `None`."""
     remember: tuple[str, ...] | None = None
-    """Program and sub-command that an approval may be remembered for; `None` if the command is not plain enough."""
+    """Program and sub-command for which an approval can be remembered; `None` if the command is not plain."""
     needs: frozenset[AccessName] = frozenset()
-    """Extra access that the command's programs need in an OS sandbox."""
+    """Extra access that the command needs if an OS sandbox confines it."""
     named_paths: tuple[str, ...] = ()
-    """Paths at which files may be created or removed, if `needs` contains `names`."""
+    """Paths at which the command creates or removes files, if `needs` contains `names`."""
 
     @property
     def decision(self) -> Outcome:
-        """The strictest decision of a part."""
+        """The strictest decision on any part."""
         return max((part.decision for part in self.parts), key=lambda outcome: _RANK[outcome])
 
     @property
@@ -69,7 +69,7 @@ class Explanation:
         return next(part for part in self.parts if part.decision == self.decision)
 
     def as_json(self) -> dict[str, Any]:
-        """Return a JSON object with `decision`, `rule` and `reason` of the deciding part, and `parts` in order."""
+        """Return the decision with its rule and reason, and all parts, as a JSON object."""
         return {
             'decision': self.decision,
             'rule': self.deciding.rule,
@@ -81,18 +81,18 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""Only module that an approval of `python -m` is remembered for. Other modules may be files of the working
+"""The only module for which an approval of `python -m` can be remembered. Other modules may be files in the working
 directory."""
 
 
 def remembered_words(
     commands: Sequence[SimpleCommand], parts: Sequence[Part], is_here: Callable[[Word], bool]
 ) -> tuple[str, ...] | None:
-    """Return the program and sub-command of a line that is a single plain command: `git commit`, `pytest`.
+    """Return program and sub-command, such as `git commit`, if the line is a single plain command; otherwise `None`.
 
-    A plain command has no redirection, assignment or substitution, only arguments listed as safe, and only paths in the
-    working directory, and it runs no other command. So an approval remembered for `git fetch` never covers `git fetch
-    --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
+    A plain command has only arguments listed as safe and only paths in the working directory. It contains no
+    redirection, assignment, substitution or other command. For example, a remembered approval for `git fetch` does not
+    cover `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
     """
     if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):
         return None

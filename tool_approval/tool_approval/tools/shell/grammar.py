@@ -16,42 +16,41 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Chosen: maximum bytes of a command, more than people write, and few enough to bound the time for parsing."""
+"""Chosen: maximum bytes of a command. This limits the time for parsing."""
 MAX_PARSE_S: Final = 0.020
-"""Chosen: maximum seconds for parsing. Some inputs of 8 kB take the grammar a second."""
+"""Chosen: maximum seconds for parsing. Some inputs of 8 kB take a second to parse."""
 MAX_DEPTH: Final = 60
-"""Chosen: maximum nesting of a syntax tree, deeper than people nest commands, and far below Python's recursion
-limit."""
+"""Chosen: maximum depth of a syntax tree, far below Python's recursion limit."""
 _MAX_PIPES: Final = 200
-"""Chosen: maximum commands of a pipeline. The parser's time grows with the square of this number, and parsing cannot be
-interrupted."""
+"""Chosen: maximum commands of a pipeline. The time for parsing grows with the square of this number, and parsing cannot
+be interrupted."""
 _CHUNK: Final = 64
-"""Bytes handed to the parser at a time. The clock is checked before each chunk."""
+"""Bytes that the parser gets at a time. The clock is checked before each chunk."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parsed:
-    """A command as the parser read it."""
+    """A parsed command."""
 
     source: bytes
     """Text of the command in UTF-8."""
     root: Node | None = None
     """Root of the syntax tree; `None` if the command was not parsed."""
     problem: str | None = None
-    """Reason why the command is not understood; `None` if it is understood."""
+    """Reason why the command cannot be parsed; `None` if it was parsed."""
 
     def text(self, node: Node) -> str:
         """Return the source text of a node."""
         return self.source[node.start_byte : node.end_byte].decode(errors='replace')
 
     def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
-        """Return the literal texts around the expansions in a text; `None` if bash may expand other parts of it.
+        """Return the literal texts around the expansions in a text; `None` if bash may expand other parts of the text.
 
         Args:
             start: First byte of the text.
-            inner: Expansions in the text.
+            inner: Expansions inside the text.
             end: Byte after the text.
-            plain: Pattern of what bash reads literally.
+            plain: Pattern of text that bash reads literally.
         """
         ends = [start, *(node.end_byte for node in inner)]
         texts = [self.source[a:b] for a, b in zip(ends, [*(node.start_byte for node in inner), end], strict=True)]
@@ -61,11 +60,10 @@ class Parsed:
 
 
 def strange_character(command: str) -> str | None:
-    """Return the first character that is invisible, or that looks like a blank although bash does not treat it as one;
-    else `None`.
+    """Return the first invisible character, or the first character that looks like a blank but is not a blank for bash.
 
-    A carriage return separates words for many parsers but not for bash. A bidirectional override displays another
-    command than the one that runs (test_cases.py).
+    Many parsers treat a carriage return as a separator, but bash does not. With a bidirectional override, the displayed
+    command differs from the one that runs (test_cases.py).
     """
     if command.isascii() and command.isprintable():
         return None
@@ -76,7 +74,7 @@ def strange_character(command: str) -> str | None:
 
 
 _INVISIBLE: Final = frozenset('\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800')
-"""Invisible characters whose Unicode category says letter or mark."""
+"""Invisible characters with the Unicode category of a letter or mark."""
 
 
 def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Parsed:
@@ -87,7 +85,7 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
         clock: Monotonic time in seconds.
 
     Returns:
-        The tree, or the reason why there is none. A tree with a syntax error also has a reason.
+        The syntax tree, or the reason why there is no tree. If the tree has a syntax error, the result has both.
 
     Raises:
         MissingExtraError: tree-sitter or its grammar is not installed.
@@ -126,20 +124,19 @@ def _is_deeper(node: Node, depth: int) -> bool:
 
 
 def are_joined(nodes: Sequence[Node]) -> bool:
-    """Return whether each node begins where the previous one ends."""
+    """Return whether each node begins at the end of the previous one."""
     return all(before.end_byte == after.start_byte for before, after in pairwise(nodes))
 
 
 _DELIMITER: Final = re.compile(rb'\'([A-Za-z_][\w.-]*)\'|"([A-Za-z_][\w.-]*)"|([A-Za-z_]\w*)')
 _DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
-"""Literal text in a here-document; `$` before other characters stands for itself."""
+"""Literal text in a here-document. A `$` that does not begin an expansion is literal."""
 
 
 def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
-    """Return whether bash and the grammar agree on the text of a here-document.
-
-    After the text of a here-document, more commands may follow. The grammar and bash disagree on delimiters in mixed
-    quotes, on continued lines and on several documents in a line (test_cases.py), so such documents are refused.
+    """Return whether bash and the grammar agree on the text of a here-document. They disagree on delimiters in mixed
+    quotes, on continued lines and on several documents in a line (test_cases.py). More commands may follow the
+    here-document.
 
     Args:
         node: The `heredoc_redirect`.

@@ -1,6 +1,6 @@
-"""Judge a command: split it into parts, and decide on each by the rules. The strictest part decides.
+"""Split a command into parts, and decide on each part by the rules. The strictest decision applies.
 
-`_line` judges a text, and `_command` one simple command. The commands that a command runs are judged in the same way.
+`_line` decides on a command line, and `_command` on one simple command. Commands inside a command are checked as well.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from .config import ShellConfig
 
 _MAX_DEPTH: Final = 8
-"""Chosen: maximum nesting of `sh -c 'sh -c ...'` and `env env ...` that is judged."""
+"""Chosen: maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
 _LOOKED_AT: Final = 1_000
-"""Chosen: characters to search for a blocked program in a command that cannot be parsed."""
+"""Chosen: maximum characters in which to search for a blocked program if a command cannot be parsed."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
 """Most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
 })  # fmt: skip
-"""Programs that only return a status or change the shell itself. `cd` is harmless, because most programs after it need
-approval."""
+"""Programs that only return a status or change the shell itself. `cd` is harmless because most programs need approval
+after a `cd`."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
-"""Parts of a glob that may match outside of the directory."""
+"""Parts of a glob that may match paths outside of the directory."""
 
 _Verdict = tuple[Outcome, str, str | None]
 """Decision, reason, and pattern of the deciding rule."""
@@ -53,7 +53,7 @@ _Verdict = tuple[Outcome, str, str | None]
 
 @dataclass
 class _LineState:
-    """Parts of one line judged so far, and the extra access that they need."""
+    """Decisions on the parts of one command line so far, and the extra access that the parts need."""
 
     parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
@@ -68,15 +68,15 @@ class _LineState:
         self.parts.append(Part(text=text, kind=kind, decision=decision, rule=rule, reason=why))
 
     def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
-        """Add the extra access that a command needs. After a change of directory, relative paths are dropped, because
-        the directory that they start in is unknown.
+        """Add the extra access that a command needs. Relative paths after a `cd` are dropped, because their directory
+        is unknown.
         """
         self.needs.update(needs)
         self.named_paths += [path for path in paths if path.startswith('/') or not self.cwd_changed]
 
 
 class ShellJudge:
-    """Judges commands by the rules. The judge keeps no state between commands, and is thread-safe."""
+    """Decides on commands by the rules. The object keeps no state between commands, and is thread-safe."""
 
     def __init__(
         self,
@@ -91,10 +91,10 @@ class ShellJudge:
 
         Args:
             config: The rules.
-            cwd: Directory that commands run in, absolute.
-            roots: Roots by the names that `sandbox_paths` uses.
+            cwd: Absolute path of the directory that commands run in.
+            roots: Roots by the names that are used in `sandbox_paths`.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
-            clock: Time in seconds, for the limit on parsing.
+            clock: Function that returns the time in seconds, for the limit on parsing.
         """
         self._config = config
         self._book = RuleBook(config)
@@ -104,7 +104,7 @@ class ShellJudge:
         self._clock = clock
 
     def explain(self, command: str) -> Explanation:
-        """Judge a command, part by part."""
+        """Return the decision on a command and on each of its parts."""
         state = _LineState()
         commands = self._line(command, state)
         if not state.parts:
@@ -137,7 +137,7 @@ class ShellJudge:
         return reader.commands
 
     def _guard(self, words: Sequence[Word]) -> CompiledRule | None:
-        """Return the rule that requires approval for a command or blocks it, whatever paths the command names."""
+        """Return the rule that blocks a command or requires approval for it, regardless of the paths in the command."""
         rule = self._book.find(words, lambda rule: True).decided
         return rule if rule is not None and rule.is_guard else None
 
@@ -147,7 +147,7 @@ class ShellJudge:
         Args:
             command: The command.
             state: Object that collects the parts of the line.
-            granted: The rest of an allowing rule that names both the wrapper and the beginning of this command.
+            granted: If an allowing rule names a wrapper and its command, the part of the rule for the command.
         """
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)
@@ -186,7 +186,7 @@ class ShellJudge:
         return target.is_fixed and not state.cwd_changed and self._is_writable(path)
 
     def _is_here(self, path: Word) -> bool:
-        """Return whether a path, or everything a glob matches, is in the working directory."""
+        """Return whether a path, or every path that a glob matches, is in the working directory."""
         is_plain = path.is_fixed or (path.growth == 'alike' and path.value != '' and not _UPWARDS.search(path.raw))
         return is_plain and is_inside(self._cwd, os.path.join(self._cwd, path.value))
 
@@ -199,7 +199,7 @@ class ShellJudge:
     def _inside(
         self, command: SimpleCommand, inside: WrappedCommand, decided: CompiledRule | None, state: _LineState
     ) -> None:
-        """Judge what a command runs."""
+        """Decide on the commands that a command runs."""
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
@@ -226,7 +226,7 @@ class ShellJudge:
         state.depth -= 1
 
     def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
-        """Judge a project's script that is named like a builtin of the shell, such as `hatch run test`."""
+        """Decide on a script of the project that has the name of a shell builtin, as in `hatch run test`."""
         decided = self._guard(command.words) or granted
         if decided is not None:
             state.add(command.raw, *_by_rule(decided))
@@ -234,7 +234,7 @@ class ShellJudge:
             state.add(command.raw, 'ask', 'no rule names this script')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
-        """Find the rule that decides. Add a part if an earlier rule might match."""
+        """Find the rule that decides on a command. Add a part to the explanation if an earlier rule might match."""
         cwd_changed = state.cwd_changed
         # Attack: `ls /etc` must not count as `ls` in the working directory (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
@@ -257,7 +257,7 @@ class ShellJudge:
     def _program(
         self, command: SimpleCommand, inside: WrappedCommand | None, state: _LineState, granted: CompiledRule | None
     ) -> CompiledRule | None:
-        """Judge a command without the commands that it runs, and return the rule that decides."""
+        """Decide on a command but not on the commands that it runs, and return the deciding rule."""
         words = command.words
         state.need(*needed_access(words))
         found = self._by_rules(command, state)
@@ -308,7 +308,7 @@ class ShellJudge:
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
     ) -> str | None:
-        """Return why the command needs approval although a rule or the default allows it, or `None`."""
+        """Return why a command needs approval even though a rule or the default allows it, or `None`."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
@@ -338,9 +338,7 @@ class ShellJudge:
         return f'{subject} {hit.why}'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
-        """Require approval if an argument names a blocked program, unless this program treats its arguments only as
-        data.
-        """
+        """Require approval if an argument names a blocked program and this program may run its arguments."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern
@@ -348,14 +346,14 @@ class ShellJudge:
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:
-    """Return whether a rule allows a shell to run exactly this file: `bash scripts/test.sh`."""
+    """Return whether a rule allows a shell to run exactly this file, such as `bash scripts/test.sh`."""
     if decided is None or decided.is_guard or len(decided.words) < 2 or decided.words[1].startswith('-'):
         return False
     return is_shell(words[0].value) and all(word.is_fixed for word in words)
 
 
 def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) -> CompiledRule | None:
-    """Return the part of an allowing rule that names the wrapped command: `pytest` in `uv run pytest`."""
+    """Return the part of an allowing rule that names the wrapped command, such as `pytest` in `uv run pytest`."""
     if decided is None or own is None or decided.is_guard or named_words(words, decided.words) <= own:
         return None
     return CompiledRule(decided.index, decided.rule, decided.words[own - named_words(words, decided.words) :])

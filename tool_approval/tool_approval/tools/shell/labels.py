@@ -1,4 +1,4 @@
-"""Label every word of a command, using the entry of its program."""
+"""Label every word of a command, based on the entry of its program."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, attached or in the next word. A `command` is part of the command that the
-program runs. An `unknown_word` is unknown until the command runs, and may be an option."""
+"""Kind of a word. An `option` has a value, in the same word or the next. A `command` belongs to a command that the
+program runs. The value of an `unknown_word` is known only when the command runs; the word may be an option."""
 
 
 class Label(NamedTuple):
@@ -27,16 +27,16 @@ class Label(NamedTuple):
     kind: LabelKind
     """Kind of the word."""
     holds: Kind | None = None
-    """Kind of the operand, or of the value in the word."""
+    """Kind of the operand, or of the option's value in the word."""
     options: tuple[str, ...] = ()
-    """Options in the word, or the option to which the word gives a value."""
+    """Options in the word, or the option that has the word as its value."""
     value: str | None = None
-    """The value in the word."""
+    """The operand, or the option's value in the word."""
     follows: bool = False
-    """Whether the word is a value of an option in an earlier word."""
+    """Whether the word is the value of an option in an earlier word."""
 
     def __str__(self) -> str:
-        """Return kind and content, such as `option(read)`."""
+        """Return the kinds of the word and its value, such as `option(read)`."""
         return self.kind if self.holds is None else f'{self.kind}({self.holds})'
 
 
@@ -49,7 +49,7 @@ class LabelledCommand:
     labels: tuple[Label, ...]
     """One label for each word."""
     sub_at: int
-    """Number of words up to the end of the sub-command, including options before it."""
+    """Number of words up to and including the sub-command."""
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -68,7 +68,7 @@ class LabelledCommand:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether an option makes the program only read: `terraform fmt -check`."""
+        """Whether an option such as `-check` in `terraform fmt -check` makes the program only read."""
         return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
 
     @property
@@ -79,18 +79,18 @@ class LabelledCommand:
 
 _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
-"""Values that begin with a dash but are never options: `-` and numbers such as `-7`."""
+"""Words that begin with a dash but are not options: `-` and numbers such as `-7`."""
 _FILE: Final = re.compile('@|fileb?://')
-"""Beginnings of words or values that programs replace with the content of a file."""
+"""Beginnings of words that programs replace with the content of a file."""
 _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
-"""Checkers of programs that accept variables in front of their command."""
+"""Checkers of programs that accept variable assignments before a command."""
 
 _Found = tuple[tuple[str, ...], OptionRole, str | None]
-"""Options in a word, the role of the last option, and the value attached to the last option."""
+"""Options in a word, the `OptionRole` of the last option, and the value attached to the last option."""
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
-    """Label the words of a command whose program name is known."""
+    """Label the words of a command. The program name must be known."""
     entry = entries().program(words[0].value)
     if entry is None:
         labels = (Label(each, 'unknown_program' if at else 'program') for at, each in enumerate(words))
@@ -99,7 +99,7 @@ def label(words: Sequence[Word]) -> LabelledCommand:
 
 
 def command_end(words: Sequence[Word], at: int) -> int:
-    """Return the index of the `;`, or of the `+` in `{} +`, that ends a command after `find -exec`."""
+    """Return the index of the `;` or `+` that ends the command after `find -exec`."""
     while at < len(words) and words[at].value != ';' and (words[at].value, words[at - 1].value) != ('+', '{}'):
         at += 1
     return at
@@ -196,13 +196,13 @@ class _Labeller:
         return option[1:] if is_same else option
 
     def _hand_on(self) -> None:
-        """Label the words after `--` by the entry of the program that receives them."""
+        """Label the words after `--`, based on the entry of the program that receives them."""
         entry = entries().fragment(self._entry.handed_on) if self._entry.handed_on is not None else None
         if entry is not None:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """Label a word such as `$x`, which is an operand only for programs that are harmless with any option."""
+        """Label a word such as `$x`. The word is an operand only if the program is harmless with any option."""
         # After its program, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a program may read a value as an option. A specific pattern for the values excludes this."""
+        """Return whether a program may read a value as an option. A specific pattern for the value excludes this."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 
@@ -307,7 +307,7 @@ class _Labeller:
         return ((text[:2],), role, text[2:]) if role is not None and role.kind is not None else None
 
     def _cluster(self, text: str) -> _Found | None:
-        """Find several letters in one word, the last of which may have a value: `-rn`, `-xf a.tar`, `-m5`."""
+        """Find one-letter options in a word such as `-rn`. The last one may have a value, as in `-xf a.tar`."""
         if self._entry.style != 'gnu' or not re.match(r'-[^-]', text):
             return None
         options: list[str] = []
@@ -322,7 +322,7 @@ class _Labeller:
         return tuple(options), OptionRole(None), None
 
     def _name_operands(self) -> None:
-        """Give each operand its kind. All options must be known before, because some change the operands."""
+        """Set the kind of each operand, after labelling the options, because some options change the operands."""
         entry, kinds = self._entry, list(self._entry.operands or ())
         given = {option for each in self._labels if each.kind in ('flag', 'option') for option in each.options}
         only_with = entry.listed['operands_only_with']

@@ -1,4 +1,4 @@
-"""Recognise programs and sub-commands under their different names and paths."""
+"""Recognise programs and sub-commands by all of their names and paths."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SAME: Final[dict[str, dict[str, str]]] = {
     for first, same in _DATA['same'].items()
     for program in (first, *same.get('programs', '').split())
 }
-"""Sub-commands with the same meaning, by program."""
+"""Synonyms of sub-commands, by program."""
 _SAME_PROGRAM: Final = {other: name for name, others in _DATA['programs'].items() for other in others.split()}
 MANY_TARGETS: Final = _SET['many_targets']
-"""Programs that accept several targets."""
+"""Programs that accept several targets, such as `make`."""
 _GIT_HARMLESS: Final = _SET['git_harmless']
 GLOBAL_OPTIONS: Final = {'git': (_SET['git_valued'], _SET['git_flags'] | _SET['git_harmless'])}
-"""Options before the sub-command, by program: those that take the next word, and those that do not."""
+"""Options before the sub-command, by program: those with a value in the next word, and those without a value."""
 _VERSION: Final = re.compile(r'(?<=[a-z])-?\d+(?:\.\d+)*$')
 _MAIN: Final = re.compile(r'(?<=[\w-])(?:/__main__\.pyc?|\.__main__)$')
 _SUFFIX: Final = re.compile(r'\.(?:exe|cmd|bat|com)$')
@@ -40,7 +40,7 @@ def program_name(text: str) -> str:
 
 
 def trusted_name(text: str) -> str | None:
-    """Return the name that an allowing rule may use: the text itself, or the name of a system program; else `None`."""
+    """Return the name to compare with allowing rules; `None` for the path of a program outside of system folders."""
     if '/' not in text:
         return text
     for place in TRUSTED_PLACES:
@@ -51,9 +51,7 @@ def trusted_name(text: str) -> str | None:
 
 
 def guarded_name(text: str) -> str:
-    """Return the name that is compared with rules that require approval or block: `rm` for `/bin/RM` and `rm.exe`,
-    `pip` for `pip3.11`.
-    """
+    """Return the name to compare with rules that require approval or block, such as `rm` for `/bin/RM` and `rm.exe`."""
     # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.
     whole = _MAIN.sub('', text.casefold())
     name = _SUFFIX.sub('', program_name(whole))
@@ -67,7 +65,7 @@ def sub_command_at(words: Sequence[Word]) -> int:
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
-    """Return how many words an allowing rule names, including harmless flags of git between these words."""
+    """Return the number of words that match an allowing rule, including harmless flags of git."""
     is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
         words[0].value, *pattern[1:]
     ]  # fmt: skip
@@ -76,18 +74,18 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: maximum options of a pattern to try in every order. With more options, the pattern matches only as
+"""Chosen: maximum options of a pattern that are compared in every order. A pattern with more options matches only as
 written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Return all ways to write a pattern, beginning with the pattern itself.
+    """Return all patterns with the same meaning, the given pattern first.
 
-    Otherwise a rule that blocks `npm publish` would not match `npm publ`, which publishes, and a rule that blocks `git
+    Otherwise, a rule that blocks `npm publish` would not match `npm publ`, which does the same. A rule that blocks `git
     push` would not match `git subtree push`.
 
     Args:
-        words: The pattern. The program is written as `guarded_name` returns it.
+        words: The pattern. The program must have the form that `guarded_name` returns.
     """
     forms = [words]
     if len(words) > 1 and not words[1].startswith('-'):
@@ -139,7 +137,7 @@ def _spelled(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 def spellings(program: str, word: str) -> tuple[str, ...]:
-    """Return the names of a sub-command: its synonyms, and abbreviations if the program accepts them."""
+    """Return the synonyms of a sub-command, and its abbreviations if the program accepts abbreviations."""
     if word.startswith('-'):
         return (word,)
     same = _SAME.get(program, {})
@@ -157,7 +155,7 @@ def spellings(program: str, word: str) -> tuple[str, ...]:
 
 
 def other_names(words: Sequence[Word]) -> list[Sequence[Word]]:
-    """Return the same command under other names."""
+    """Return equivalent commands that use other names."""
     found = (_module(words), _git_command(words), _pip(words), _same_program(words))
     return [each for each in found if each is not None]
 
@@ -171,7 +169,7 @@ def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
 
 
 def _same_program(words: Sequence[Word]) -> Sequence[Word] | None:
-    """Return `apt remove x` for `apt-get remove x`, and the like."""
+    """Return the command with the main name of the program, such as `apt remove x` for `apt-get remove x`."""
     same = _SAME_PROGRAM.get(guarded_name(words[0].value))
     return None if same is None else [fixed(same), *words[1:]]
 

@@ -1,4 +1,4 @@
-"""Decide whether every path that a command may touch is in one of the roots that a rule names."""
+"""Decide whether all paths that a command may access are in the roots of a rule."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from .words import SimpleCommand, Word
 _PATHS: Final = frozenset({'read', 'write', 'target'})
 _NO_PATHS: Final = frozenset({'program', 'sub_command', 'flag', 'end', 'assignment', 'command'})
 _ELSEWHERE: Final = ('/', '.', '~')
-"""Beginnings of paths that may lead out of a root."""
+"""Beginnings of paths that may be outside of a root."""
 
 
 ShellRoot = Callable[[str], bool] | str | Path
-"""A root: its absolute path, or a function that returns whether it contains an absolute path. The function may be an
-`OuterRoot`."""
+"""A root, given by its absolute path or by a function that returns whether an absolute path is in the root. The
+function may be an `OuterRoot`."""
 
 
 @runtime_checkable
 class OuterRoot(Protocol):
-    """A root that may contain other roots with rules of their own."""
+    """A root that may contain nested roots with different rules."""
 
     def __call__(self, path: str) -> bool:
-        """Return whether the root, or a root within it, contains an absolute path."""
+        """Return whether this root or a nested root contains an absolute path."""
         ...
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of the inner root that contains a path, if that root refuses the path or requires approval;
-        else `None`.
+        """Return the name of the nested root that contains a path and refuses it or requires approval; otherwise
+        `None`.
         """
         ...
 
@@ -57,7 +57,7 @@ class ShellRoots:
 
     @property
     def names(self) -> frozenset[str]:
-        """Names that rules may use."""
+        """Names of the roots, which rules can use."""
         return frozenset(self._is_inside)
 
     def hold(
@@ -69,15 +69,14 @@ class ShellRoots:
         is_here: bool = False,
         approves: bool = True,
     ) -> bool:
-        """Return whether a command touches only paths in the named roots: at least one path, or a pipe that it reads.
+        """Return whether a command accesses only paths in the named roots. It must access a path or read from a pipe.
 
         Args:
             command: The command.
             names: Names of the roots.
             after: Number of words that the rule names.
-            is_here: Whether the command reads the working directory, which must then be in one of the named roots.
-            approves: Whether the rule allows the command. If so, no root within a named root may refuse a path or
-                require approval.
+            is_here: Whether the command reads the working directory. Then this directory must be in one of the roots.
+            approves: Whether the rule allows the command. Then no nested root may refuse a path or require approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -90,7 +89,7 @@ class ShellRoots:
         )
 
     def asking(self, command: SimpleCommand, names: Sequence[str], *, after: int, is_here: bool) -> str | None:
-        """Return the first root within the named roots that requires approval for a path of the command, or `None`."""
+        """Return the first nested root that requires approval for a path of the command, or `None`."""
         asked = (
             self._asks(name, path, is_written)
             for path, is_written in self._touched(command, after, is_here=is_here) or ()
@@ -103,9 +102,9 @@ class ShellRoots:
         return None if asking is None else asking(path, is_written=is_written)
 
     def _touched(self, command: SimpleCommand, after: int, *, is_here: bool) -> list[tuple[str, bool]] | None:
-        """Return the absolute paths of a command, and whether each may be written.
+        """Return the absolute paths that a command accesses, and whether the command may write to each path.
 
-        Return `None` if the paths cannot be determined, or if the command reads neither a path nor a pipe.
+        Return `None` if the paths cannot be determined, or if the command uses no path and no pipe.
         """
         words = command.words
         # Attack: `git --no-pager diff`, where the rule's words end later than their number says.
@@ -138,7 +137,7 @@ class ShellRoots:
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
-    """Return whether a program without a path reads its standard input and no directory: `cat a | head`."""
+    """Return whether a program without a path argument reads its standard input and no directory: `cat a | head`."""
     entry = found.entry
     if entry is None or trusted_name(words[0].value) is None or entry.flags & {'runs_files', 'writes', 'reads_cwd'}:
         return False
@@ -148,7 +147,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
-    """Return whether a command may read more than the paths it names, through a list of files, a link or code."""
+    """Return whether a command may read paths that are not arguments, through a list of files, a link or code."""
     entry = found.entry
     if entry is None:
         return False
@@ -160,7 +159,7 @@ def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bo
 
 
 def _paths(each: Label) -> list[str] | None:
-    """Return the paths that a word names; `None` if they cannot be determined."""
+    """Return the paths in a word; `None` if they cannot be determined."""
     word, value = each.word, each.word.value if each.value is None else each.value
     if each.kind in _NO_PATHS or (each.kind == 'option' and each.value is None):
         return []
@@ -179,6 +178,6 @@ def _paths(each: Label) -> list[str] | None:
 
 
 def is_inside(root: str, path: str) -> bool:
-    """Return whether a path is a folder or in it, after resolving links."""
+    """Return whether a path is equal to a folder or in the folder, after resolving links."""
     top, real = os.path.realpath(root), os.path.realpath(path)
     return real == top or real.startswith(top.rstrip('/') + '/')

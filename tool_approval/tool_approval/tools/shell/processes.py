@@ -1,4 +1,4 @@
-"""End all processes that a command started, as far as an unprivileged parent process can."""
+"""End all processes that a command started, as far as this is possible without privileges."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
-"""Environment variable with a random value that marks a command's processes, even outside of its process group."""
+"""Environment variable with a random value, by which a command's processes are found outside of its process group."""
 _ROUNDS: Final = 20
-"""Chosen: maximum rounds of killing. A command that forks faster is ended only by a PID namespace."""
+"""Chosen: maximum rounds of killing. Only a PID namespace can end a command that forks faster."""
 _PATIENCE_S: Final = 0.5
-"""Chosen: seconds to wait for processes that are ending, or whose program is being loaded."""
+"""Chosen: seconds to wait for processes that are ending or loading a program."""
 _LOOK_AGAIN_S: Final = 0.001
 
 
@@ -26,23 +26,21 @@ def kill_group(group: int, number: signal.Signals) -> None:
 
 
 def descendants(above: int) -> dict[int, str]:
-    """Return the descendants of a process, and when each began. The start time distinguishes processes that reuse an
-    id.
-    """
+    """Return the descendants of a process and their start times, which distinguish processes with the same id."""
     return {pid: process.began for pid, process in _below({above}, _table()).items()}
 
 
 def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
-    """Kill processes that left the group, and wait until they are dead.
+    """Kill processes that left the process group, and wait until they have ended.
 
-    These processes are recognised by the marker, as descendants of `below`, or by `seen`. A process that clears its
-    environment is missed if its parents ended before the first look. Such a process is ended only by the PID namespace
-    of an OS sandbox. Without `/proc`, no process is found.
+    The processes have the marker, are descendants of `below`, or are in `seen`. A process is not found if it cleared
+    its environment and its parents ended before the first search. Only the PID namespace of an OS sandbox ends such a
+    process. Without `/proc`, no process is found.
 
     Args:
         marker: Value of `MARKER`.
-        below: Id of the command's first process, which leads the group.
-        seen: Result of `descendants` from before the process was ended.
+        below: Id of the command's first process, the leader of the group.
+        seen: Result of `descendants` before the process was ended.
 
     Returns:
         Number of processes killed outside of the group.
@@ -114,9 +112,7 @@ _KERNEL_THREAD: Final = 0x0020_0000
 
 
 def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
-    """Return the processes with the marker, and whether a process that began at `since` or later is still being
-    loaded.
-    """
+    """Return the processes with the marker, and whether a process started at `since` or later is still loading."""
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
     is_loading = False

@@ -1,7 +1,7 @@
-"""Read a syntax tree as simple commands.
+"""Convert a syntax tree into simple commands.
 
-Node types that are not listed here are reported as not understood. Between two nodes only blanks are accepted, so
-that bash cannot split the text in another way.
+Other node types than those in this module are reported as problems. Only blanks are accepted between two nodes, so that
+bash cannot split the text in another way.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ _KEYWORDS: Final = frozenset({
 })  # fmt: skip
 _DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
 _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
-"""A regular expression that bash reads as one word too: no quotes, expansions, groups or blanks."""
+"""A regular expression that bash reads as a single word, without quotes, expansions, groups or blanks."""
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command: nothing, a pipe, a pipe after a here-document, or a file named elsewhere. `file` also
-applies to the pipes inside the command."""
+"""Standard input of a command. `document` is a pipe after a here-document. `file` is a file that another command names;
+pipes inside the command are then treated as a file, too."""
 
 
 class CommandReader:
-    """Collects the simple commands of a line in order, and what is not understood."""
+    """Collects the simple commands of a line in order, and the problems."""
 
     def __init__(self, parsed: Parsed, runner: SimpleCommand | None = None) -> None:
         """Read a parsed line.
 
         Args:
             parsed: The line.
-            runner: The command that runs the line as a script, whose standard input the script shares.
+            runner: The command that runs the line as a script. The script has the same standard input.
         """
         self.commands: list[SimpleCommand] = []
         self.problems: list[str] = []
@@ -204,7 +204,7 @@ class CommandReader:
             self._problem('a program that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
-        """Check for blanks between two nodes. Return the `-` that the grammar drops in front of a here-document."""
+        """Check for blanks between two nodes. Return a `-` before a here-document, which the grammar drops."""
         gap = self._parsed.source[before.end_byte : after.start_byte]
         if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
             return [fixed('-')]
@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd`, one node in the grammar."""
+    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd` is one node in the grammar."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

@@ -1,6 +1,6 @@
-"""Compile the rules, check their examples, and find the rule that decides on a command.
+"""Compile the rules, check their examples, and find the deciding rule for a command.
 
-Rules that allow match exact words. Other rules also match shortened, renamed and separated words.
+Allowing rules match exact words. Other rules also match abbreviations, synonyms and words with options between them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CompiledRule:
     rule: ShellRule
     """The configured rule."""
     words: tuple[str, ...]
-    """Words of the pattern, or of another way to write the pattern."""
+    """Words of the pattern, or of an equivalent pattern."""
 
     @property
     def is_guard(self) -> bool:
@@ -58,15 +58,14 @@ class RuleMatch:
     decided: CompiledRule | None
     """First rule that matches; `None` if no rule matches."""
     possible: CompiledRule | None
-    """First rule before `decided` that requires approval or blocks, and that matches if an unknown word has a certain
-    value."""
+    """First rule before `decided` that requires approval or blocks, and that matches for some values of an unknown
+    word."""
     skipped: CompiledRule | None = None
-    """First rule that would match except that the command uses a path outside of its `sandbox_paths`; only if no rule
-    decides."""
+    """First rule that does not apply only because of its `sandbox_paths`; set only if no rule decides."""
 
 
 class _ProgramRules:
-    """Rules for one program, indexed by the words that they require."""
+    """Rules for one program, indexed by words of their patterns."""
 
     def __init__(self) -> None:
         self.approving: dict[tuple[str, ...], list[CompiledRule]] = {}
@@ -86,8 +85,8 @@ class _ProgramRules:
             self.first_guard = self.first_guard or rule
 
     def candidates(self, words: Sequence[Word]) -> list[CompiledRule]:
-        """Return the rules that may match, in order. Of the rules that depend on an unknown word, only the first is
-        returned.
+        """Return the rules that may match, in order. If several rules depend on an unknown word, return only the first
+        of them.
         """
         found = list(self.any_guards)
         for view in _views(words):
@@ -105,14 +104,12 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that no known word matches. If the returned rule may still match, any rule for the program may
-    match.
-    """
+    """Return a rule that matches no known word. If it may match a command, any rule for the program may match."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
 class RuleBook:
-    """Rules indexed by program, so that the time for a command does not grow with the number of rules."""
+    """Rules indexed by program, so that a search does not take longer with more rules."""
 
     def __init__(self, config: ShellConfig) -> None:
         """Compile the rules. `check_rules` checks their examples."""
@@ -129,10 +126,10 @@ class RuleBook:
                     self._blocked.setdefault(name, []).append(spelled)
 
     def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> RuleMatch:
-        """Find the rule that decides on a command.
+        """Find the deciding rule for a command.
 
         Args:
-            words: The command. The command, whose program name is known.
+            words: The command. The program name must be known.
             is_in_roots: Function that returns whether the paths of the command satisfy the rule's `sandbox_paths`.
         """
         possible = skipped = None
@@ -157,7 +154,7 @@ class RuleBook:
         return RuleMatch(None, possible, skipped)
 
     def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
-        """Return a rule that blocks the arguments of a program, in case the program runs them as a command."""
+        """Return a rule that would block the arguments of a program if the program ran them as a command."""
         for at, word in enumerate(words[1:], start=1):
             for rule in self._named_by(word):
                 if _guards(rule, words[at:]) != 'no':
@@ -197,7 +194,7 @@ _TOKENS: Final = re.compile(r'[^\s\'"`;&|()=!<>,]+')
 
 
 def _views(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the command as an allowing rule may match it: as written, and without options that change nothing."""
+    """Yield the forms of a command that an allowing rule may match: as written, and without harmless options."""
     yield words
     if trusted_name(words[0].value) == 'git' and (at := sub_command_at(words)) > 1:
         yield [words[0], *words[at:]]
@@ -214,8 +211,8 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a rule that requires approval or blocks matches, with any options between its words. The program's
-    name is not compared.
+    """Return whether a rule that requires approval or blocks matches. Options between its words are ignored, and the
+    name of the program is not compared.
     """
     wanted = rule.words[1:]
     if not words[0].is_fixed:
@@ -247,7 +244,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
 
 
 def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | None) -> Iterator[tuple[int, int]]:
-    """Yield how many words to advance in the command, and in the pattern, from this word."""
+    """Yield the possible numbers of words to advance in the command and in the pattern."""
     if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
         if len(want) == 2 and len(text) > 2:
@@ -266,7 +263,7 @@ def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | 
 
 
 def _is_same_place(text: str, want: str) -> bool:
-    """Otherwise a rule that blocks `rm -rf /` would not match `rm -rf //` or `rm -rf /.`, which do the same."""
+    """Without this check, a rule that blocks `rm -rf /` would not match `rm -rf //` or `rm -rf /.`."""
     return want.startswith('/') and text.startswith('/') and _plain_path(text) == _plain_path(want)
 
 
@@ -275,7 +272,7 @@ def _plain_path(text: str) -> str:
 
 
 def _is_option(text: str, want: str) -> bool:
-    """Return whether `text` is the option `want`: also with a value, shortened, or in a cluster of letters."""
+    """Return whether `text` is the option `want`, also with a value, abbreviated, or combined with other letters."""
     if want.startswith('--'):
         name = text.partition('=')[0]
         return len(name) > 2 and want.startswith(name)
@@ -284,7 +281,7 @@ def _is_option(text: str, want: str) -> bool:
 
 
 def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot] | None = None) -> None:
-    """Check that rules name existing roots and decide on their own examples.
+    """Check the roots and the examples of all rules.
 
     Args:
         config: The rules.
@@ -292,7 +289,7 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
         roots: Roots by the names that `sandbox_paths` uses.
 
     Raises:
-        ApprovalConfigError: A root does not exist, or another rule decides on an example. The error names the key of
+        ApprovalConfigError: A root does not exist, or an example contradicts its rule. The error contains the key of
             the rule.
         MissingExtraError: A rule has examples, and tree-sitter is not installed.
     """

@@ -1,4 +1,4 @@
-"""Run a command in its own process group, and end everything it has started."""
+"""Run a command in a new process group, and end all processes that the command started."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .processes import MARKER, descendants, kill_group, kill_strays
 
 
 class BoundedOutput:
-    """Keeps the beginning and the end of an output, and drops the middle."""
+    """Keeps the beginning and the end of a long output, and drops the middle."""
 
     def __init__(self, max_bytes: int) -> None:
-        """Keep at most `max_bytes`: one half from the beginning, the other from the end."""
+        """Keep at most `max_bytes`, half from the beginning and half from the end."""
         self._head_room = max_bytes // 2
         self._tail_room = max_bytes - max_bytes // 2
         self._head = bytearray()
@@ -48,9 +48,8 @@ class BoundedOutput:
         return self.total > self._head_room + self._tail_room
 
     def text(self) -> str:
-        """Return what was kept. A line in the middle states the number of bytes left out.
-
-        Bytes that are not UTF-8 become U+FFFD. For output with NUL bytes, only the size is returned.
+        """Return what was kept. If bytes were left out, a line in the middle gives their number. Invalid UTF-8 becomes
+        U+FFFD. For output with NUL bytes, the text contains only the size.
         """
         tail = b''.join(self._tail)[-self._tail_room :] if self._tail_room else b''
         if b'\0' in self._head or b'\0' in tail:
@@ -63,7 +62,7 @@ class BoundedOutput:
 
 
 _GRACE_S: Final = 1.0
-"""Chosen: seconds that a command may take to end after SIGTERM."""
+"""Chosen: seconds to wait for a command to end after SIGTERM."""
 _CHUNK: Final = 65_536
 """Bytes to read at a time: the capacity of a pipe."""
 
@@ -85,9 +84,9 @@ class ShellResult:
     problem: str | None = None
     """Why the command could not be started."""
     strays: int = 0
-    """Number of processes that had left the group and were killed one by one."""
+    """Number of processes that had left the process group and were killed individually."""
     notes: tuple[str, ...] = ()
-    """Sentences from the OS sandbox for the model and the user."""
+    """Notes from the OS sandbox for the model and the user."""
 
     def for_model(self) -> str:
         """Return the result as one text for the model."""
@@ -106,21 +105,20 @@ class ShellResult:
 async def run_command(
     argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_s: float, max_bytes: int
 ) -> ShellResult:
-    """Run a program until it ends or its time is over.
+    """Run a program until it ends or the timeout is reached.
 
-    The program gets no standard input, no open descriptors of this process, and its own session. When this function
-    returns or is cancelled, the process group has been killed, and so have all processes outside of the group that were
-    found.
+    The program gets no standard input, no open descriptors of this process, and a new session. When this function
+    returns or is cancelled, the process group and all processes found outside of the group have been killed.
 
     Args:
         argv: The program and its arguments.
-        cwd: Directory to run in.
+        cwd: Working directory of the program.
         env: The complete environment.
         timeout_s: Timeout in seconds.
         max_bytes: Maximum bytes of each output to keep.
 
     Raises:
-        asyncio.CancelledError: The caller was cancelled. The command has been ended.
+        asyncio.CancelledError: The caller was cancelled. The command was ended.
     """
     marker = secrets.token_hex(16)
     try:
@@ -212,21 +210,19 @@ class _Running:
         return True
 
     async def ended(self, timeout_s: float) -> bool:
-        """Wait until the process ends or the time is over. Return whether the process ended. An ended process is not
-        reaped yet.
-        """
+        """Wait until the process ends or the time is over. Return whether it ended. The process is not reaped yet."""
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
 
     async def stop(self) -> None:
-        """Ask the process group to end, and wait briefly. The method `close` ends the processes that remain."""
+        """Send SIGTERM to the process group, and wait briefly. The method `close` ends the remaining processes."""
         # Collected before the parents end: afterwards, nothing connects the processes with this command.
         self._seen = descendants(self._process.pid)
         kill_group(self._process.pid, signal.SIGTERM)
         await self.ended(_GRACE_S)
 
     def close(self) -> None:
-        """Kill the processes that remain, read their last output, and close everything. Returns quickly."""
+        """Kill the remaining processes, read the rest of the output, and close the pipes. Returns quickly."""
         # The process is not reaped yet, so the group's id cannot have been reused.
         kill_group(self._process.pid, signal.SIGKILL)
         self.strays = kill_strays(self._marker, below=self._process.pid, seen=self._seen)

@@ -1,4 +1,4 @@
-"""Read code that is given to sed, awk and shells, as far as the code is known before it runs."""
+"""Analyse code for sed, awk and shells in the arguments of a command."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class WrappedCommand:
     words: tuple[tuple[Word, ...], ...] = ()
     """Commands, as words."""
     scripts: tuple[str, ...] = ()
-    """Commands, as scripts for a shell."""
+    """Commands, as text for a shell."""
     is_transparent: bool = False
-    """Whether the wrapper itself does nothing, so that only the commands that it runs are judged."""
+    """Whether the wrapper does nothing except run the commands, so that only the commands are checked."""
     changes_cwd: bool = False
-    """Whether the commands run in other directories."""
+    """Whether the commands may run in other directories."""
     is_program: bool = False
-    """Whether the wrapper does something itself, and is judged like any program."""
+    """Whether the wrapper is also a program with effects, so that it is checked like any other program."""
     is_runner: bool = False
-    """Whether the wrapper runs programs or scripts of a project, a container or the like, never builtins of the
+    """Whether the wrapper runs programs or scripts, for example of a project or container, but never builtins of the
     shell."""
     assignments: tuple[str, ...] = ()
-    """Names of variables that the wrapper sets for its commands."""
+    """Names of the environment variables that the wrapper sets for the commands."""
     own: int | None = None
-    """Number of the wrapper's own words in front of the command; `None` if the command does not follow these words."""
+    """Number of words of the wrapper before the command; `None` if the command does not follow them."""
     problem: str | None = None
     """Reason why the commands are not fully known; `None` if they are."""
 
@@ -46,19 +46,19 @@ _SED: Final = re.compile(
     r'(?:\{|(?:\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*+(?:[a-z]\w*)?|Q\d+|y/[^/\\\n]*/[^/\\\n]*/|'
     rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
 )
-"""Sed commands that neither write nor run anything. The quantifiers are possessive, because backtracking would take
+"""Sed commands that write no file and run no program. The quantifiers are possessive, because backtracking would take
 minutes for a script of blanks (test_grammar.py)."""
 
 
 def is_plain_sed(script: str) -> bool:
-    """Return whether a sed script certainly neither writes nor runs anything."""
+    """Return whether a sed script certainly writes no file and runs no program."""
     return len(script) <= _MAX_SCRIPT and _SED.fullmatch(script) is not None
 
 
 def is_plain_awk(program: str) -> bool:
-    """Return whether an awk program certainly neither writes nor runs anything.
+    """Return whether an awk program certainly writes no file and runs no program.
 
-    `>` and `|` write or run only after a `print`. Before it, they compare values or are part of a pattern.
+    `>` and `|` write or run something only after a `print`. Otherwise, they are comparisons or parts of a pattern.
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
     bare = bare.replace('||', '')
@@ -70,9 +70,10 @@ def is_plain_awk(program: str) -> bool:
 
 _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
-"""A regular expression at the beginning of a program, where a slash cannot mean division."""
+"""A regular expression at the beginning of an awk program, where a slash is not a division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""A string, or everything after a character that may hide a quotation mark. Attack: `/"/ { print > "x" }`."""
+"""A string, or all text after a character that makes the beginning of strings unclear. Attack: `/"/ { print > "x"
+}`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {
@@ -83,7 +84,7 @@ SHELLS: Final = _INLINE_SHELLS | {
 
 
 def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
-    """Return what a shell runs, or `None` if the program is not a shell.
+    """Return the commands that a shell runs, or `None` if the program is not a shell.
 
     Attack: `bash5.2 -c`, `ksh93 -c`, `bash-static -c`. A shell with an unusual name is recognised, but needs approval.
 
@@ -131,7 +132,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 
 
 def reads_otherwise(script: str) -> str | None:
-    """Return why `sh` may read a script differently than bash, or `None`."""
+    """Return the reason why `sh` may read a script differently than bash, or `None`."""
     return 'other shells read this code differently than bash' if _BASH_ONLY.search(script) else None
 
 
@@ -140,7 +141,7 @@ def reads_otherwise(script: str) -> str | None:
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""Syntax that only bash has. The syntax is also found within quotes, because only bash's quotes are understood."""
+"""Syntax that only bash supports. It is also found inside quotes, which other shells may read differently."""
 
 
 def is_shell(program: str) -> bool:
@@ -149,9 +150,9 @@ def is_shell(program: str) -> bool:
 
 
 def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return code for an interpreter or a shell in the arguments of an unlisted program, which may run it.
+    """Return code for an interpreter or a shell in the arguments of an unlisted program, which may run the code.
 
-    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, if the default lets unlisted programs run.
+    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, if the default allows unlisted programs.
     """
     if guarded_name(words[0].value) in _MANAGERS and words[1:] and words[1].value in _OF_PACKAGES:
         return None  # these are package names: `conda install python -c conda-forge`

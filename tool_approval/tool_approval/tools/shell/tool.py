@@ -1,4 +1,4 @@
-"""The shell tool: decides whether a command needs approval, and runs it."""
+"""The shell tool, which decides whether a command needs approval, and runs the command."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ if TYPE_CHECKING:
     from .running import ShellResult
 
 _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
-"""Paths of bash. The program is not looked up in PATH, which may have been changed."""
+"""Paths of bash. The paths are fixed, because `PATH` may have been changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
-"""Chosen: maximum bytes of an output, about as much as a model can use of one result."""
+"""Chosen: maximum bytes of an output, about as much as a model can use."""
 _AGAIN: Final = 'the command may already have run and had effects'
 _LONGEST_DESCRIPTION: Final = 160
-"""Chosen: maximum characters of the command in the description, which is one line. The presentation shows the whole
-command."""
+"""Chosen: maximum characters of the command in the one-line description. The presentation shows the whole command."""
 
 
 class ShellTool:
-    """Runs commands in bash under rules, in one working directory. The object may be shared between tasks.
+    """Runs commands in bash, according to rules and in one working directory. Several tasks may share the object.
 
-    The class implements `ApprovalAware`, and `execute_tool` can call an object with `command=...`.
+    The class implements `ApprovalAware`. To run a command, `execute_tool` calls the object with `command=...`.
     """
 
     def __init__(
@@ -52,18 +51,18 @@ class ShellTool:
         """Compile the rules.
 
         Args:
-            config: The rules; by default, every command needs approval.
+            config: The configuration; by default, every command needs approval.
             cwd: Directory that commands run in.
-            roots: Roots by name for `sandbox_paths`: absolute paths, or functions that return whether a path is inside.
+            roots: Roots by name, for `sandbox_paths`: absolute paths, or functions that check whether a path is inside.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
-            wrap: Function that adds an OS sandbox: it takes the program with its arguments, and returns the program and
+            wrap: Function that adds an OS sandbox. It takes the program with its arguments, and returns the program and
                 arguments to run instead.
-            env: Environment to take variables from; `None` uses the environment of this process. Secrets and variables
-                that change what runs are removed.
+            env: Environment to copy variables from, by default that of this process. Secrets and variables that can
+                change which code runs are removed.
             max_output_bytes: Maximum bytes of each output to keep, half from the beginning and half from the end.
 
         Raises:
-            ApprovalConfigError: A rule names a root that does not exist, or contradicts its own examples.
+            ApprovalConfigError: A rule names a root that does not exist, or an example contradicts its rule.
             MissingExtraError: tree-sitter is not installed, and a rule has examples.
             ValidationError: The configuration is invalid.
         """
@@ -76,7 +75,7 @@ class ShellTool:
         self._max_output_bytes = max_output_bytes
 
     def explain(self, command: str) -> Explanation:
-        """Judge a command, and return the deciding rule and reason for each part.
+        """Return the decision on a command, with the deciding rule and the reason for each part.
 
         Raises:
             MissingExtraError: tree-sitter is not installed.
@@ -84,7 +83,7 @@ class ShellTool:
         return self._judge.explain(command)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Return `None` if the command may run without approval, else the request.
+        """Return the request for approval, or `None` if the command may run without approval.
 
         Raises:
             PermissionError: The command is blocked, or is not a string.
@@ -104,14 +103,14 @@ class ShellTool:
         return self._request(ctx, explanation, extra)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that an approved command gets beyond its OS sandbox: nothing if there is no OS sandbox.
+        """Return the extra access for an approved command. Without an OS sandbox, the result is always empty.
 
         Args:
-            explanation: The explanation of the command, with the access that its programs need.
-            asked: The `access` argument of the model.
+            explanation: The decision on the command, with the access that the command needs.
+            asked: The argument `access` of the call.
 
         Raises:
-            PermissionError: The model asks for access that does not exist.
+            PermissionError: The argument `access` is not empty.
         """
         if asked:
             raise PermissionError('`access` is not available: no OS sandbox confines commands here.')
@@ -165,7 +164,7 @@ class ShellTool:
         )
 
     async def run(self, command: str) -> ShellResult:
-        """Run a command. The caller must make sure that the command is approved. A blocked command never runs.
+        """Run a command. The caller must make sure that the command was approved. A blocked command never runs.
 
         Raises:
             ApprovalBlocked: A rule blocks the command.
@@ -177,7 +176,7 @@ class ShellTool:
     async def _run(
         self, command: str, execute: Callable[[list[str], Explanation], Awaitable[ShellResult]]
     ) -> ShellResult:
-        """Run a command as `run` does. `execute` takes the program with its arguments."""
+        """Run a command like `run`, but with the function `execute`."""
         # Imported late: judging a command does not need asyncio.
         from .running import ShellResult
 
@@ -211,9 +210,7 @@ class ShellTool:
 
 
 def _why(explanation: Explanation) -> str:
-    """Return the reason why the command needs approval. If the command has several parts, name the part that needs
-    approval.
-    """
+    """Return the reason why the command needs approval. If the command has several parts, the reason names the part."""
     part = explanation.deciding
     # A wrapper such as `python -m pytest` is a part itself, besides what it runs.
     if len(explanation.parts) == 1 or part.text == explanation.command.strip():

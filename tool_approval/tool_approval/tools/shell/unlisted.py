@@ -1,6 +1,4 @@
-"""Decide what a labelled command may do: which word requires approval, which access the command needs, and whether its
-arguments are data.
-"""
+"""Find the words of a command that require approval, the access that it needs, and arguments that are only data."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'response_file': 'may read options or values from a file',
     'missing_operand': 'runs its standard input, or starts a shell',
 }
-"""Reasons to require approval, as predicates of the word, by the label of the word."""
+"""Reasons to require approval, by the label of a word. A reason follows the word in a sentence."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
@@ -39,7 +37,7 @@ _UNSAFE_KINDS: Final[dict[Kind, str]] = {
 _MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
 SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
-"""Files that discard or display what is written to them."""
+"""Files that discard or display all data that is written to them."""
 
 
 def find_unlisted(
@@ -53,10 +51,10 @@ def find_unlisted(
     """Return the first word that requires approval although a rule allows the program, and the reason.
 
     Args:
-        words: A command whose program name is known.
-        named: Number of words that the rule names. The author of the rule has accepted these words. `None` if no rule
-            decides and the default allows commands.
-        any_arguments: Whether the rule covers all arguments of a program or sub-command that is not listed.
+        words: A command with a known program name.
+        named: Number of words that the rule names, which need no approval. `None` if no rule decides and the default
+            allows commands.
+        any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
         may_write: Function that returns whether a file may be written without approval.
         is_here: Function that returns whether a path is certainly in the working directory.
     """
@@ -100,13 +98,13 @@ def is_known(words: Sequence[Word]) -> bool:
 
 
 def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[str, ...]]:
-    """Return the access that a command needs beyond an OS sandbox's default, and where it creates or removes files.
+    """Return the extra access that a command needs in an OS sandbox, and the paths that it creates or removes.
 
     Args:
-        words: A command whose program name is known.
+        words: A command with a known program name.
 
     Returns:
-        The kinds of access. If `names` is one of them, also the paths as written, or `.` if no path is known.
+        The kinds of access, and the paths if one kind is `names`. The paths are as written, or `.` if no path is known.
     """
     found = label(words)
     is_listed = all(each.kind not in _ASKS for each in found.labels)
@@ -120,12 +118,12 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
 
 
 def takes_data(words: Sequence[Word]) -> bool:
-    """Return whether the program cannot run any of its arguments, even one that names a blocked program.
+    """Return whether the program cannot run its arguments, even if an argument is the name of a blocked program.
 
-    The result is `True` for `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
+    An example is `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
-        words: A command whose program name is known.
+        words: A command with a known program name.
     """
     found = label(words)
     entry = found.entry
@@ -138,7 +136,7 @@ def takes_data(words: Sequence[Word]) -> bool:
 
 
 def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
-    """Return the word for which the whole command requires approval, and the reason."""
+    """Return the first word for which the whole command requires approval, and the reason."""
     entry, words = found.entry, found.words
     if entry is None:
         return None
@@ -169,7 +167,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Return whether a file may be written, code is harmless, or a command is judged separately."""
+    """Return whether a file may be written, code is harmless, or a command is checked separately."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'

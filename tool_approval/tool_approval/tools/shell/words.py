@@ -1,4 +1,4 @@
-"""Read the words of a command, as far as their values are known before the shell runs it."""
+"""Convert syntax nodes into words, with the part of each value that is known before the shell runs the command."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class UnsafeArgument:
     word: str
     """The word as written in the command."""
     why: str
-    """Reason to require approval, as a predicate of the word, such as `is not listed as a safe option`."""
+    """Reason to require approval, to follow the word in a sentence, such as `is not listed as a safe option`."""
 
 
 Growth = Literal['none', 'alike', 'any']
-"""Whether a word may expand to several words: `none`; `alike` for words that begin alike, as with a glob; or `any` for
-all other words, as with an unquoted variable, which bash splits."""
+"""Whether a word may expand to several words: `none` for no, `alike` for words with the same beginning, as for a glob,
+and `any` for all others, as for an unquoted variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class Word:
     raw: str
     """The word as written."""
     value: str
-    """Value of the word. If the word is not fixed, the part before its first unknown piece."""
+    """Value of the word. If the word is not fixed, this is the part before the first unknown piece."""
     is_fixed: bool = True
-    """Whether the word expands to exactly `value`, whatever files and variables exist."""
+    """Whether the word always expands to exactly `value`."""
     growth: Growth = 'none'
-    """Whether the word may expand to several words, or none."""
+    """Whether the word may expand to several words or to no word."""
 
     @property
     def can_be_option(self) -> bool:
@@ -50,7 +50,7 @@ class Word:
 
 
 def fixed(text: str) -> Word:
-    """Return a word of exactly this text."""
+    """Return a fixed word with this text."""
     return Word(text, text)
 
 
@@ -79,10 +79,10 @@ class SimpleCommand:
     is_fed: bool = False
     """Whether the standard input of the command is a pipe, a file or a text."""
     is_fed_here: bool = False
-    """Whether the standard input is known to be a pipe, a text, or a file that the command's own redirections name."""
+    """Whether the standard input is certainly a pipe, a text, or a file from the command's redirections."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the command that this command runs, which consists of some of its words."""
+        """Return the command that this command runs and that consists of the given words."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Characters of an unquoted piece. Bash reads other characters differently than the grammar."""
+"""Characters of an unquoted piece. For other characters, bash and the grammar differ."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
@@ -109,15 +109,15 @@ _EXPANSION: Final = re.compile(
     rf'(?::?[-+]{_PLAIN}*|##?{_PLAIN}+|%%?{_PLAIN}+|//?{_PLAIN}+?/{_PLAIN}*|: ?-?[0-9]+(?::-?[0-9]+)?|\^\^?|,,?))\}}',
     re.ASCII,
 )
-"""Expansions that run nothing, whatever the variable holds. `@P`, `!` and assignments are excluded; subscripts and
-lengths, which are arithmetic, must be plain numbers. Only plain text may follow an operator.
+"""Expansions that run no code, whatever the value of the variable. `@P`, `!` and assignments are excluded. Subscripts
+and lengths must be plain numbers, because bash evaluates them as arithmetic. Only plain text may follow an operator.
 Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_cases.py)."""
 _ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
-"""Expansions to several words even in double quotes."""
+"""Expansions that give several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
-"""Expansions to a number or nothing, which bash never splits."""
+"""Expansions that give a number or nothing. Bash never splits these values."""
 _ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
-"""Arithmetic on plain numbers. Bash would evaluate a variable's value again, and a subscript in it runs commands."""
+"""Arithmetic on plain numbers. Bash also evaluates the values of variables, which can contain commands."""
 _RANGE: Final = re.compile(r'\{\w+\.\.\w+\}')
 _RAW: Final = re.compile(r"'[^']*'")
 _ANSI: Final = re.compile(r"\$'(?:[^\\']|\\.)*'", re.DOTALL)
@@ -128,9 +128,9 @@ _ANSI_LETTERS: Final = dict(zip('abeEfnrtv\\\'"?', '\a\b\x1b\x1b\f\n\r\t\v\\\'"?
 
 
 def _ansi_character(found: re.Match[str]) -> str:
-    r"""Return the character for an escape in `$'...'`, or NUL if it is uncertain. To bash, NUL ends the word.
+    r"""Return the character for an escape in `$'...'`, or NUL if the character is uncertain. NUL ends the word in bash.
 
-    Bytes above ASCII are only parts of characters, and `\c` depends on the version of bash.
+    Escapes of bytes above ASCII are only parts of characters. The effect of `\c` depends on the version of bash.
     """
     byte, short, long, octal, letter = found.groups()
     if letter is not None:
@@ -151,17 +151,17 @@ def _lists(bare: str) -> bool:
 
 @dataclass(frozen=True)
 class WordReader:
-    """Reads syntax nodes as words."""
+    """Converts syntax nodes into words."""
 
     parsed: Parsed
     """The parsed command."""
     problem: Callable[[str], None]
-    """Function that is called with a noun phrase for each piece that is not understood."""
+    """Function that is called with a description of each unsupported piece."""
     inside: Callable[[Node], None]
     """Function that is called with each command or process substitution."""
 
     def read(self, node: Node) -> Word:
-        """Return the word of a syntax node."""
+        """Return the word for a syntax node."""
         word = self._piece(node)
         if word.raw.startswith('#'):
             self.problem('a word that begins with `#`')
@@ -169,7 +169,7 @@ class WordReader:
         return Word(word.raw, '/', is_fixed=False, growth=word.growth) if word.raw.startswith('~') else word
 
     def _piece(self, node: Node) -> Word:
-        """Return the word of a node that is a whole word or a piece of a word."""
+        """Return the word for a node that is a whole word or a piece of a word."""
         text = self.parsed.text(node)
         growth: Growth = 'none'
         match node.type:

@@ -1,4 +1,4 @@
-"""Find the command that a wrapper such as `timeout` or `xargs` runs, among its own options."""
+"""Find the command that a wrapper such as `timeout` or `xargs` runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _ANYTHING: Final = Word('', '', is_fixed=False, growth='any')
 
 
 def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
-    """Return what a program runs for the caller, or `None` if it runs nothing that is known.
+    """Return the commands that a program runs, or `None` if the program is not a known wrapper.
 
     Args:
-        words: A command whose program name is known.
+        words: A command with a known program name.
     """
     if (shell := run_by_shell(program_name(words[0].value), words)) is not None:
         return shell
@@ -32,7 +32,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _labelled(found: LabelledCommand) -> WrappedCommand | None:
-    """Find the command by labels: the words after the wrapper's operands, or scripts in operands or option values."""
+    """Find the command by labels. It is after the wrapper's operands, or a script in an operand or option value."""
     scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
     assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
@@ -118,7 +118,7 @@ def _trap(found: LabelledCommand) -> WrappedCommand:
 
 
 def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand | None]:
-    """Return a finder for programs that join their operands with blanks and give them to a shell."""
+    """Return a function for programs that join their operands with blanks and pass the text to a shell."""
 
     def find(found: LabelledCommand) -> WrappedCommand | None:
         commands = (each for each in found.labels if each.kind == 'command' or each.holds in ('script', 'command'))
@@ -162,7 +162,7 @@ def _find(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
-    """Return what `find` puts in place of `{}`: a path that begins like the starting points."""
+    """Return the word that `find` uses in place of `{}`, a path that begins with a starting point."""
     if '{}' not in word.value:
         return word
     # Attack: `find @x -exec pytest {} +`, where pytest reads options from a file `x`.
@@ -184,4 +184,4 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'parallel': _joined('`parallel` builds commands from its input'),
     'ssh': _joined('the command runs on another machine'),
 }
-"""Functions that find the command in ways that labels cannot express, by checker name."""
+"""Functions, by checker name, that find the command if the labels are not sufficient."""
