@@ -77,7 +77,7 @@ class ApprovalController:
             ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log for every decision, written before the call runs, and every outcome.
-            presenters: By tool name, functions that make the content to show; called right before asking.
+            presenters: Functions, by tool name, that make the content to show; called right before asking.
             timeout: Maximum seconds for a presenter, and for the approver. A request that takes longer is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
@@ -135,7 +135,7 @@ class ApprovalController:
             asyncio.CancelledError: The wait was cancelled. Requests without an answer are not decided.
             KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
                 denied; later requests are not decided.
-            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. This exception is an
+            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. `RunCancelled` is an
                 `asyncio.CancelledError`, defined in `threads`.
         """
         return [decided.decision for decided in await self.decide(requests)]

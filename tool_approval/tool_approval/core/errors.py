@@ -11,7 +11,7 @@ ApprovalError
 ├── TrustError                           `settings`: the list of trusted files cannot be read or written
 ├── FileToolError                        `tools.file_sandbox`: a file cannot be used; the model reads the message
 ├── ExecutionNotRepeated                 the ledger has the call, but no result that can be returned
-├── InboxError                           `inbox`: an answer does not count, or a request cannot be stored
+├── InboxError                           `inbox`: an answer is not accepted, or a request cannot be stored
 ├── SlackUnavailable, SlackRefused       `ui.slack`: Slack cannot be reached, or rejects a message for good
 ├── AssistantError                       the command `run` cannot start
 ├── OSSandboxError                       `os_sandbox`: a profile cannot be enforced

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
 """Metadata key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, the value
-is a list of lines for the approver; in the values that an approval is bound to, it has the tool's own form."""
+is a list of lines for the approver. In `bound_to`, the tool chooses the form of the value."""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""

@@ -20,8 +20,8 @@ class ApprovalUI(Protocol):
     If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and
     `RunCancelled` of `tool_approval.core.threads`, which a UI raises after it has cancelled the run.
 
-    `choose` may be cancelled or abandoned at any time: the run was cancelled, the controller's timeout passed, or
-    another UI of a `FirstOf` answered. The result of a cancelled or abandoned call is dropped, but `FirstOf` still
+    `choose` may be cancelled or abandoned at any time, because the run was cancelled, the controller's timeout passed,
+    or another UI of a `FirstOf` answered. The result of a cancelled or abandoned call is dropped, but `FirstOf` still
     applies a denial or a stop.
 
     Optional members are listed in `tool_approval.core.protocols.UIAbilities`; a UI may have any of them.
@@ -39,7 +39,7 @@ class ApprovalUI(Protocol):
 
 
 class UIAbilities(NamedTuple):
-    """Optional members of a UI. Each member works without the others."""
+    """Optional members of a UI. Each member works without the other members."""
 
     choose_group: Callable[..., object] | None = None
     """`choose_group(requests, *, mode)`, sync or async: ask about all requests of a group at once. The method returns

@@ -91,8 +91,8 @@ _WIDE_SIGNS: Final = (
     '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
-"""East Asian signs, except look-alikes of signs that begin options and paths, and of quotation marks, hash and
-backslash, which would make executed text look quoted or commented out."""
+"""East Asian signs, without look-alikes of signs that begin options and paths. Look-alikes of quotation marks, hash and
+backslash are also left out, because they would make executed text look quoted or commented out."""
 
 # Attack: a comma or full stop within an address, `example。com` (test_texts.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
@@ -140,7 +140,7 @@ FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
     'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
-"""Scripts with letters that look like Latin ones, as the first word of their characters' Unicode names."""
+"""Scripts with letters that look like Latin letters, as the first word of their characters' Unicode names."""
 
 LATIN_SHAPES: Final = frozenset(
     'АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝԌԍҮүӏӀѴѵЗзЬьб'  # Cyrillic

@@ -122,7 +122,7 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
 def remember_spans(
     request: ApprovalRequest, *, is_whole: bool | None = None
 ) -> tuple[Literal['session', 'always'], ...]:
-    """Return the possible values of `remember`. They are empty if the request or a scope is not shown in full.
+    """Return the possible values of `remember`; none if the request or a scope is not shown in full.
 
     Args:
         request: Request to answer.

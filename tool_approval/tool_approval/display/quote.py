@@ -64,7 +64,7 @@ def _width_of(sample: str) -> int:
 
 
 def pieces(text: str, room: int) -> list[Piece]:
-    """Return the whole text if it fits. Otherwise return its beginning, in three quarters of the room, and its end.
+    """Return the whole text, or, if it does not fit, its beginning (in three quarters of the room) and its end.
 
     The end is always shown, so that an attacker cannot hide the dangerous part there.
 

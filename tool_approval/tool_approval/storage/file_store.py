@@ -43,7 +43,8 @@ class FileApprovalStore:
         """Open the store, and create the file if it does not exist.
 
         Args:
-            project: Root of the project for which approvals are remembered. These approvals apply to no other project.
+            project: Root of the project for which approvals are remembered. The approvals do not apply to other
+                projects.
             path: The file; `None` uses `default_path()`.
 
         Raises:

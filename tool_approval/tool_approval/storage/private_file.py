@@ -114,7 +114,7 @@ def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = Fa
 
 
 def replace_private(path: Path, content: bytes) -> None:
-    """Replace the whole file atomically: a reader, or a crash, sees either the old or the new content.
+    """Replace the whole file atomically: even after a crash, the file has either the old or the new content.
 
     Raises:
         OSError: The file cannot be written; the old content is unchanged.
