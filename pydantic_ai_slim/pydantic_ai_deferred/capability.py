@@ -306,8 +306,8 @@ class AgentHandler(FastPathHandler):
 class ToolGate(WrapperToolset[Any]):
     """Innermost wrapper of a run's tools.
 
-    This is a toolset and not the hook `wrap_tool_execute`: on newer hosts, other capabilities may change the arguments
-    inside that hook, and a handler must see what really runs.
+    This class is a toolset, not the hook `wrap_tool_execute`: on newer hosts, other capabilities may change the
+    arguments inside that hook, and a handler must see the final arguments.
     """
 
     run: Run

@@ -71,7 +71,7 @@ class ExecutionWrapper(Protocol):
 
 
 class Declined(DeferredToolResults):
-    """The type of the answer of `bubble_up`, which resolves no call."""
+    """The answer of `bubble_up`; it resolves no call."""
 
 
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:

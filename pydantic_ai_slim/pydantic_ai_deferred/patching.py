@@ -45,7 +45,7 @@ class Installation:
             _installed[-1].apply()
 
     def apply(self) -> None:
-        """Patch the host's classes, which must not be patched yet."""
+        """Patch the host's classes, which must not already be patched."""
         for name in ('__init__', 'from_spec', 'from_file'):
             self._patch(Agent, name, _constructing)
         for name in ('run', 'run_sync', 'run_stream', 'run_stream_sync', 'run_stream_events'):

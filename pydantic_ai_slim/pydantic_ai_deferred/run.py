@@ -69,7 +69,7 @@ class LineageLevel:
     tool_name: str
     """Name of the tool being executed."""
     tool_call_id: str
-    """Id of that tool call. The id can repeat across runs; use `(run_id, tool_call_id)` as a key."""
+    """Id of the tool call. The id can repeat across runs; use `(run_id, tool_call_id)` as a key."""
 
 
 def lineage() -> tuple[LineageLevel, ...]:

@@ -123,7 +123,7 @@ def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list
 def engines_among(capabilities: Iterable[object]) -> list[Any]:
     """Return the capabilities of durable engines. In a durable workflow, a run accepts only its agent's capabilities.
 
-    An engine is recognized by `in_durable_context`, which hosts before 2.x do not have.
+    An engine is recognized by its `in_durable_context`, which does not exist on hosts before 2.x.
     """
     found: list[AbstractCapability[Any]] = []
     for each in capabilities:
@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite a call's arguments. A function that creates capabilities is assumed to."""
+    """Whether a capability may rewrite arguments. A function that creates capabilities is assumed to rewrite them."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

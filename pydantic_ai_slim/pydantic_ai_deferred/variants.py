@@ -40,7 +40,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """
 
     _plan: RunPlan
-    """Plan settled by the constructor."""
+    """Plan determined by the constructor."""
     _asking: AgentHandler | None = None
     """Capability that asks the handler, or `None` if the constructor could not add one to the agent."""
 
@@ -61,7 +61,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
         Args:
             args: The user's prompt, as in the host's `run`.
-            deferred_tool_handler: Asked in this run instead of the agent's own handler; `None` uses the agent's
+            deferred_tool_handler: Handler to ask in this run instead of the agent's own; `None` uses the agent's
                 handler.
             keywords: All other keywords of the host's `run`. The `output_type` needs `DeferredToolRequests` only if
                 calls can leave the run.
@@ -182,7 +182,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         """Override the agent's settings, including its handler, for runs started inside the context.
 
         Args:
-            deferred_tool_handler: Asked even if a run is given another handler; `None` overrides no handler.
+            deferred_tool_handler: Handler to ask, even if a run is given another one; `None` overrides no handler.
             keywords: All other keywords of the host's `override`.
 
         Raises:
@@ -207,7 +207,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         *,
         deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None,
     ) -> None:
-        """Chat with the agent in the terminal. The handler is asked while the model works.
+        """Chat with the agent in the terminal. The handler is asked during a turn of the chat.
 
         Args:
             deps: As in the host's `to_cli`, like all following arguments except the handler.
@@ -216,7 +216,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             model_settings: Settings for every request.
             usage_limits: Limits on every turn.
             model: The model. Hosts before 2.x use only the agent's model.
-            deferred_tool_handler: Asked in this chat instead of the agent's own handler.
+            deferred_tool_handler: Handler to ask in this chat instead of the agent's own.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
         with chatting():
@@ -246,7 +246,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
     """Adds a handler for deferred tool calls to any agent.
 
     The handler has precedence over the handler that the wrapped agent was built with, but not over an override or a
-    run's keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap such an
+    run's keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap a durable
     agent only if it is our `Agent`, or give the handler to its constructor.
     """
 

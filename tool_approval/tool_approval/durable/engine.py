@@ -42,7 +42,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Let a process that has the agent execute a segment. A segment that is enqueued several times runs once."""
+        """Queue a segment for a process that knows its agent. A segment that is enqueued several times runs once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:

@@ -165,7 +165,7 @@ class RunDetails:
 
     @property
     def view(self) -> RunView:
-        """Return the data to show, in a form for programs."""
+        """Return the details as data for programs."""
         return RunView(
             **summary_of(self.run).model_dump(),
             why=self.why,

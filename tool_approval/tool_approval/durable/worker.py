@@ -20,7 +20,7 @@ from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
-"""Chosen: maximum runs to find in one check. The next check finds the other runs."""
+"""Chosen: maximum runs to find in one check. The next check finds the remaining runs."""
 
 WATCH_S = 0.25
 """Chosen: seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
@@ -39,7 +39,7 @@ _log = logging.getLogger('tool_approval')
 class Sweep:
     """Checks the store repeatedly, in a thread of its own.
 
-    An approver's process only writes the answer. Every living worker determines which runs can continue, which
+    A process that receives an answer only stores it. Every living worker determines which runs can continue, which
     deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
     """
 

@@ -48,7 +48,7 @@ class Content(BaseModel):
     forbid_self_approval: bool = Field(
         default=False, validation_alias='bars_requester', serialization_alias='bars_requester'
     )
-    """Whether the requester may not answer. Stored under the name `bars_requester`."""
+    """Whether the requester is not allowed to answer. Stored under the name `bars_requester`."""
     expires_at: AwareDatetime | None = None
     """Time when the request expires, for display only. The clock of the waiting process determines the expiry."""
 
@@ -82,7 +82,7 @@ class InboxEntry(BaseModel):
     posted_at: AwareDatetime
     """Time of posting in UTC, by the poster's clock."""
     settled_at: AwareDatetime | None = None
-    """Time when the request was settled, by the clock of the process that settled it; `None` while it is open."""
+    """Time when the request was settled, by the clock of the process that settled it; `None` for an open request."""
     answer: Answer | None = None
     """The answer; `None` if the request is open, expired or was withdrawn."""
 

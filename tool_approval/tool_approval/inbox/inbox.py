@@ -83,7 +83,7 @@ class Inbox:
             request: The request with its presentation, all of which is stored for the approvers.
             approvers: Rules that must all list the approver; `None` lets everyone answer.
             requester: Id of the person the agent works for.
-            forbid_self_approval: Whether the requester may not answer.
+            forbid_self_approval: Whether the requester is not allowed to answer.
             expires_at: Time when the request expires, for display only.
 
         Returns:

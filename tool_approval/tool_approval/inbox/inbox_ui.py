@@ -101,8 +101,8 @@ class InboxUI:
             approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone
                 with access to a channel.
             requester: Id of the person the agent works for, or a function that returns it for a request.
-            forbid_self_approval: Whether the requester may not answer. If self-approval is forbidden, requests without
-                a known requester are denied.
+            forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
+                requests without a known requester are denied.
             now: Returns the current time, to show when a request expires.
 
         Raises:

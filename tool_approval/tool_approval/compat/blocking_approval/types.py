@@ -138,7 +138,7 @@ class SupportsNeedsApproval(Protocol):
 
         Returns:
             An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
-            not. `{'description': ...}` asks with that description. An awaitable of such a value is allowed as well.
+            not. `{'description': ...}` asks for approval and describes the call. Awaitables of such values are allowed, too.
         """
         ...  # pragma: no cover - a protocol has no body
 

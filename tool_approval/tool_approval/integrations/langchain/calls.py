@@ -22,7 +22,7 @@ from tool_approval.core.request import CallFacts
 
 @dataclass(frozen=True, kw_only=True)
 class CallReader:
-    """Reads one call of a tool, and reads it again after other code had access to its arguments."""
+    """Reads one call of a tool, and reads the call again after other code had access to the arguments."""
 
     tool: BaseTool
     """Tool that would run."""

@@ -114,9 +114,9 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     After each response of the model, all calls of the response are decided together before any of them runs. A refused
     call is answered with a message that has `status='error'` and the reason.
 
-    Put this middleware last in the list. In this position, it knows the tools that other middleware adds, and no other
-    middleware runs between it and the tools. In any position of the list, a call that another middleware changes after
-    the decision does not run. If a later middleware replaces a tool, that middleware must be trusted.
+    Put this middleware last in the list. In this position, the middleware knows the tools that other middleware adds,
+    and no other middleware runs between it and the tools. At any position in the list, a call does not run if another
+    middleware changes it after the decision. If a later middleware replaces a tool, that middleware must be trusted.
     """
 
     state_schema = ApprovalState
@@ -132,8 +132,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """Put an agent's tools under a controller's policy.
 
         Args:
-            controller: Controller that judges and decides. Give the controller a lasting `key` if runs are resumed in
-                another process.
+            controller: Controller that judges and decides the calls. Give the controller a lasting `key` if runs are
+                resumed in another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: The agent's name, in place of the one given to `create_agent`. If an agent runs in another agent's
                 tool, give its name here. Without the name, nothing is remembered for such an agent beyond its run.

@@ -157,7 +157,7 @@ def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> di
 
 
 def is_unpacked(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> bool:
-    """Whether a function whose only parameter is a model or typed dictionary was called with its fields."""
+    """Whether the arguments are the fields of the function's only parameter, which is a model or typed dictionary."""
     if given is None or len(values) != 1:
         return False
     [(name, value)] = values.items()

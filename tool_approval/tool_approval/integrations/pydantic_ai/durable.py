@@ -89,7 +89,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 for an `InboxUI` with default settings.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
                 file.
-            deps: Factories of dependencies, by the name that `start` is given.
+            deps: Factories of dependencies, by the name that is passed to `start`.
             external: Functions that execute external calls, by tool name.
             reconcile: Functions by tool name that determine whether a call that a crash interrupted was executed. See
                 `Ledger`.
@@ -142,7 +142,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         Raises:
             UserError: The prompt or the dependencies cannot be stored. The message names the field.
             InboxUnavailable: The store cannot be reached. Either no run was started, or the connection broke
-                afterwards. In both cases, start the run again with the same `run_id`.
+                afterwards. It is safe to start the run again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
         if escape_line(run_id) != run_id:

@@ -73,7 +73,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 
         Raises:
             ApprovalRequired: The call needs approval. The metadata has the conventional keys.
-            ToolFailed: The call is refused. Hosts without `ToolFailed` get the refusal as the result.
+            ToolFailed: The call is refused. On hosts without `ToolFailed`, the refusal is the result.
         """
         call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)
         call = call._replace(
