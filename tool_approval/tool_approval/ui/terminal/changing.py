@@ -24,10 +24,10 @@ from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
 
 PATIENCE_S = 10.0
-"""Chosen: maximum seconds for a presenter. The approver waits, and can also decide on the plain arguments."""
+"""Chosen: maximum seconds for a presenter; the approver can also decide on the plain arguments."""
 
 POLL_S = 0.02
-"""Chosen: seconds between checks whether the presenter is done."""
+"""Chosen: seconds between checks whether the presenter has finished."""
 
 NOT_SAID = 'The tool cannot show the changed call.'
 
@@ -36,16 +36,19 @@ Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
 
 
 class Presenting:
-    """Calls the controller's presenters from the thread of the question. Create the object on the event loop."""
+    """Calls the controller's presenters from the thread that asks the question. Create the object in the event loop's
+    thread.
+    """
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Use presenters by tool name; `terminal` reports when the answer is no longer needed."""
+        """Use a mapping of tool names to presenters; `terminal` reports when the answer is no longer needed."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
 
     def __call__(self, before: ApprovalRequest, changed: ApprovalRequest) -> ApprovalRequest:
-        """Add a presentation to the changed request. If the presenter fails or takes too long, a sentence says so.
+        """Add a presentation to the changed request. If the presenter fails or takes too long, the request gets a
+        sentence about the problem instead.
 
         Raises:
             Withdrawn: The answer is no longer needed.
@@ -80,7 +83,7 @@ class Presenting:
 
 
 def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
-    """Return a text that gives the problem and the values to which the approval stays bound."""
+    """Return a text with the problem and the `bound_to` values, to which the approval stays bound."""
     lines = [problem]
     for name, value in before.bound_to.items():
         if isinstance(value, Mapping):
@@ -105,18 +108,17 @@ def change(
     present: Present,
     environment: Mapping[str, str],
 ) -> tuple[ApprovalRequest, str]:
-    """Let the approver edit the arguments, in their editor or, without one, one by one.
+    """Let the approver edit the arguments in an editor or, if none is set, one by one.
 
     Args:
-        dialogue: Dialogue that has drawn the request. The caller must redraw the dialogue.
+        dialogue: Dialogue that shows the request. The caller must redraw it afterwards.
         request: The original request.
-        asked: The request with earlier changes, or the original.
-        present: Adds the presentation to the changed request.
+        asked: The request with the approver's earlier changes, or the original request.
+        present: Function that adds the presentation to the changed request.
         environment: Environment variables that name the editor.
 
-    Returns:
-        The request to ask about now, and a line to show. The request is the changed request, `request` itself if no
-        argument differs any more, or `asked` if the approver went back.
+    Returns: The request to ask about now, and a line to show. The request is the changed one, `request` if no argument
+        differs from the original, or `asked` if the approver went back.
     """
     editor = editor_of(environment)
     try:

@@ -9,7 +9,7 @@ from .layout import NARROWEST, continued, fitted
 from .tty import Terminal
 
 Render = Callable[..., str]
-"""Returns a drawn question for `width` columns and `height` lines. The last line is the question itself."""
+"""Returns the text of a question for `width` columns and `height` lines; the last line asks."""
 
 PASTED = 'Several keys at once, as in a paste, are ignored. Press one key.'
 OTHER_KEY = 'That key is ignored. Press one of the keys below.'
@@ -17,14 +17,14 @@ OTHER_KEY_HERE = 'That key is ignored here. Press a key named in the question; E
 TOO_NARROW = 'Too narrow to approve.'
 
 _DENYING = frozenset({'n', 'N', 'q', 'escape'})
-"""Keys that can never approve a call, so they are accepted whatever the screen shows."""
+"""Keys that never approve a call, so they are accepted even if the screen does not show the whole question."""
 
 
 class Dialogue:
-    """Draws questions, and redraws them when the terminal was resized or used by another program.
+    """Draws questions, and redraws them after the terminal was resized or another program used it.
 
-    While the approver answers, only the lines from the question on are rewritten. The cursor is hidden while keys are
-    ignored.
+    While the approver answers, only the question and any hints above it are rewritten. The cursor is hidden while keys
+    are ignored.
     """
 
     _render: Render  # of the current question
@@ -48,11 +48,11 @@ class Dialogue:
         self._question = drawn.rpartition('\n')[2]
 
     def show(self, *lines: str, question: str | None = None) -> None:
-        """Replace the question and the lines shown above it.
+        """Replace the question and any hints above it.
 
         Args:
-            *lines: Escaped lines. A long line continues in further rows, each of which begins with a mark.
-            question: Last line, cut to the width; `None` keeps the drawn question.
+            *lines: Escaped lines. Long lines are wrapped, with a mark before each continuation row.
+            question: New last line, cut to the width; `None` keeps the old question.
         """
         room, height = self.terminal.size[0] - 1, self.terminal.size[1]
         last = self._question if question is None else fitted(question, room)
@@ -64,7 +64,7 @@ class Dialogue:
         self._rows_above = len(rows)
 
     def end(self, *rows: str) -> None:
-        """Replace the question with final rows, which must fit and may have colours."""
+        """Replace the question with final rows, which may have colours and must fit the width."""
         self._put(''.join(f'{row}\n' for row in rows))
 
     def leave(self) -> None:
@@ -80,11 +80,11 @@ class Dialogue:
         self._rows_above = 0
 
     def key(self, keys: Collection[str], more: Callable[[int], list[str]], hint: str = '') -> str:
-        """Wait for a key that answers the drawn question.
+        """Wait for a key that answers the question on the screen.
 
         Args:
             keys: Keys that answer the question.
-            more: Function that returns the lines to show after `?` is pressed, for a number of columns.
+            more: Function that takes a number of columns and returns the lines to show for the key `?`.
             hint: Line to show above the question.
 
         Raises:
@@ -103,10 +103,9 @@ class Dialogue:
             self.show(*lines)
 
     def choose(self, lines: list[str], question: str, keys: Collection[str]) -> str | None:
-        """Ask an intermediate question below the drawn one; `lines` and `question` are escaped.
+        """Ask an additional question below the current one, with escaped `lines` and `question`.
 
-        Returns:
-            One of the keys, or `None` to go back to the drawn question.
+        Returns: One of the keys, or `None` to go back to the first question.
         """
         self.show(*lines, question=question)
         key = self._wait([*keys, 'escape'], lines, question)
@@ -136,10 +135,10 @@ class Dialogue:
                 self.keyboard.settle()
 
     def _is_shown(self) -> bool:
-        """Return whether the screen shows the question as drawn. A narrower terminal would have broken its rows.
+        """Return whether the screen still shows the question as it was drawn. Return `False` if the terminal has become
+        narrower and wraps rows.
 
-        In a narrower terminal, a rewrapped row would begin without the frame, and its text could look like the question
-        (test_prompt.py).
+        The text of a wrapped row would begin without a frame, and could look like the question (test_prompt.py).
         """
         return self._size == self.terminal.size and self._size[0] >= NARROWEST
 
@@ -157,8 +156,8 @@ _OTHER_SCREEN, _OWN_SCREEN = '\x1b[?1049h', '\x1b[?1049l'
 def page(terminal: Terminal, keyboard: Keyboard, lines_for: Callable[[int], list[str]]) -> None:
     """Show a text on the alternate screen, if the terminal has one, until the approver goes back.
 
-    A pager such as `less` is not used: it would read untrusted text, and can start other programs. `lines_for` returns
-    escaped lines that fit into a number of columns.
+    A pager such as `less` is not used, because it can start other programs. `lines_for` returns escaped lines that fit
+    into a number of columns.
     """
     terminal.control(_OTHER_SCREEN)
     try:

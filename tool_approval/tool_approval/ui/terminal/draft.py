@@ -1,4 +1,4 @@
-"""Edit a text of several lines, drawn in as many rows as it needs."""
+"""Edit a text of several lines at the terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .line import MOVES, Line
 from .tty import Terminal
 
 LONGEST_DRAFT = 1_000_000
-"""Chosen: maximum characters of a text. Models do not accept longer messages."""
+"""Chosen: maximum characters of a text; models do not accept longer messages."""
 
 _ACROSS_LINES = frozenset({'left', 'right', 'backspace', 'delete'})
 _ABOVE, _BELOW, _LEFT_OUT = '[more above]', '[more below]', '[too long: the rest was left out]'
@@ -20,11 +20,11 @@ _ABOVE, _BELOW, _LEFT_OUT = '[more above]', '[more below]', '[too long: the rest
 class Draft:
     """An editable text with a cursor. Pasted control characters are shown escaped.
 
-    A terminal that cannot move its cursor shows the current line, and each earlier line once.
+    On a terminal that cannot move its cursor, only the current line is redrawn.
     """
 
     def __init__(self, terminal: Terminal, prompt: str) -> None:
-        """Start with an empty text; `prompt` precedes the first row, and blanks precede the others."""
+        """Start with an empty text, with `prompt` before the first row and blanks before other rows."""
         self._terminal = terminal
         self._prompt = prompt
         self._size = terminal.size
@@ -40,7 +40,7 @@ class Draft:
         self._is_cut = False
 
     def take(self, events: Sequence[Event]) -> None:
-        """Apply typed keys and pastes. Enter begins a new line, and text beyond the limit is left out."""
+        """Apply typed keys and pastes. Enter begins a new line. Text beyond the limit is ignored."""
         typed = ''
         for event in events:
             match event:
@@ -75,7 +75,7 @@ class Draft:
         return True
 
     def draw(self) -> None:
-        """Draw the text in place of the previous drawing."""
+        """Redraw the text."""
         if self._terminal.is_dumb:
             self._draw_line()
             return
@@ -101,11 +101,11 @@ class Draft:
 
     @property
     def is_resized(self) -> bool:
-        """Whether the terminal was resized since the last drawing, which may have rewrapped its rows."""
+        """Whether the terminal was resized since the text was drawn, so that rows may be wrapped."""
         return not self._terminal.is_dumb and self._size != self._terminal.size
 
     def _start(self) -> str:
-        """Return the sequence that moves the cursor to the first row and clears the screen below."""
+        """Return the control sequence that moves the cursor to the first row and clears the screen below."""
         return (f'\r\x1b[{self._row}A' if self._row else '\r') + '\x1b[J'
 
     def _insert(self, text: str) -> None:
@@ -133,7 +133,7 @@ class Draft:
         return escape_line(text, ascii_only=self._terminal.is_plain)
 
     def _rows(self, room: int, height: int) -> tuple[list[str], int, int]:
-        """Return the visible rows with their prompts, and the row and column of the cursor."""
+        """Return the visible rows with their prompts, and the cursor's row and column."""
         reach = room * height  # text further from the cursor is not on the screen
         first = max(0, self._at - reach)
         before, after = self.text[first : self._at].split('\n'), self.text[self._at : self._at + reach].split('\n')

@@ -25,13 +25,12 @@ LONGEST_TEXT = 1_000_000
 """Chosen: maximum characters of an edited text; parsing more YAML takes seconds."""
 
 FENCE = 5
-"""Lines of comments or blanks above and below the text. These lines prevent an attack in which the model writes `vim:
-set ...` into an argument, and the editor executes that line. Vim reads such modelines in this many lines at both ends
-of a file."""
+"""Number of comments or blank lines above and below the edited text. Otherwise, Vim would execute a modeline that a
+model writes into an argument (`vim: set ...`): Vim searches this many lines at both ends of a file."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:
-    """Return whether to edit `args` as YAML, which must parse back to the same values."""
+    """Return whether to edit `args` as YAML, because their YAML text parses back to the same values."""
     try:
         from .yaml_text import NotYaml, dump, load
     except ImportError:  # the extra `yaml` is not installed
@@ -43,7 +42,7 @@ def is_yaml(args: Mapping[str, Any]) -> bool:
 
 
 def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
-    """Return the text to edit: YAML with a heading of comments, or else JSON; see `is_yaml`."""
+    """Return the text to edit: YAML below comments, or JSON; see `is_yaml`."""
     if not is_yaml(args):
         fence = '\n' * FENCE
         return f'{fence}{json.dumps(args, indent=2, ensure_ascii=True)}\n{fence}'
@@ -61,10 +60,10 @@ def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
 
 
 def read_text(text: str, *, as_yaml: bool) -> dict[str, Any] | None:
-    """Parse an edited text into arguments; return `None` if it is empty.
+    """Parse an edited text into arguments, or return `None` if the text is empty.
 
     Raises:
-        UnreadableArguments: The text is invalid, or has values that a call cannot have.
+        UnreadableArguments: The text is invalid, or has values that arguments cannot have.
     """
     if len(text) > LONGEST_TEXT:
         raise UnreadableArguments(f'the text is longer than {LONGEST_TEXT} characters')
@@ -99,7 +98,7 @@ POLL_S = 0.05
 """Chosen: seconds between checks whether the editor has ended."""
 
 PATIENCE_S = 2.0
-"""Chosen: seconds that the editor gets to end after SIGTERM."""
+"""Chosen: seconds to wait for the editor to end after SIGTERM."""
 
 
 class EditorFailed(Exception):
@@ -107,7 +106,7 @@ class EditorFailed(Exception):
 
 
 def editor_of(environment: Mapping[str, str]) -> list[str] | None:
-    """Return the command of `$VISUAL` or `$EDITOR`; `None` if neither is valid."""
+    """Return the editor command from `$VISUAL` or `$EDITOR`; `None` if both are missing or invalid."""
     for name in ('VISUAL', 'EDITOR'):
         try:
             words = shlex.split(environment.get(name, ''))
@@ -121,8 +120,8 @@ def editor_of(environment: Mapping[str, str]) -> list[str] | None:
 def edit(terminal: Terminal, editor: list[str], text: str, *, suffix: str) -> str:
     """Open `text` in the editor, and return the saved text.
 
-    The text is in a private temporary file whose name ends with `suffix`, for highlighting. The editor gets the
-    terminal, and is ended when the question is withdrawn.
+    The text is in a private temporary file whose name ends with `suffix`, for highlighting. The editor uses the
+    terminal, and is ended if the question is withdrawn.
 
     Raises:
         EditorFailed: The editor failed, or the saved file cannot be read.

@@ -1,4 +1,4 @@
-"""Read keys, and distinguish deliberate presses from keys typed ahead, held down or pasted."""
+"""Read keys, and distinguish deliberate key presses from pastes, held keys and keys typed ahead."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Paste:
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Chosen: maximum characters of a paste. Notes and arguments edited in one line are shorter."""
+"""Chosen: maximum characters of a paste, more than notes and one-line arguments have."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -49,7 +49,7 @@ class Decoder:
     """Decodes keys and pastes from bytes, which may arrive in pieces of any length."""
 
     def __init__(self, longest_paste: int = LONGEST_PASTE) -> None:
-        """Start without input, and cut pastes to `longest_paste` characters."""
+        """Start without input; pastes are cut to `longest_paste` characters."""
         self._longest_paste = longest_paste
         self._bytes = codecs.getincrementaldecoder('utf-8')(errors='replace')
         self._text = ''
@@ -57,7 +57,7 @@ class Decoder:
 
     @property
     def is_within(self) -> bool:
-        """Whether the input is incomplete: within a paste, or after an escape that may begin a sequence."""
+        """Whether the input so far ends within a paste, or within a possible escape sequence."""
         return self._pasted is not None or bool(self._text)
 
     def feed(self, data: bytes) -> list[Event]:
@@ -69,7 +69,7 @@ class Decoder:
         return events
 
     def give_up(self) -> list[Event]:
-        """Return the key of an incomplete sequence when no more bytes follow, such as a single Escape."""
+        """Return the key of an incomplete sequence, such as a single Escape, if no more bytes follow."""
         if self._pasted is not None or not self._text:
             return []
         text, self._text = self._text, ''
@@ -117,14 +117,14 @@ def _name(character: str) -> str:
 
 
 QUIET_S = 0.4
-"""Chosen: seconds without typing that must pass after a question is drawn before a key is accepted. This time is longer
-than the pause between repeated presses of a key, and shorter than reading the question takes."""
+"""Chosen: seconds without typing, after a question is drawn, until a key is accepted. The interval is longer than the
+pause between key repeats, but too short for anyone to have read the question."""
 
 BURST_S = 0.05
-"""Chosen: keys less than this many seconds apart form a burst, such as a paste or a held key, not single presses."""
+"""Chosen: keys that arrive within this many seconds of each other form a burst, such as a paste or a held key."""
 
 LONGEST_BURST = 65_536
-"""Chosen: maximum keys to keep of a burst, which may never end."""
+"""Chosen: maximum number of keys to keep of a burst, because a burst may never end."""
 
 TICK_S = 0.2
 """Chosen: seconds between checks of the terminal's size and state."""
@@ -138,7 +138,7 @@ class Keyboard:
     """Reads the keys of a terminal."""
 
     def __init__(self, terminal: Terminal, *, quiet_s: float = QUIET_S, longest_paste: int = LONGEST_PASTE) -> None:
-        """Read from a terminal in raw mode; `quiet_s` and `longest_paste` replace the constants of these names."""
+        """Read from a terminal in raw mode. See `QUIET_S` and `LONGEST_PASTE`."""
         self._terminal = terminal
         self._quiet_s = quiet_s
         self._longest_paste = longest_paste
@@ -148,7 +148,7 @@ class Keyboard:
         """Discard typed-ahead keys, and wait until no key has been pressed for `quiet_s` seconds.
 
         Raises:
-            Stopped: Ctrl-C was pressed, which stops the run even before the question was read.
+            Stopped: Ctrl-C was pressed, which stops the run even before a question accepts keys.
         """
         self._terminal.show_cursor(is_shown=False)
         self._terminal.drop_input()
@@ -161,8 +161,7 @@ class Keyboard:
     def press(self) -> str | None:
         """Read a single key press.
 
-        Returns:
-            Name of the key; `paste` if several keys came at once; `None` if no key was pressed within `TICK_S`.
+        Returns: Name of the key, `paste` for a burst, or `None` if no key was pressed within `TICK_S`.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.
@@ -177,11 +176,11 @@ class Keyboard:
                 return 'paste'
 
     def read(self, *, is_text: bool = True) -> list[Event]:
-        """Return the events of one burst; none if no key was pressed within `TICK_S`.
+        """Return the events of one burst, or an empty list if no key was pressed within `TICK_S`.
 
         Args:
-            is_text: Whether text is being typed. The keys of a text are returned immediately. In other cases, and after
-                Enter, wait to see whether more keys follow.
+            is_text: Whether text is being typed. In a text, all keys except Enter are returned immediately. Other keys
+                are returned when the burst ends.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.
@@ -213,10 +212,9 @@ class Keyboard:
 
 
 def typed(events: list[Event]) -> tuple[str, bool]:
-    """Return the text of a burst, and whether it is the Enter key.
+    """Return the text of a burst, and whether the burst is a single Enter key.
 
-    Enter is a key press only if it is the only key of the burst. Within a burst it is a line end of pasted text, and
-    becomes a space.
+    Within a burst, Enter is a line end of pasted text and becomes a space.
     """
     if events == [Key('enter')]:
         return '', True

@@ -1,6 +1,6 @@
 """Lay out rows of fixed width, with a gutter that marks quoted text.
 
-Colours never carry information alone, and are readable on light and dark backgrounds.
+Colours are readable on light and dark backgrounds, and no information depends on them alone.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Chosen: minimum columns, enough for the digest in the bottom edge, and for the frame, the widest mark and the longest
-escape, which is never broken."""
+"""Chosen: minimum columns of a terminal, enough for the frame with the digest or with the longest escape."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
@@ -22,8 +21,8 @@ Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd']
 _CODES: dict[Style, str] = {
     'plain': '', 'frame': '2', 'title': '1', 'strong': '1', 'added': '32', 'removed': '31', 'odd': '1;35',
 }  # fmt: skip
-"""Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Only colours that common themes show clearly on
-both backgrounds are used: yellow is too faint on white, and blue on black. The faint style is only for the frame."""
+"""Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Only colours that common themes show clearly are
+used: yellow is too faint on white, and blue on black."""
 
 _SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong'}
 _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
@@ -40,9 +39,9 @@ class Glyphs:
     quote: str
     """Mark before quoted text."""
     again: str
-    """Mark before the continuation of the row above."""
+    """Mark before a row that continues the row above."""
     cut: str
-    """Mark before a note that text is left out."""
+    """Mark before a note about text that is left out."""
 
 
 _UNICODE = Glyphs(top='╭', side='│', bottom='╰', line='─', quote='┊', again='↪', cut='⋮')
@@ -66,7 +65,7 @@ class Layout:
         return _ASCII if self.ascii_only else _UNICODE
 
     def paint(self, text: str, style: Style) -> str:
-        """Return the text in a style, which is reset at its end."""
+        """Return the text in a style, with a reset at the end."""
         code = _CODES[style]
         return f'\x1b[{code}m{text}\x1b[0m' if self.color and code and text else text
 
@@ -80,7 +79,7 @@ class Layout:
         return self._rows(f'{label} ', ' ', text, style, 'frame', ())
 
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
-        """Return the rows of displayed lines, each behind the mark of its kind."""
+        """Return the rows of displayed lines. A mark for the kind of line precedes each row."""
         digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
         if digits + len('|  : ') > self.width - _WIDEST_ESCAPE:
             digits = 0
@@ -99,7 +98,7 @@ class Layout:
         return rows
 
     def _signs(self, line: DisplayLine) -> tuple[str, str]:
-        """Return the marks before a line and before its continuation rows."""
+        """Return the mark before a line and the mark before its continuation rows."""
         match line.kind:
             case 'command':
                 return ('$' if line.is_first else '>'), ' '
@@ -142,9 +141,9 @@ class Layout:
 
 
 def continued(text: str, columns: int, *, indent: str, ascii_only: bool) -> list[str]:
-    """Break a line into rows, with `indent` and a mark before each continuation row.
+    """Break a line into rows, and put `indent` and a mark before each continuation row.
 
-    Without the indent, text at the beginning of a row could look like another choice or the question (test_prompt.py).
+    Without an indent, a continuation row could look like another choice or the question (test_prompt.py).
     """
     again = f'{indent}{(_ASCII if ascii_only else _UNICODE).again}'
     parts = wrap(text, max(10, columns - len(again)), max(10, columns))

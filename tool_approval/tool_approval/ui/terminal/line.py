@@ -10,13 +10,13 @@ from .keyboard import Event, Key, Keyboard, typed
 from .tty import Terminal
 
 LONGEST_LINE = 20_000
-"""Chosen: maximum characters of a line, more than anyone types."""
+"""Chosen: maximum characters of a line."""
 
 
 def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str = '') -> str | None:
-    """Read a line in the cursor's row, starting with `text`; return `None` if the person goes back.
+    """Let the user edit `text` in the cursor's row, and return the line; `None` if the user goes back.
 
-    The prompt must be short, and is not escaped here. Line ends in pasted text become spaces.
+    The prompt must be short and escaped. Line ends in pasted text become spaces.
     """
     terminal.show_cursor(is_shown=True)
     line = Line(text, ascii_only=terminal.is_plain)
@@ -36,7 +36,7 @@ class Line:
     """A line of text with a cursor."""
 
     def __init__(self, text: str = '', *, ascii_only: bool = False) -> None:
-        """Start with the cursor at the end of `text`; with `ascii_only`, show other characters as escapes."""
+        """Start with the cursor at the end of `text`; `ascii_only` shows all non-ASCII characters as escapes."""
         self._ascii_only = ascii_only
         self.text = text
         self.at = len(text)
@@ -54,7 +54,7 @@ class Line:
                 self.at += len(added)
 
     def window(self, room: int) -> tuple[str, str]:
-        """Return the escaped text before and after the cursor that fits into `room` columns."""
+        """Return the escaped text before the cursor and after it, as far as it fits into `room` columns."""
         before, after = '', ''
         for character in reversed(self.text[: self.at]):
             shown = f'{escape_line(character, ascii_only=self._ascii_only)}{before}'
@@ -94,4 +94,5 @@ MOVES: dict[str, Callable[[str, int], tuple[str, int]]] = {
     'ctrl_u': lambda text, at: (text[at:], 0),
     'ctrl_w': lambda text, at: (text[: _word_start(text, at)] + text[at:], _word_start(text, at)),
 }
-"""Functions of editing keys by name. Each function maps a text and a cursor position to the new text and position."""
+"""Maps the names of editing keys to functions. Each function takes a text and a cursor position, and returns the new
+text and position."""

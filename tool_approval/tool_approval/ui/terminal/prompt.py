@@ -26,13 +26,13 @@ from .render import GROUP_KEYS, group_keys, outcome_text, render_group, render_m
 from .tty import TerminalClosed, Withdrawn
 
 PER_PAGE = 9
-"""Number of remembered approvals listed at once, one for each digit key."""
+"""Maximum number of remembered approvals to list at once, one for each digit key."""
 
 _GREEN, _RED, _PLAIN = '\x1b[32m', '\x1b[31m', '\x1b[0m'
 
 
 class Prompt:
-    """Asks on a terminal in raw mode."""
+    """Asks questions on a terminal in raw mode."""
 
     def __init__(
         self,
@@ -49,8 +49,8 @@ class Prompt:
         Args:
             dialogue: Draws the questions and reads the keys.
             person: Name of the approver.
-            memory: Remembered approvals for the key `l`; `None` does not offer the key.
-            present: Function that adds the presentation to a changed call.
+            memory: Memory with the approvals that the key `l` lists; `None` to leave the key out.
+            present: Function that adds a presentation to a changed call.
             environment: Environment variables that name the editor.
             color: Whether to use colours.
         """
@@ -63,7 +63,7 @@ class Prompt:
         self._ascii_only = dialogue.terminal.is_plain
 
     def ask_all(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision] | None:
-        """Ask about one request or a group of requests, together or one by one.
+        """Ask about one request, or about a group of requests together or one by one.
 
         Returns:
             A decision for each request, or `None` if the approver stops the run.
@@ -122,7 +122,7 @@ class Prompt:
                 return decision
 
     def _ask_together(self, requests: Sequence[ApprovalRequest], all_of_them: str) -> ApprovalDecision | None:
-        """Ask once about all requests; return `None` if the approver wants to decide one by one."""
+        """Ask one question about all requests; return `None` if the approver wants to decide one by one."""
         self._dialogue.draw(partial(render_group, requests, color=self._color, ascii_only=self._ascii_only))
         keys = group_keys(requests)
         while True:
@@ -142,7 +142,7 @@ class Prompt:
                     raise Stopped
 
     def _draw(self, request: ApprovalRequest, *, before: ApprovalRequest | None = None) -> list[str]:
-        """Draw a request, with the changes since `before` if given, and return the keys that are offered."""
+        """Draw a request, with any changes since `before`, and return the offered keys."""
         left_out = ('l' if self._memory is None else '') + ('' if before is None else 'sra')
         keys = [key for key in offered_keys(request) if key not in left_out]
         self._dialogue.draw(
@@ -164,7 +164,7 @@ class Prompt:
         return None if note is None else decision_on(request, approved=False, note=note.strip())
 
     def _remembered(self, request: ApprovalRequest, remember: Remember) -> ApprovalDecision | None:
-        """Ask what the approval covers; return `None` to go back to the question."""
+        """Ask which calls the approval covers; return `None` to go back to the question."""
         choices = remember_choices(request, ascii_only=self._ascii_only)
         numbers = {str(number): kind for number, (kind, _) in enumerate(choices, start=1)}
         lines = [f'  {number}  {label}' for number, (_, label) in enumerate(choices, start=1)]
@@ -176,7 +176,7 @@ class Prompt:
         return decision_on(request, approved=True, remember=remember, remember_option=numbers[key])
 
     def _revoke(self, memory: ApprovalMemory) -> str:
-        """List remembered approvals and revoke those that are chosen; return the hint to show afterwards."""
+        """List remembered approvals, revoke the chosen ones, and return the hint to show afterwards."""
         hint, start = '', 0
         while True:
             try:
@@ -206,7 +206,7 @@ class Prompt:
                 return escape_line(str(error))
 
     def _say_why(self, requests: Sequence[ApprovalRequest], names: str) -> None:
-        """Leave a line that says why the answer is no longer needed."""
+        """Replace the question with a line that says why the answer is no longer needed."""
         answers = [(each, answer) for each in requests if (answer := answered_elsewhere(each)) is not None]
         if not answers:
             self._say(f'is no longer asked; denied {names}', is_good=False)
@@ -220,9 +220,7 @@ class Prompt:
             )
 
     def _say(self, text: str, *, is_good: bool, is_whole: bool = False, person: str | None = None) -> None:
-        """Replace the question with an outcome, cut to one row unless `is_whole`. `is_good` means that a call may
-        run.
-        """
+        """Replace the question with an outcome, cut to one row unless `is_whole`; `is_good` colours it green."""
         mark = ('+' if is_good else 'x') if self._ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
         painted = f'{_GREEN if is_good else _RED}{mark}{_PLAIN}' if self._color else mark
         text = f'{escape_line(person or self._person, ascii_only=self._ascii_only)} {text}'

@@ -1,7 +1,6 @@
 """Render a request as text for a terminal of a given size.
 
-No library is used, because the guarantees are exact (no stray control character, no row too wide, the question last),
-and because 1 MB of arguments must render quickly.
+No library is used: control characters and too wide rows must be impossible, and 1 MB of arguments must render quickly.
 """
 
 from __future__ import annotations
@@ -33,18 +32,17 @@ from tool_approval.display.warnings import turns
 from .layout import NARROWEST, Layout, fitted
 
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
-"""Text for a terminal that is too narrow. Such a terminal would break rows, and the continuation rows would have no
-frame."""
+"""Text for a terminal that is too narrow for the frame."""
 
 _IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session', 'v': 'view all', '?': 'more'}
 """Keys that the question row can show, at most four at once. The key `v` is offered only if content is cut, and `s`
 only if no content is cut."""
 
 _IN_TITLE = ('tool', 'file', 'in', 'request', 'agent')
-"""Facts in the first row, most important first, if they fit. The last two are aligned right."""
+"""Facts for the first row, most important first. The last two facts are aligned right."""
 
 _BELOW = ('grants', 'extra access')
-"""Facts below the content: permissions that an approval grants beyond the call."""
+"""Facts below the content: permissions that an approval grants in addition to the call."""
 
 
 def render_request(
@@ -58,25 +56,24 @@ def render_request(
     position: tuple[int, int] | None = None,
     before: ApprovalRequest | None = None,
 ) -> str:
-    """Render a request as a box with the keys in its bottom edge.
+    """Render a request as a box, with the keys in the bottom edge.
 
-    Request text cannot contain control characters and is always behind the frame. The last row is the question, and the
-    only one that begins with the corner of the bottom edge.
+    Request text is always inside the frame, and control characters are escaped. The last row asks the question. No
+    other row begins with the corner of the bottom edge.
 
     Args:
         request: Request to show.
         width: Columns of the terminal. With fewer than 24 columns, only a text that asks for a wider window is
-            returned, and the caller must not accept a key that approves.
-        height: Rows of the terminal. If the box is higher, the question repeats the tool's name.
+            returned. The caller must then not accept a key that approves.
+        height: Rows of the terminal. If the box is higher than the terminal, the question repeats the tool's name.
         color: Whether to use colours. Without colours, the text has no escape sequences.
         ascii_only: Whether to draw with ASCII only and escape all other characters.
         keys: Keys to offer, from `KEYS`; `None` for `offered_keys(request)`. Keys that the request does not allow are
             left out.
-        position: Position of the request and number of requests, counted from 1; `None` uses the values in the request.
-        before: The original request, if the approver has edited its arguments; the changes are shown.
+        position: 1-based position of the request, and number of requests; `None` uses the values in the request.
+        before: The original request if the approver has edited the arguments; the changes are shown.
 
-    Returns:
-        Rows separated by newlines, without a newline at the end, so that the cursor stays behind the question.
+    Returns: Rows separated by newlines. There is no newline at the end, so that the cursor stays after the question.
     """
     if width < NARROWEST:
         return TOO_NARROW
@@ -95,7 +92,7 @@ def render_request(
 
 
 def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = True, ascii_only: bool = False) -> str:
-    """Render the whole request for a pager, uncut and without a question.
+    """Render the whole request for a pager, without a question.
 
     With fewer than 24 columns, only a text that asks for a wider window is returned.
     """
@@ -108,9 +105,9 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
 
 
 def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], ascii_only: bool = False) -> list[str]:
-    """Render the rows that `?` opens: all keys, the less important facts, and the mark of the request.
+    """Render the rows for the key `?`: all keys, less important facts, and the digest of the request.
 
-    The marks of two requests differ if anything in them differs, shown or not.
+    The digests of two requests differ if anything differs, even if it is not shown.
     """
     layout = Layout(max(width, NARROWEST), color=False, ascii_only=ascii_only)
     covered = dict(remember_choices(request, ascii_only=ascii_only))[session_choice(request)[0]]
@@ -122,7 +119,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
-    """Return the labelled facts of a request for the rows behind `?` or for the box."""
+    """Return the labelled facts of a request for the box or for the key `?`."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
     shown = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
     if is_more:
@@ -140,7 +137,7 @@ def _box(
     before: ApprovalRequest | None = None,
     is_all: bool = False,
 ) -> list[str]:
-    """Return the rows of the box without the bottom edge."""
+    """Return all rows of the box except the bottom edge."""
     ascii_only = layout.ascii_only
     found = _facts(request, layout, is_more=False, is_all=is_all)
     name = name_of(request.tool_name, ascii_only=ascii_only, whole=is_all)
@@ -164,7 +161,7 @@ def _box(
 
 
 def _title(layout: Layout, titles: Mapping[str, str]) -> list[str]:
-    """Return the first row, and a row for each title fact that does not fit into it."""
+    """Return the first row, and one more row for each fact that does not fit into the first row."""
     words = {'in': 'in {}', 'request': 'request {}'}
     left, right, rows = list[str](), list[str](), list[str]()
     room = layout.width - len('╭─ ')
@@ -190,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return extra rows for texts that do not fit, and the bottom edge with `keys` and, if given, the tool's name."""
+    """Return the bottom edge with `keys` and any tool name, below extra rows for texts that do not fit."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -206,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first key text that fits, or the keys alone, and whether the first key text fits."""
+    """Return `lead` with the first key text that fits, or else only the keys; and whether the first key text fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
@@ -215,18 +212,19 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""Keys of a question about several requests, distinct from the keys of a single request. `?` shows the key `q`."""
+"""Keys of a question about several requests, none of which is a key for a single request. The key `q` is listed only
+after `?`."""
 
 _GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}
 
 
 def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
-    """Return the keys to offer; `A` only if all requests are shown whole."""
+    """Return the keys to offer. `A` is offered only if all requests are shown whole."""
     return [key for key in GROUP_KEYS if key != 'A' or may_approve_together(requests)]
 
 
 def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:
-    """Render all requests of a group, and the keys; see `render_request`.
+    """Render all requests of a group, and then the keys; see `render_request`.
 
     If the boxes are higher than the terminal, a list of the requests is added above the keys.
     """
@@ -255,7 +253,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
 
 
 def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_only: bool) -> str:
-    """Return the decision as escaped text that follows the approver's name."""
+    """Return the decision as escaped text to write after the approver's name."""
     verb = 'approved' if decision.approved else 'denied'
     if decision.override_args is not None:
         verb = 'changed and approved'

@@ -24,16 +24,16 @@ from .prompt import Prompt
 from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 LEAVING_S = 10.0
-"""Chosen: maximum seconds to wait for a withdrawn question to end. Ending a question takes milliseconds, or as long as
-ending an editor."""
+"""Chosen: maximum seconds to wait for a withdrawn question to end. Ending a question takes milliseconds, unless an
+editor must be ended."""
 
 
 class TerminalUI:
     """Asks at the controlling terminal, for `ApprovalController(ui=TerminalUI())`.
 
-    The answer is read from the terminal itself, even if standard input is a file or a pipe. If there is no terminal, or
-    the terminal is closed, all calls are denied, with a line on standard error. Only a single key that is pressed after
-    the question was drawn is an answer. The documentation's page on the terminal describes the keys.
+    The answer is read from the terminal itself, even if standard input is a file or a pipe. If there is no terminal or
+    the terminal is closed, all calls are denied, and a line on standard error says so. An answer is a single key that
+    is pressed after the question was drawn. The documentation describes the keys.
 
     `q` and Ctrl-C stop the run: `choose` raises `KeyboardInterrupt`.
     """
@@ -56,14 +56,14 @@ class TerminalUI:
 
         Args:
             memory: The controller's memory, whose remembered approvals can then be listed and revoked.
-            presenters: The controller's presenters by tool name, which show a call after its arguments were edited.
+            presenters: Mapping of tool names to presenters, which show a call after the approver edited its arguments.
                 Without a presenter, the plain arguments are shown.
             person: Name of the approver for the log; `None` for the user's login name.
             device: Path of the terminal device.
-            environment: Variables that name the editor (`VISUAL`, `EDITOR`) and the terminal type (`TERM`) and turn off
-                colours (`NO_COLOR`); `None` for the environment of the process.
-            quiet_s: Seconds without typing that must pass after a question is drawn before a key is accepted.
-            groups_responses: Whether to ask about all calls of a response together, whatever their groups.
+            environment: Environment variables, of which `VISUAL`, `EDITOR`, `TERM` and `NO_COLOR` are used; `None` for
+                those of the process.
+            quiet_s: Seconds without typing, after a question is drawn, until a key is accepted.
+            groups_responses: Whether to ask about all calls of a response together, even if their groups differ.
         """
         self.groups_responses = groups_responses
         self._memory = memory
@@ -83,7 +83,7 @@ class TerminalUI:
         return decision
 
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Show all requests of a group, and ask about them together or, if the approver prefers, one by one.
+        """Show all requests of a group. The approver can answer them together or one by one.
 
         Returns:
             A decision for each request, in order.
@@ -127,7 +127,7 @@ class TerminalUI:
     def _dialogue(
         self, terminal: Terminal, present: Presenting, requests: Sequence[ApprovalRequest]
     ) -> list[ApprovalDecision] | None:
-        """Ask, and return the decisions, or `None` if the approver stops the run."""
+        """Ask, and return the decisions; `None` if the approver stops the run."""
         try:
             with terminal.raw():
                 prompt = Prompt(

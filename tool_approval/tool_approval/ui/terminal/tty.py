@@ -27,12 +27,12 @@ _CURSOR_ON, _CURSOR_OFF = '\x1b[?25h', '\x1b[?25l'
 
 
 def is_dumb(environment: Mapping[str, str]) -> bool:
-    """Return whether the terminal named by `TERM` cannot move its cursor."""
+    """Return whether the terminal type in `TERM` cannot move its cursor."""
     return environment.get('TERM', 'dumb') in ('', 'dumb', 'unknown')
 
 
 class NoTerminal(Exception):
-    """There is no terminal to ask on. The message gives the reason."""
+    """There is no terminal for questions. The message gives the reason."""
 
 
 class TerminalClosed(Exception):
@@ -44,21 +44,21 @@ class Withdrawn(Exception):
 
 
 class Terminal:
-    """A terminal, opened for one question. Only `wake` and `restore` may be called from other threads.
+    """A terminal, opened for one question. Other threads may call only `wake` and `restore`.
 
-    Methods that wait raise `Withdrawn` after `wake`, and `TerminalClosed` if the terminal is closed or used by another
-    program.
+    Methods that wait raise `Withdrawn` after `wake`, and `TerminalClosed` if the terminal is closed or another program
+    uses it.
     """
 
     def __init__(self, device: str = TTY, *, is_dumb: bool = False) -> None:
         """Open the terminal.
 
         Args:
-            device: Path of the device, which does not become the controlling terminal.
-            is_dumb: Whether the terminal cannot move its cursor. Such a terminal gets no control sequences.
+            device: Path of the terminal device. It does not become the controlling terminal.
+            is_dumb: Whether the terminal cannot move its cursor. A dumb terminal gets no control sequences.
 
         Raises:
-            NoTerminal: There is no terminal, or this program runs in its background.
+            NoTerminal: There is no terminal, or this program runs in the background.
         """
         self._saved: list[int | list[bytes | int]] | None = None
         self.is_dumb = is_dumb
@@ -92,13 +92,13 @@ class Terminal:
             os.close(fd)
 
     def wake(self) -> None:
-        """Make the current and all later reads and writes raise `Withdrawn`. Any thread may call this method."""
+        """Make all current and later reads and writes raise `Withdrawn`. Any thread may call this method."""
         os.write(self._wake_write, b'!')
 
     @property
     def is_background(self) -> bool:
-        """Whether another program controls the terminal. The value is always `False` for a terminal that is not the
-        controlling one.
+        """Whether another program controls the terminal. Always `False` if the terminal is not the controlling
+        terminal.
         """
         try:
             return os.tcgetpgrp(self._fd) != os.getpgrp()
@@ -149,7 +149,7 @@ class Terminal:
         self.control(f'{_CURSOR_OFF}{_PASTE_ON}')
 
     def restore(self) -> None:
-        """Restore the original mode. May be called repeatedly, and from a signal handler."""
+        """Restore the original mode. This method may be called repeatedly, and from a signal handler."""
         saved = self._saved
         if saved is None or self.is_background:
             # In the background, another program owns the mode.
@@ -162,7 +162,7 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether raw mode is still on. A shell that stopped and continued this program may have changed the mode."""
+        """Whether raw mode is still on. After a stop of this program, the shell may have changed the mode."""
         if self._saved is None:
             return False
         try:
@@ -192,7 +192,7 @@ class Terminal:
                 raise TerminalClosed('the terminal is gone') from None
 
     def read(self, timeout_s: float) -> bytes | None:
-        """Return typed bytes, or `None` after `timeout_s` seconds without any."""
+        """Return typed bytes, or `None` after `timeout_s` seconds without input."""
         if not self._wait(for_output=False, timeout_s=timeout_s):
             if self.is_background:
                 raise TerminalClosed(_LOST)
@@ -236,10 +236,10 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Block or unblock the signals that stop a background process for using its terminal, until the `with` block ends.
+    """Until the `with` block ends, block or unblock the signals that stop a background process that uses its terminal.
 
-    While these signals are blocked, a read in the background fails and a change of the mode works. Neither of the two
-    stops the process. Started programs inherit the blocked signals.
+    While these signals are blocked, a background process is not stopped: it can change the mode, but reads fail.
+    Programs that this process starts inherit the blocked signals.
 
     Args:
         how: `signal.SIG_BLOCK` or `signal.SIG_UNBLOCK`.
@@ -252,7 +252,7 @@ def stops(how: int) -> Generator[None]:
 
 
 def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes | int]]:
-    """Return raw mode, in which keys arrive one by one. Ctrl-C is a key, and Ctrl-Z still stops the program."""
+    """Return raw mode, in which keys arrive one by one. Ctrl-C is read as a key, but Ctrl-Z still stops the program."""
     raw = [list(part) if isinstance(part, list) else part for part in saved]
     iflag, _, _, lflag, _, _, characters = raw
     assert isinstance(iflag, int) and isinstance(lflag, int) and isinstance(characters, list)
@@ -266,7 +266,7 @@ def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes
 
 @contextlib.contextmanager
 def raw_terminal(device: str = TTY) -> Generator[Terminal]:
-    """Yield the terminal in raw mode, with the capabilities of the process's `TERM`."""
+    """Yield the terminal in raw mode; `TERM` of the process gives its capabilities."""
     terminal = Terminal(device, is_dumb=is_dumb(os.environ))
     with contextlib.closing(terminal), restored_at_signals(terminal), terminal.raw():
         yield terminal
@@ -277,10 +277,10 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 
 @contextlib.contextmanager
 def restored_at_signals(terminal: Terminal) -> Generator[None]:
-    """Restore the terminal before the default action of a terminating or stopping signal, until the block ends.
+    """Until the block ends, restore the terminal when a signal is about to end or stop this process.
 
-    Nothing is changed for signals that the program handles, nor outside of the main thread, which alone can handle
-    signals. After the program was stopped and continued, `Terminal.is_raw` reports that raw mode is off.
+    Signals that the program handles are left alone. Outside of the main thread, this function does nothing. After the
+    program is stopped and continued, `Terminal.is_raw` is `False`.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Read and write a subset of YAML with only JSON values: no dates, no `yes` for true, no aliases, no tags."""
+"""Read and write a subset of YAML that contains only JSON values, without aliases and tags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tool_approval.answering import UnreadableArguments
 from tool_approval.display import escape_line
 
 LONGEST = 200_000
-"""Chosen: maximum characters of a text. PyYAML takes seconds for a longer text."""
+"""Chosen: maximum characters of a text; PyYAML takes seconds for longer texts."""
 
 
 class NotYaml(UnreadableArguments):
@@ -20,7 +20,7 @@ class NotYaml(UnreadableArguments):
 
 
 def dump(args: Mapping[str, Any]) -> str:
-    """Return arguments as YAML, with texts of several lines as blocks.
+    """Return arguments as YAML, with multi-line texts as blocks.
 
     Raises:
         NotYaml: The arguments are too long or nested too deeply.
