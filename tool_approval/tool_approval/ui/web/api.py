@@ -28,7 +28,7 @@ from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, Ru
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
-"""Chosen: default and maximum number of requests in a response. Each request may be a megabyte long."""
+"""Chosen: default and maximum number of approval requests in a response; each may be a megabyte long."""
 
 
 class _Operation(NamedTuple):
@@ -36,12 +36,12 @@ class _Operation(NamedTuple):
 
     path: str
     name: str
-    """Name of the method of `ApiRoutes` that handles the operation. The method's docstring is the summary."""
+    """Name of the method of `ApiRoutes` that handles the operation. The docstring of the method is the summary."""
     view: type[BaseModel]
     """Model of the response."""
     parameters: tuple[str, ...] = ()
     errors: tuple[int, ...] = ()
-    """Error statuses in addition to `_ALWAYS`."""
+    """Error statuses of the operation in addition to `_ALWAYS`."""
     body: type[BaseModel] | None = None
     """Model of the POST body; `None` for GET."""
 
@@ -97,7 +97,7 @@ _PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
     'after': ('query', 'Return only results after this id, such as the last id of the previous page.', _TEXT),
     'X-CSRF-Token': ('header', 'The `csrf_token` of `/session`.', _TEXT),
 }
-"""Location, description and schema of each parameter, by name."""
+"""Maps each parameter name to location, description and schema."""
 
 _ERRORS: Mapping[int, str] = {
     400: 'The request is malformed.',
@@ -126,7 +126,7 @@ class ApiRoutes:
         self._turn = asyncio.Semaphore()
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes of all operations and of the description."""
+        """Return the routes of all operations and of the OpenAPI description."""
         return [
             *(Route(each.path, getattr(self, each.name), methods=[_method(each).upper()]) for each in _OPERATIONS),
             Route('/openapi.json', self.document, methods=['GET']),
@@ -200,7 +200,7 @@ class ApiRoutes:
 
 
 def openapi_document(server: str) -> dict[str, Any]:
-    """Return the OpenAPI description; `server` is the path of the API."""
+    """Return the OpenAPI description of the API at the path `server`."""
     models: dict[type[BaseModel], JsonSchemaMode] = {ErrorView: 'serialization'}
     for each in _OPERATIONS:
         models[each.view] = 'serialization'

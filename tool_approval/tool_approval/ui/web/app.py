@@ -39,19 +39,19 @@ def inbox_app(
     beat_s: float = BEAT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> ASGIApp:
-    """Create an ASGI application with a page and a JSON API for an inbox. Serve the application, or mount it in your
-    own.
+    """Create an ASGI application with a page and a JSON API for an inbox. The application can be served alone or
+    mounted in another one.
 
-    The page is at `/`, the API at `/api/v1/...`, and its description at `/api/v1/openapi.json`, below the mount path.
+    Below the mount path, `/` is the page, `/api/v1/...` the API, and `/api/v1/openapi.json` the API's description.
 
     Args:
         inbox: Inbox with the requests. The caller closes the inbox.
-        authenticate: Function that returns the logged-in approver of an HTTP request, or a `LocalLogin`. Every approver
-            sees all open and settled requests; `InboxUI(approvers=...)` restricts who may answer.
-        hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. Requests for other hosts are
-            refused.
-        secret: At least 32 random bytes that sign form tokens, the same in all processes that serve the page; `None`
-            for a random secret in each process.
+        authenticate: A `LocalLogin`, or a function that returns the logged-in approver of an HTTP request. Every
+            approver sees all open and settled requests; `InboxUI(approvers=...)` restricts who may answer.
+        hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. HTTP requests for other hosts
+            are refused.
+        secret: At least 32 random bytes that sign form tokens. All processes that serve the page need the same bytes.
+            `None` creates a random secret.
         limits: Limits on HTTP requests.
         beat_s: Seconds between keep-alive messages to open pages.
         clock: Clock that returns monotonic seconds, for rate limits.

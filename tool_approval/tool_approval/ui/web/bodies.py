@@ -1,4 +1,4 @@
-"""Read the body of a request and the answer it contains."""
+"""Parse the body of an HTTP request and the answer in it."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ async def read_form(request: Request) -> list[tuple[str, str]]:
 
 
 def single(fields: list[tuple[str, str]], name: str) -> str | None:
-    """Return the value of a field, or `None` if it is missing.
+    """Return the value of a form field, or `None` if the field is missing.
 
     Raises:
-        HttpRefusal: The field occurs twice. Some programs would read the first value, and others the last.
+        HttpRefusal: The field occurs twice, which programs interpret differently.
     """
     found = [value for key, value in fields if key == name]
     if len(found) > 1:
@@ -55,7 +55,7 @@ async def read_body(request: Request, model: type[B]) -> B:
     """Parse a JSON body as `model`.
 
     Raises:
-        HttpRefusal: The body is not JSON, or does not fit the model.
+        HttpRefusal: The body is not JSON, or is not valid for the model.
     """
     _check_type(request, 'application/json')
     try:
@@ -70,7 +70,7 @@ def checked(model: type[B], values: Mapping[str, Any]) -> B:
     """Validate values as `model`.
 
     Raises:
-        HttpRefusal: The values do not fit the model.
+        HttpRefusal: The values are not valid for the model.
     """
     try:
         return model.model_validate(values)
@@ -89,7 +89,7 @@ def _check_type(request: Request, wanted: str) -> None:
 
 
 async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: Approver) -> InboxEntry:
-    """Answer a request, for the page and the API.
+    """Record the answer to a request, for the page and the API.
 
     Raises:
         NotOffered: The request does not offer this answer.
@@ -101,7 +101,7 @@ async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: App
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
-    """Raise unless several requests may be approved together, because the page shows each of them whole.
+    """Raise an exception unless the page shows each request whole, so that they may be approved together.
 
     Raises:
         NotOffered: A request is not shown whole.

@@ -1,4 +1,4 @@
-"""Render a request on the page, with its content and the forms to answer it."""
+"""Render a request with its content and the forms for an answer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .view import response_of, time_of, visible_changes, why_not
 
 _SIGNS: Mapping[LineKind, str] = {'added': '+', 'removed': '−', 'cut': '⋮'}
 _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', 'cut': 'left out: '}
-"""Text for screen readers, which do not read colours and signs."""
+"""Text for screen readers in place of colours and signs."""
 
 
 _ROOM = 200_000
-"""Chosen: maximum characters on a page of a whole request; a page has at least one line."""
+"""Chosen: maximum characters on a page of a whole request; a page has at least one line of any length."""
 
 _ROWS = 2_000
 """Chosen: maximum lines on a page of a whole request."""
@@ -41,7 +41,7 @@ def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
 
 
 def content_of(lines: Sequence[DisplayLine], label: str) -> Html:
-    """Render lines as rows, with a label for screen readers."""
+    """Render lines as rows, with `label` for screen readers."""
     has_numbers = any(line.number is not None for line in lines)
     rows = [_row(line, has_numbers=has_numbers) for line in lines]
     return element('div', *rows, class_='lines', role='group', aria_label=label)
@@ -80,22 +80,24 @@ def _spanned(line: DisplayLine) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class PageContext:
-    """Visitor and address of a page."""
+    """Visitor and address of a page, for links and forms."""
 
     base: str
-    """Mount path of the page, without a trailing slash."""
+    """Mount path of the application, without a trailing slash."""
     visitor: Approver
     """The logged-in approver."""
     token: str
-    """Token for the approver's forms."""
+    """Token that the approver's forms must contain."""
     can_log_out: bool
-    """Whether the visitor has a session that can be ended."""
+    """Whether the visitor can log out."""
     has_runs: bool = False
     """Whether there are durable runs to show."""
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
-    """Render a request with its forms. Show one `page` of the whole content, from 1, or else cut the middle out."""
+    """Render a request with its forms. With `page`, counted from 1, show that page of the whole content; otherwise
+    leave out the middle.
+    """
     request = entry.request
     shown = display(request)
     lines, turning = shown.lines, None
@@ -123,7 +125,7 @@ def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None)
 
 
 def response_key(request: ApprovalRequest) -> str | None:
-    """Return the key by which the page's script keeps the requests of a response together."""
+    """Return a key for the page's script, which keeps the requests of one model response together."""
     response = response_of(request)
     return None if response is None else sha256(response.encode()).hexdigest()[:16]
 
@@ -133,7 +135,7 @@ def _whole_address(entry: InboxEntry, context: PageContext) -> str:
 
 
 def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
-    """Return the lines of a page and the links to other pages. A page number that is too high gives the last page."""
+    """Return the lines of a page, or of the last page if the number is too high, and the links to other pages."""
     pages = pages_of(lines)
     page = min(page, len(pages))
     shown = pages[page - 1]
@@ -171,7 +173,7 @@ def _head(entry: InboxEntry, name: str) -> Html:
 
 
 def timed(before: str, moment: datetime) -> Html:
-    """Render a time in UTC, which the page's script replaces with local time."""
+    """Render a time in UTC. The page's script replaces it with local time."""
     return element('span', before, element('time', time_of(moment), datetime=moment.isoformat()))
 
 
@@ -209,11 +211,11 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
 
 
 def hidden(context: PageContext, **values: str) -> Sequence[Html]:
-    """Return the hidden fields of a form, and a hidden button that takes Enter.
+    """Return the hidden fields of a form, and a hidden button for the Enter key.
 
-    Without this button, Enter in a field would press the first button of the form, and answer by accident. This button
-    comes first and sends nothing, because its form method has no effect outside of a dialog. The button is not
-    disabled, because Chromium skips disabled buttons in forms with choices (test_stories.py:
+    Without the hidden button, Enter in a field would press the first visible button and answer by accident. The hidden
+    button comes first and does nothing: its form method has no effect outside of a dialog. Disabling it is not enough,
+    because Chromium skips disabled buttons in forms with choices (test_stories.py:
     test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}
@@ -232,7 +234,7 @@ def note_field(identifier: str) -> Html:
 
 
 def buttons(name: str, *, count: int | None = None) -> Sequence[Html]:
-    """Render the buttons to approve and to deny one request or `count` requests."""
+    """Render the buttons that approve or deny one request or `count` requests."""
     every = '' if count is None else f' all {count}'
     return [_button(kind, f' {name}', kind, every) for kind in ('approve', 'deny')]
 

@@ -1,4 +1,4 @@
-"""Notify open pages of changes with server-sent events.
+"""Notify open pages of changes by server-sent events.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -19,7 +19,7 @@ from .refusals import HttpRefusal
 from .visitors import Visitors
 
 BEAT_S = 15.0
-"""Chosen: seconds between keep-alive messages. Proxies close connections that are silent for about a minute."""
+"""Chosen: seconds between keep-alive messages; proxies close connections without data after about a minute."""
 
 
 class Streams:
@@ -33,10 +33,11 @@ class Streams:
         self._count = 0
 
     async def respond(self, request: Request) -> StreamingResponse:
-        """Respond with a stream of `changed` events, with the ids of the changed requests, or `null` if unknown.
+        """Respond with a stream of `changed` events. Each event contains the ids of changed requests, or `null` if
+        unknown.
 
         Raises:
-            HttpRefusal: The visitor is not logged in, or there are too many streams.
+            HttpRefusal: The visitor is not logged in, or too many event streams are open.
         """
         visitor = await self._visitors.visitor(request)
         if self._count >= self._limits.max_streams:

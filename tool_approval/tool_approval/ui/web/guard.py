@@ -1,4 +1,4 @@
-"""Check hosts, rates and sizes before all handlers, set security headers, and answer errors."""
+"""Check host, rate and size of each HTTP request, set security headers, and turn errors into responses."""
 
 from __future__ import annotations
 
@@ -30,26 +30,28 @@ T = TypeVar('T')
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on HTTP requests. Chosen far above what people need, and far below what would block other visitors."""
+    """Limits on HTTP requests. The default limits (chosen) are far above what people need, and far below what would
+    block other visitors.
+    """
 
     max_body_bytes: int = 1024 * 1024
-    """Maximum size of a body in bytes. Arguments that an approver edits must fit into this size."""
+    """Maximum bytes of a request body. Edited arguments must fit into this size."""
     requests_per_s: float = 50.0
-    """Average requests per second of a client address."""
+    """Average number of HTTP requests per second from one client address."""
     burst: int = 200
-    """Maximum number of requests of a client address at once."""
+    """Maximum number of HTTP requests at once from one client address."""
     max_streams: int = 100
-    """Maximum number of open event streams, over all clients."""
+    """Maximum number of open event streams, for all clients together."""
 
 
 _MOST_CLIENTS = 10_000
-"""Chosen: maximum number of tracked clients. The client that was inactive for the longest time is dropped."""
+"""Chosen: maximum number of clients to track; the one that was inactive for the longest time is dropped."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
-    """Render long content in a thread, one request at a time, which keeps the event loop free and the memory bounded.
+    """Render long content in a thread, for one approval request at a time, so that the event loop stays free.
 
-    On the event loop, a tool's request of 4 MB with 600,000 lines blocked the page for many seconds (test_pages.py:
+    Rendering a request of 4 MB on the event loop would block the page for many seconds (test_pages.py:
     test_whole_display_is_drawn_outside_of_the_event_loop).
     """
     async with turn:
@@ -57,7 +59,7 @@ async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
 
 
 class RateLimit:
-    """Rate limit with a token bucket for each client."""
+    """Limits the rate of requests with a token bucket for each client."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -96,7 +98,7 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware that checks each HTTP request and answers errors."""
+    """ASGI middleware that checks each HTTP request and turns errors into responses."""
 
     def __init__(self, app: ASGIApp, *, hosts: Hosts, limits: Limits, rate: RateLimit) -> None:
         self._app = app
@@ -167,7 +169,7 @@ class Guard:
 
 
 def wants_json(request: Request) -> bool:
-    """Return whether to respond with JSON instead of a page."""
+    """Return whether to respond to an error with JSON instead of a page."""
     below = request.url.path.removeprefix(request.scope.get('root_path', ''))
     return 'application/json' in request.headers.get('accept', '') or below.startswith('/api/')
 

@@ -6,9 +6,7 @@ from html import escape
 
 
 class Html(str):
-    """Markup. Only `element`, `markup` and `joined` create this type from a `str`, and these functions escape the
-    text.
-    """
+    """Markup. To create `Html` from a `str`, use `element`, `markup` or `joined`, which escape the text."""
 
     __slots__ = ()
 
@@ -21,9 +19,9 @@ def element(name: str, /, *children: str | None, **attributes: str | bool | None
 
     Args:
         name: Name of the element, which must be trusted.
-        *children: Markup, or texts to escape; `None` is left out.
-        **attributes: Values by attribute name, with `_` for `-`; a trailing `_` is dropped. `None` and `False` omit the
-            attribute, and `True` writes it without a value.
+        *children: Markup, or texts, which are escaped; `None` is left out.
+        **attributes: Attributes of the element. In names, `_` becomes `-`, and a trailing `_` is removed. The value
+            `True` writes an attribute without a value; `None` and `False` omit the attribute.
     """
     parts = [f'<{name}']
     for key, value in attributes.items():

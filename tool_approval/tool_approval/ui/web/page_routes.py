@@ -30,16 +30,16 @@ HISTORY_AT_ONCE = 50
 """Chosen: requests on a page of history."""
 
 _PAGES_SEARCHED = 20
-"""Chosen: pages of history that a search reads (1,000 requests) before it offers to continue."""
+"""Chosen: number of history pages that a search reads before it offers to continue."""
 
 _LONGEST_SEARCH = 200
-"""Chosen: maximum characters of a search."""
+"""Chosen: maximum characters of a search text."""
 
 _MOST_TOGETHER = 100
-"""Chosen: maximum requests to answer together; an approver does not read more at once."""
+"""Chosen: maximum number of requests that an approver can answer together."""
 
 _MOST_PAGES = 9_999_999
-"""Chosen: maximum page number, far more than any request has. A page number that is too high gives the last page."""
+"""Chosen: maximum page number, far more pages than any request has."""
 
 _ANSWERS = ('approve', 'deny', 'session', 'always')
 
@@ -72,7 +72,7 @@ class PageRoutes:
         return routes
 
     async def open(self, request: Request) -> Response:
-        """Show open requests, or log in with the `token` of a link."""
+        """Show open requests, or log the visitor in with the `token` of a link."""
         token = request.query_params.get('token')
         if self._login is not None and token is not None and request.method == 'GET':
             return self._log_in(request, self._login, token)
@@ -84,9 +84,7 @@ class PageRoutes:
         return page(request, 'Open requests', *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:
-        """Show settled requests by day, newest first. The parameter `q` limits them to requests that contain all words
-        of the search.
-        """
+        """Show settled requests by day, newest first. The parameter `q` contains words to search for."""
         context = await self._context(request)
         query = request.query_params
         before = read_moment(request) or _end_of(query.get('until'))
@@ -113,7 +111,7 @@ class PageRoutes:
         return page(request, 'History', search_form(query, context.base), empty, *cards, older, context=context)
 
     async def one(self, request: Request) -> Response:
-        """Show a request. The parameter `whole=1` shows it without shortening."""
+        """Show a request. The query parameter `whole=1` shows the whole content."""
         context = await self._context(request)
         entry = await self._inbox.get(request.path_params['id'])
         if request.query_params.get('whole') != '1':
@@ -140,7 +138,7 @@ class PageRoutes:
         return RedirectResponse(f'{base_of(request)}/', 303)
 
     async def answer_group(self, request: Request) -> Response:
-        """Give several requests the same answer, each independently of the others."""
+        """Give several requests the same answer; an error for one request does not affect the others."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         items = [value.partition('.') for key, value in fields if key == 'item']
@@ -170,7 +168,7 @@ class PageRoutes:
         return page(request, 'Edit arguments', edit_form(entry, context), context=context)
 
     async def preview(self, request: Request) -> Response:
-        """Show the changed call with a form to approve it, or the problem with the edited arguments."""
+        """Show the changed call with a form to approve it, or the problem if the arguments are invalid."""
         fields = await read_form(request)
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         entry = await self._editable(request, visitor)
@@ -230,7 +228,7 @@ class PageRoutes:
 
 
 def read_moment(request: Request) -> datetime | None:
-    """Return the time in the query parameter `before`, or `None` if it is missing.
+    """Return the time in the query parameter `before`, or `None` if the parameter is missing.
 
     Raises:
         HttpRefusal: The time is invalid or has no time zone.
@@ -248,7 +246,7 @@ def read_moment(request: Request) -> datetime | None:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the end of a day in UTC; `None` without a day.
+    """Return the end of the day in the query in UTC; `None` if no day is given.
 
     Raises:
         HttpRefusal: The date is invalid.
@@ -268,7 +266,7 @@ def _with_words(entries: list[InboxEntry], words: list[str]) -> list[InboxEntry]
 
 
 def read_number(request: Request, name: str, *, most: int) -> int | None:
-    """Return the number in the query parameter `name`, or `None` if it is missing.
+    """Return the number in the query parameter `name`, or `None` if the parameter is missing.
 
     Raises:
         HttpRefusal: The value is not a number from 1 to `most`.
@@ -288,7 +286,7 @@ def _outcome_of(entry: InboxEntry) -> dict[str, str]:
 
 
 def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -> dict[str, object]:
-    """Convert the fields of a form into those of `DecisionBody`."""
+    """Convert the fields of a form into fields of `DecisionBody`."""
     said = single(fields, 'answer')
     if said not in _ANSWERS:
         raise HttpRefusal(400, 'malformed', f'the answer must be one of {", ".join(_ANSWERS)}')

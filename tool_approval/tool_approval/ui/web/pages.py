@@ -30,7 +30,7 @@ def _template() -> Template:
 
 
 def base_of(request: Request) -> str:
-    """Return the mount path of the page, without a trailing slash."""
+    """Return the mount path of the application, without a trailing slash."""
     return str(request.scope.get('root_path', '')).rstrip('/')
 
 
@@ -75,7 +75,7 @@ def message_page(
 
 
 def sentence(text: str) -> str:
-    """Return a clause as a sentence, with a capital letter and a full stop."""
+    """Return the clause as a sentence, with a capital letter and a full stop."""
     return f'{text[:1].upper()}{text[1:]}.'
 
 
@@ -97,14 +97,14 @@ def _navigation(request: Request, context: PageContext) -> Html:
 
 
 AT_ONCE = 50
-"""Chosen: maximum number of open requests on the page. Further requests appear when these are answered."""
+"""Chosen: maximum number of open requests on the page; more appear when these are answered."""
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,
     'agent': lambda request: request.facts.caller,
     'run': lambda request: request.run_id,
 }
-"""Values by which requests are filtered."""
+"""Maps each filter's query parameter to a function that returns the value of a request."""
 
 
 class Filter:
@@ -132,7 +132,7 @@ class Filter:
 
 
 def search_form(query: QueryParams, base: str) -> Html:
-    """Render the search form of the history. The page's script interprets the day in local time."""
+    """Render the search form of the history. The page's script interprets the chosen day in local time."""
     return element(
         'form',
         element('p', element('label', 'Search', for_='q'), _input('search', 'q', query)),
@@ -146,7 +146,7 @@ def search_form(query: QueryParams, base: str) -> Html:
 
 
 def choice(name: str, values: Sequence[str], wanted: str | None) -> Html:
-    """Render a filter field with the given values and `all`."""
+    """Render the field of a filter with the values to choose from, and `all`."""
     options = [element('option', short_name(each), value=each, selected=each == wanted) for each in values]
     select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
     return element('p', element('label', name.capitalize(), for_=f'by-{name}'), select)
@@ -157,7 +157,7 @@ def _input(kind: str, name: str, query: QueryParams) -> Html:
 
 
 def shown_text(entry: InboxEntry) -> str:
-    """Return the shown text of a settled request, case-folded for searching; hidden arguments are not part of it."""
+    """Return the text to search of a settled request: case-folded, and without hidden arguments."""
     request = entry.request
     note = None if entry.answer is None else entry.answer.decision.note
     texts = [name_of(request.tool_name), request.run_id or '', entry.outcome, note or '']
@@ -167,9 +167,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Sort entries so that the entries of one model response are adjacent and in the order of the response, at the
-    position of the first entry.
-    """
+    """Move all entries of a model response to the position of its first entry, in the order of the response."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):
@@ -179,7 +177,7 @@ def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
 
 
 def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
-    """Group requests that belong together, each group at the position of its first request."""
+    """Group requests that belong together. Each group is at the position of its first request."""
     groups: dict[str, list[InboxEntry]] = {}
     for entry in entries:
         groups.setdefault(group_of(entry.request) or entry.id, []).append(entry)
@@ -187,7 +185,7 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
 
 
 def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
-    """Render open requests, with a form after each group of several requests."""
+    """Render open requests, with a form for a common answer after each group."""
     items: list[Html] = []
     for group in grouped(in_order(entries)[:AT_ONCE]):
         items += [card_of(entry, context) for entry in group]
@@ -232,7 +230,7 @@ _HINT = 'A JSON object. Nothing is approved yet; you will see the changed call b
 
 
 def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
-    """Render the form to edit arguments, with the edited text so far and its problem, if any."""
+    """Render the form to edit arguments, with the text that was submitted before and the problem in it, if any."""
     written = json.dumps(editable(entry.request), indent=2, ensure_ascii=True) if text is None else text
     return element(
         'form',
@@ -264,7 +262,7 @@ def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = Non
 
 
 def preview_of(entry: InboxEntry, asked: ApprovalRequest, context: PageContext) -> Html:
-    """Render the whole changed call with the form to approve it."""
+    """Render the whole changed call and the form to approve it."""
     name = name_of(asked.tool_name)
     request = f'{context.base}/requests/{entry.id}'
     approve = element(

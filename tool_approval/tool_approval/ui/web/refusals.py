@@ -12,9 +12,9 @@ from tool_approval.inbox import AlreadySettled, InboxError, InvalidAnswer, NotAn
 
 
 class HttpRefusal(Exception):
-    """Refuses an HTTP request, which has not changed anything.
+    """Refuses an HTTP request before it changes anything.
 
-    `code` is for programs. `message` is a clause for people without a final full stop, and may contain untrusted text.
+    `code` is for programs. `message` is a clause without a final full stop, and may contain untrusted text.
     """
 
     def __init__(self, status: int, code: str, message: str, *, headers: Mapping[str, str] | None = None) -> None:
@@ -32,7 +32,7 @@ _HTTP: Mapping[int, tuple[str, str]] = {
 
 
 def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException) -> HttpRefusal:
-    """Return the refusal for an error of the inbox, an answer, a run or the router."""
+    """Return the refusal for an error from the inbox, an answer, a run or the router."""
     match error:
         case HTTPException():
             code, message = _HTTP.get(error.status_code, ('refused', 'the request was refused'))

@@ -1,4 +1,4 @@
-"""Show durable runs on the page, with the forms to cancel a run and to settle unknown calls."""
+"""Show durable runs on the page, with forms to cancel a run or to settle a call with an unknown outcome."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from .visitors import Visitors
 T = TypeVar('T')
 
 RUNS_AT_ONCE = 50
-"""Chosen: runs on a page."""
+"""Chosen: maximum number of runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Chosen: characters to show of an outcome. `tool-approval runs show` prints the whole outcome."""
+"""Chosen: maximum characters to show of an outcome; `tool-approval runs show` prints all."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
-"""The statuses of runs, by name."""
+"""Maps the names of run statuses to statuses."""
 
 
 class Runs:
-    """The durable runs in the store of an inbox; always empty if the store does not support durable runs."""
+    """The durable runs in the store of an inbox. If the store does not support durable runs, there are no runs."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._store = DurableStore(inbox.store) if keeps_runs(inbox.store) else None
@@ -60,12 +60,12 @@ class Runs:
         self._has_any = False
 
     async def has_any(self) -> bool:
-        """Return whether the store has any run, or had one since the application started."""
+        """Return whether the store has had any run since the application started."""
         self._has_any = self._has_any or bool(await self.some(None, 1))
         return self._has_any
 
     async def some(self, status: str | None, limit: int, after: str | None = None) -> Sequence[RunRow]:
-        """Return runs, newest first; an empty status matches all. See `DurableStore.list_runs`.
+        """Return runs, newest first; an empty status matches every run. See `DurableStore.list_runs`.
 
         Raises:
             HttpRefusal: The status is unknown.
@@ -94,7 +94,7 @@ class Runs:
         Raises:
             NotUnknown: The outcome of the call is no longer unknown.
             NotAnApprover: The approver may not settle the call.
-            NobodyMay: The approvers of the call are unknown.
+            NobodyMay: It is unknown who may settle the call.
         """
         found = await self.get(body.run)
         row = found.unsettled(body.key, body.attempt)
@@ -122,7 +122,7 @@ class RunRoutes:
         self._context_of = context_of
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes. Paths contain no run ids, which come from the application and may contain slashes."""
+        """Return the routes. Run ids are in the query and forms, not in the path, because they may contain slashes."""
         return [
             Route('/runs', self.index, methods=['GET']),
             Route('/run', self.one, methods=['GET']),
@@ -302,7 +302,7 @@ def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
 
 
 def _why_not(check: Callable[[], None]) -> str | None:
-    """Return the reason with which `check` refuses; `None` if it does not refuse."""
+    """Call `check`, and return its reason for a refusal, or `None`."""
     try:
         check()
     except NotAnApprover as error:

@@ -28,7 +28,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket. Connections made before `serve` is called have to wait.
+    """Return a listening socket. Connections wait until `serve` is called.
 
     Args:
         host: Name or address of this machine.

@@ -1,4 +1,4 @@
-"""Define the models of the JSON API, which shows the same facts and lines as the page and the terminal."""
+"""Define the models of the JSON API. The API shows the same facts and lines as the page and the terminal."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class SpanView(ApiModel):
     """A highlighted part of a line."""
 
     start: int
-    """Index of the first character, in Unicode code points, not UTF-16 units."""
+    """Index of the first character, counted in Unicode code points, not UTF-16 units."""
     end: int
-    """Index after the last character, in Unicode code points."""
+    """Index after the last character, counted in Unicode code points."""
     role: Literal['escape', 'key', 'string', 'keyword']
     """Kind of text, for highlighting."""
 
@@ -52,25 +52,25 @@ class LineView(ApiModel):
     """A line of a request's content."""
 
     kind: LineKind
-    """Kind of line. `meta` and `cut` are texts of this program; all others quote a model or a tool, and must be marked
-    as quoted."""
+    """Kind of line. Lines of the kinds `meta` and `cut` are texts of this program. All other lines quote a model or a
+    tool, and must be marked as quoted."""
     text: str
     """Escaped text, without control characters."""
     number: int | None
-    """Line number in the quoted text, from 1; `null` without numbers."""
+    """1-based line number in the quoted text; `null` if lines have no numbers."""
     is_first: bool
-    """Whether a `command` line begins the command."""
+    """Whether this is the first line of a command."""
     spans: tuple[SpanView, ...]
     """Highlighted parts, in order and without overlaps."""
 
 
 class ChoiceView(ApiModel):
-    """A choice for what a remembered approval covers."""
+    """A choice of the calls that a remembered approval covers."""
 
     option: str
     """Value for `remember_option`."""
     label: str
-    """Escaped text that says what is covered."""
+    """Escaped text that describes the covered calls."""
 
 
 class AnswerView(ApiModel):
@@ -85,7 +85,7 @@ class AnswerView(ApiModel):
     note: str | None
     """Note, which the model reads if the call was denied. Untrusted text."""
     override_args: dict[str, Any] | None
-    """All edited arguments except hidden ones; `null` if they were not edited."""
+    """All arguments after editing, without hidden ones; `null` if no argument was edited."""
     remember: Remember
     """How long the approval is remembered."""
     remember_option: str
@@ -95,22 +95,22 @@ class AnswerView(ApiModel):
 
 
 class RequestView(ApiModel):
-    """A request. Texts are as the model wrote them, unless described as escaped."""
+    """A request. Texts are not escaped unless their description says so."""
 
     id: str
     """Unguessable id of the request."""
     state: State
     """State of the request; `pending` while it is open."""
     digest: str
-    """Digest of the shown content. A decision must contain this digest."""
+    """Digest of the shown content. A decision must repeat this digest."""
     tool_name: str
     """Name by which the model calls the tool."""
     description: str
-    """Description of the call on one line, which also says if it comes from a configuration."""
+    """Description of the call on one line. A description from a configuration is marked."""
     args: dict[str, Any]
     """Argument values by name, without hidden arguments."""
     hidden_args: tuple[str, ...]
-    """Names of the arguments that the tool hides."""
+    """Names of hidden arguments."""
     agent: str | None
     """Name of the agent that calls the tool."""
     run_id: str | None
@@ -118,7 +118,7 @@ class RequestView(ApiModel):
     lineage: tuple[LineageEntry, ...]
     """Agents and tool calls that led to the run, outermost first."""
     group: str | None
-    """Group key; requests with the same key belong together."""
+    """Key of the group; requests with the same key belong together."""
     facts: tuple[FactView, ...]
     """Facts to show above the content."""
     warnings: tuple[str, ...]
@@ -129,21 +129,21 @@ class RequestView(ApiModel):
     """Whether the request is shown whole, without cut lines or hidden arguments. If a request is not shown whole, its
     approval cannot be remembered."""
     remember: tuple[Remember, ...]
-    """Values allowed for `remember` in addition to `none`."""
+    """Allowed values for `remember` in addition to `none`."""
     choices: tuple[ChoiceView, ...]
-    """Choices for what a remembered approval covers."""
+    """Choices of the calls that a remembered approval covers."""
     can_answer: bool
     """Whether the request is open and the visitor may answer it."""
     why_not: str | None
     """Reason why the visitor cannot answer; `null` if they can."""
     posted_at: datetime
-    """Time of posting in UTC."""
+    """Time when the request was posted, in UTC."""
     expires_at: datetime | None
     """Time when the request expires, in UTC."""
     settled_at: datetime | None
     """Time when the request was settled, in UTC; `null` while it is open."""
     outcome: str
-    """Outcome as an escaped sentence without time; empty while the request is open."""
+    """Outcome as an escaped sentence without the time; empty while the request is open."""
     answer: AnswerView | None
     """The answer; `null` if the request is open, expired or was withdrawn."""
 
@@ -152,9 +152,9 @@ class RequestList(ApiModel):
     """A list of requests."""
 
     requests: tuple[RequestView, ...]
-    """Requests: open ones oldest first, settled ones newest first."""
+    """Requests. Open requests are sorted oldest first, and settled requests newest first."""
     more: int | None = None
-    """Number of further open requests; `null` in the history."""
+    """Number of open requests that are not in the list; `null` in the history."""
 
 
 class RunList(ApiModel):
@@ -183,7 +183,7 @@ class SettleBody(RunBody):
     verdict: Verdict
     """`result` if the call ran, `again` to run it again, `give_up` to leave the outcome unknown."""
     result: Any = None
-    """Return value of the call, for the verdict `result`."""
+    """Return value of the call if the verdict is `result`."""
 
 
 class SessionView(ApiModel):
@@ -194,7 +194,7 @@ class SessionView(ApiModel):
     name: str | None
     """Name of the approver."""
     csrf_token: str
-    """Token to send with each change in the header `X-CSRF-Token`."""
+    """Token to send in the header `X-CSRF-Token` of each change."""
 
 
 class ErrorBody(ApiModel):
@@ -207,7 +207,7 @@ class ErrorBody(ApiModel):
 
 
 class ErrorView(ApiModel):
-    """A refusal, after which nothing has changed."""
+    """A refusal of an HTTP request, which has changed nothing."""
 
     error: ErrorBody
     """Reason for the refusal."""
@@ -221,20 +221,20 @@ class DecisionBody(ApiModel):
     digest: str = Field(max_length=200)
     """Digest of the request that was shown to the approver."""
     approved: bool
-    """Whether the call may run; only `true` or `false`, not similar values."""
+    """Whether the call may run; strictly `true` or `false`."""
     note: str | None = Field(default=None, max_length=10_000)
     """Note for the log, which the model also reads if the call is denied."""
     override_args: dict[str, Any] | None = None
-    """All edited arguments except hidden ones; `null` leaves the arguments unchanged."""
+    """All arguments after editing, without hidden ones; `null` leaves the arguments unchanged."""
     remember: Remember = 'none'
     """How long to remember an approval."""
     remember_option: str = Field(default=EXACT, max_length=200)
-    """Scope of the remembered approval: the `option` of one of the `choices`."""
+    """The `option` of one of the request's `choices`, which says which calls a remembered approval covers."""
 
 
 def group_of(request: ApprovalRequest) -> str | None:
-    """Return the key of the request's group, or of its model response if the tool names no group. Return `None` if
-    there is no group and no model response.
+    """Return the key of the request's group or, if the tool names no group, of the request's model response. Return
+    `None` for a request without group and model response.
     """
     if request.group_id is not None:
         return f'group {request.run_id} {request.group_id}'
@@ -248,7 +248,7 @@ def response_of(request: ApprovalRequest) -> str | None:
 
 
 def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
-    """Return why a visitor may not answer an open request; `None` if they may."""
+    """Return why a visitor may not answer an open request; `None` if the visitor may."""
     try:
         entry.check_approver(visitor)
     except NotAnApprover as error:
@@ -257,7 +257,7 @@ def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
 
 
 def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> RequestView:
-    """Return a request for a visitor, with long content cut in the middle unless `whole`."""
+    """Return a request as the visitor sees it, with long content cut in the middle unless `whole`."""
     request = entry.request
     # As in the terminal, remembering depends on whether the cut view shows everything.
     is_whole = display(request).is_whole
@@ -308,7 +308,7 @@ def _answer(entry: InboxEntry) -> AnswerView | None:
 
 
 def visible_changes(entry: InboxEntry) -> dict[str, Any] | None:
-    """Return the edited arguments of the answer without hidden ones; `None` if they were not edited."""
+    """Return the answer's arguments after editing, without hidden ones; `None` if no argument was edited."""
     if entry.answer is None or entry.answer.decision.override_args is None:
         return None
     hidden = left_out_keys(entry.request)

@@ -1,4 +1,4 @@
-"""Identify visitors, and check that changes come from their own page."""
+"""Identify visitors, and check that changes come from this page and not from another site."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .refusals import HttpRefusal
 COOKIE = 'tool_approval'
 
 TICKET_S = 3600.0
-"""Chosen: seconds until a login link expires. A link that was not opened within an hour was probably forgotten."""
+"""Chosen: seconds until a login link expires, because an old link was probably forgotten."""
 
 SESSION_S = 12 * 3600.0
-"""Chosen: seconds until a session ends, a working day."""
+"""Chosen: seconds until a login session ends, about a working day."""
 
 
 NEW_LINK = (
@@ -35,7 +35,7 @@ NEW_LINK = (
 
 
 class LocalLogin:
-    """Login by single-use links, kept in memory; an `Authenticate` for `inbox_app`.
+    """Login by single-use links, for `inbox_app(authenticate=...)`. Logins are stored in memory.
 
     `ticket` may be called from any thread.
     """
@@ -51,11 +51,11 @@ class LocalLogin:
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """Return a secret for the query parameter `token` that logs in one browser as this approver, within an hour."""
+        """Return a secret for the query parameter `token`. It logs in one browser as this approver within an hour."""
         return self._new(self._tickets, approver, TICKET_S)
 
     def redeem(self, ticket: str) -> str | None:
-        """Exchange a ticket, which becomes invalid, for the secret of a new session; `None` for an invalid ticket."""
+        """Use up a ticket, and return the secret of a new session; `None` for an invalid ticket."""
         approver = self._find(self._tickets, ticket)
         self._tickets.pop(_hash(ticket), None)
         return None if approver is None else self._new(self._sessions, approver, SESSION_S)
@@ -65,14 +65,14 @@ class LocalLogin:
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
-        """End the session, also for others who have its cookie."""
+        """End the session for all browsers with its cookie."""
         self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
 
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
         """Set or delete the session cookie, which is sent only to the path of this page.
 
-        Cookies are shared between ports, so another server on this machine, such as one that the agent started, would
-        get this cookie. `tool-approval serve` therefore serves below an unguessable path (test_serve.py:
+        Browsers send cookies to all ports of a host, so servers that an agent starts on this machine could read the
+        cookie. `tool-approval serve` therefore uses an unguessable path (test_serve.py:
         test_the_cookie_is_not_sent_to_other_servers_of_this_machine).
         """
         is_https = request.url.scheme == 'https'
@@ -101,17 +101,16 @@ def _hash(secret: str) -> bytes:
 
 
 Authenticate = Callable[[Request], 'Approver | Awaitable[Approver | None] | None']
-"""Function that returns the approver who sends an HTTP request, from the application's login, or `None` without a
-login.
+"""Function that returns the approver who sends an HTTP request, or `None` if the visitor is not logged in.
 
-The function is called on the event loop for each request, and repeatedly while a page is open. If the function raises,
-the visitor gets an error and sees no data.
+The function is called on the event loop for each request, and repeatedly while a page is open. If the function raises
+an exception, the visitor gets an error and sees no data.
 """
 
 _HOST = re.compile(r'(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>\d{1,5}))?', re.ASCII)
 
 CSRF_HEADER = 'x-csrf-token'
-"""Header in which programs send the token that forms send as `csrf`."""
+"""Header in which API clients send the token that forms send as `csrf`."""
 
 
 class Hosts:
@@ -121,10 +120,10 @@ class Hosts:
         """Validate the host names.
 
         Args:
-            allowed: Host names as in a URL. If a port is given, it must match.
+            allowed: Host names as in a URL. If a name contains a port, the port must match.
 
         Raises:
-            ValueError: No host is given, or one is invalid, such as `*`.
+            ValueError: No host is given, or a host is invalid, such as `*`.
         """
         if isinstance(allowed, str) or not allowed:
             raise ValueError('`hosts` must list the host names of the page, such as ["127.0.0.1:8765"]')
@@ -134,10 +133,10 @@ class Hosts:
         self._allowed = frozenset(host.lower() for host in allowed)
 
     def check(self, connection: HTTPConnection) -> None:
-        """Raise unless the request is for an allowed host.
+        """Raise an exception unless the HTTP request is for an allowed host.
 
-        Otherwise a site could point its own name to 127.0.0.1, and its script would have the same origin as this page
-        ("DNS rebinding"; test_attacks.py: test_another_host_is_refused).
+        This check prevents DNS rebinding: a site could point its host name to 127.0.0.1, and then its script would have
+        the same origin as this page (test_attacks.py: test_another_host_is_refused).
         """
         sent = connection.headers.getlist('host')
         host = sent[0].lower() if len(sent) == 1 else ''
@@ -150,7 +149,7 @@ class Visitors:
     """Identifies visitors, and creates and checks their form tokens."""
 
     def __init__(self, authenticate: Authenticate, secret: bytes) -> None:
-        """Use a login, and a secret that signs form tokens in all processes that serve the page."""
+        """Use a login, and a secret that signs form tokens."""
         self._authenticate = authenticate
         self._advice = f'. {NEW_LINK}' if isinstance(authenticate, LocalLogin) else ''
         self._secret = secret
@@ -173,10 +172,10 @@ class Visitors:
         return hmac.new(self._secret, b'csrf\0' + visitor.id.encode(), sha256).hexdigest()
 
     async def changing(self, request: Request, token: str | None) -> Approver:
-        """Return the logged-in approver who sends a change, after checking its origin and token.
+        """Check the origin and token of a change, and return the logged-in approver who sent it.
 
         Raises:
-            HttpRefusal: The visitor is not logged in, or the request comes from another site or lacks the token.
+            HttpRefusal: The visitor is not logged in, the request comes from another site, or the token is missing.
         """
         _check_origin(request)
         visitor = await self.visitor(request)
@@ -186,13 +185,15 @@ class Visitors:
 
 
 def _check_origin(request: Request) -> None:
-    """Raise if another site sent the request.
+    """Raise an exception if another site sent the request.
 
-    Otherwise another site's page could post a form to this page with the visitor's cookie (test_attacks.py:
-    test_another_site_cannot_answer). Programs other than browsers send neither header, and need the token.
+    Without this check, another site could post a form to this page with the visitor's cookie (test_attacks.py:
+    test_another_site_cannot_answer). Clients other than browsers send neither `Origin` nor `Sec-Fetch-Site`, and need
+    the token.
 
-    Source: https://fetch.spec.whatwg.org/#append-a-request-origin-header: with this page's referrer policy, its forms
-    have the origin `null`. Forms in a hostile frame have it too, but `Sec-Fetch-Site` distinguishes these forms.
+    The forms of this page have the origin `null`, because of its referrer policy. Forms in a hostile frame also have
+    this origin, but a different `Sec-Fetch-Site`. Source:
+    https://fetch.spec.whatwg.org/#append-a-request-origin-header.
     """
     origins, sites = request.headers.getlist('origin'), request.headers.getlist('sec-fetch-site')
     host = request.headers['host'].lower()
