@@ -26,9 +26,9 @@ class ExtraAccess:
     network: bool = False
     """Whether the command can use the machine's network."""
     git: tuple[str, ...] = ()
-    """Work trees in which the command writes to a copy of `.git`. Permitted changes are written back."""
+    """Work trees. The command writes to a copy of `.git`, and permitted changes are written back."""
     names: tuple[str, ...] = ()
-    """Frozen folders in which the command creates or removes files, in a copy. Permitted changes are written back."""
+    """Frozen folders. The command creates and removes files in a copy, and permitted changes are written back."""
     writes: tuple[str, ...] = ()
     """Folders that the command writes to directly, such as a virtual environment in the workspace."""
 
@@ -36,7 +36,7 @@ class ExtraAccess:
         """Sort the paths and remove duplicates, so that objects that grant the same access are equal.
 
         Raises:
-            OSSandboxError: A path is not absolute and normalised.
+            OSSandboxError: A path is not absolute or not normalised.
         """
         for name in ('git', 'names', 'writes'):
             paths: tuple[str, ...] = getattr(self, name)

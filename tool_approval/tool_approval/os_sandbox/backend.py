@@ -111,7 +111,7 @@ class RefusingBackend:
     name = 'refusing'
 
     def __init__(self, reason: str) -> None:
-        """Set the error message. It should contain the steps that make a backend work."""
+        """Set the error message. The message should say how to make a backend work."""
         self.reason = reason
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:

@@ -24,7 +24,7 @@ MOST_BYTES: Final = 1 << 29
 _MOST_PACKED_REFS: Final = 1 << 24
 """Chosen: maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
-"""Chosen: maximum objects, enough for a command that adds a large folder."""
+"""Chosen: maximum number of objects. This is enough for adding a large folder."""
 _DEEPEST: Final = 64
 """Chosen: maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
 _CHUNK: Final = 1 << 16
@@ -167,7 +167,7 @@ class Packed:
                         self._indexes.append(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
 
     def __contains__(self, name: str) -> bool:
-        """Whether a pack holds the object, given its name in hex."""
+        """Whether a pack contains the object with this hexadecimal name."""
         wanted = bytes.fromhex(name)
         for index in self._indexes:
             first = 8 + 4 * wanted[0]

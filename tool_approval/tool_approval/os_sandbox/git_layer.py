@@ -37,7 +37,7 @@ _GLOBAL: Final = 'config-of-the-user'
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
 _FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
-"""Files of a git operation in progress, such as a merge. A command that finishes the operation may remove them."""
+"""Files of a git operation in progress, such as a merge. A command that finishes the operation may remove the files."""
 _SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
 _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
@@ -89,7 +89,8 @@ class GitLayer:
         yield from (mount for mount in mounts if mount.path != self._git)
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the safe changes to the repository, after the command has ended. Drop them if `cancelled` is set.
+        """Write the safe changes to the repository, after the command has ended. Drop the changes if `cancelled` is
+        set.
 
         Returns:
             Lines that list dropped changes and removed refs, or the reason why no change was kept.

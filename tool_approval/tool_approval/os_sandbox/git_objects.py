@@ -61,7 +61,7 @@ class NewObjects:
         self._before = before
         self._staging = staging
         self.folder = os.path.join(staging, 'objects')
-        """Folder with the verified objects. It is complete after `check`."""
+        """Folder with the verified objects. The folder is complete after `check`."""
         for name in ('objects/pack', 'objects/info', 'refs'):
             os.makedirs(os.path.join(staging, name))
 

@@ -97,7 +97,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
 
     Args:
         extra: The extra access that an approver granted the command.
-        profile: The profile of the command, `extra` included.
+        profile: The profile of the command, including `extra`.
         backend: The backend that confines the command.
 
     Raises:

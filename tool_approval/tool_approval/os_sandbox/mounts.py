@@ -28,7 +28,7 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder; the folder's path follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""File systems of the kernel. Those of the host are never mounted; a command gets new or empty ones."""
+"""File systems of the kernel. Commands get new or empty ones, never those of the host."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
@@ -67,7 +67,7 @@ class MountPlan:
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
-"""Function that adds layers to a plan. It takes the planned mounts and returns the mounts to use instead."""
+"""Function that adds layers to a plan. The function takes the planned mounts and returns the mounts to use instead."""
 
 
 def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:

@@ -138,7 +138,7 @@ class OSProfile:
         return min(access, Access.READ) if covers(self.protected, path) else access
 
     def intersect(self, other: OSProfile) -> OSProfile:
-        """Return the profile that opens only what both profiles open."""
+        """Return a profile that gives only the access that both profiles give."""
         roots: list[Root] = []
         for path in {root.path for root in (*self.roots, *other.roots)}:
             mine, theirs = self.root_of(path), other.root_of(path)
@@ -198,7 +198,7 @@ def covers(paths: Collection[str], path: str) -> bool:
 
 
 def _both(one: Root, other: Root) -> Root:
-    """Combine two roots with the same path. The result opens only what both roots open."""
+    """Combine two roots with the same path. The result gives only the access that both roots give."""
     suffixes = one.suffixes if other.suffixes is None else other.suffixes
     if one.suffixes is not None and other.suffixes is not None:
         suffixes = one.suffixes & other.suffixes

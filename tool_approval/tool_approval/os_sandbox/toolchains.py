@@ -333,7 +333,7 @@ def _holds_programs(folder: str) -> bool:
 
 
 def _newest(folder: str, pattern: str) -> list[str]:
-    """Return the matching folder with the highest version number, as a list of at most one."""
+    """Return a list with the matching folder of the highest version, or an empty list."""
     found = glob.glob(posixpath.join(folder, pattern))
     return [max(found, key=lambda path: [int(number) for number in re.findall(r'\d+', path)])] if found else []
 

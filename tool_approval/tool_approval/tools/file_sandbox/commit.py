@@ -1,7 +1,7 @@
 """Replace, move and delete files atomically, without losing content that the approver has not seen.
 
 New content is written to a temporary file, and the two files are swapped. Then the old file is checked under its
-temporary name. If it is not in the expected state, the two files are swapped back.
+temporary name. If the old file is not in the expected state, the two files are swapped back.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class FileToolError(ApprovalError):
 
 
 _LINUX = {'exclusive': 1, 'exchange': 2}
-"""`RENAME_NOREPLACE` and `RENAME_EXCHANGE` of linux/fs.h."""
+"""Values of `RENAME_NOREPLACE` and `RENAME_EXCHANGE` in linux/fs.h."""
 
 _MACOS = {'exclusive': 4, 'exchange': 2}
-"""`RENAME_EXCL` and `RENAME_SWAP` of sys/stdio.h on macOS."""
+"""Values of `RENAME_EXCL` and `RENAME_SWAP` in sys/stdio.h of macOS."""
 
 _UNSUPPORTED = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 
@@ -115,7 +115,8 @@ def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) ->
     """Write a file. Replace an existing file only if its state is `expected`.
 
     Raises:
-        FileToolError: The file is in another state. The file is unchanged, or was moved to the name in the message.
+        FileToolError: The file is not in the expected state. The file is unchanged, or was moved to the name in the
+            message.
         OSError: The file cannot be written. No file has changed.
     """
     temporary = _temporary_name()
@@ -149,8 +150,8 @@ def replace(
     state.
 
     Raises:
-        FileToolError: One of the two files is in another state. Both files are unchanged, or were moved to the name in
-            the message.
+        FileToolError: One of the two files is not in the expected state. Both files are unchanged, or were moved to the
+            name in the message.
         OSError: The file cannot be replaced. No file has changed.
     """
     ours = _identity(source_folder, source)
@@ -187,7 +188,8 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
     """Delete a file, or a directory with everything in it.
 
     Raises:
-        FileToolError: The file is in another state. The file is unchanged, or was moved to the name in the message.
+        FileToolError: The file is not in the expected state. The file is unchanged, or was moved to the name in the
+            message.
         OSError: The file or directory cannot be deleted completely.
     """
     aside = _temporary_name()
@@ -210,7 +212,7 @@ def carry(source_folder: int, source: str, folder: int, name: str, *, expected: 
 
     Raises:
         FileExistsError: A file or directory with this name exists.
-        FileToolError: The file is in another state. The file is unchanged, or was moved to the new name.
+        FileToolError: The file is not in the expected state. The file is unchanged, or was moved to the new name.
         OSError: The file cannot be moved. No file has changed.
     """
     rename_exclusive(source_folder, source, folder, name)

@@ -73,9 +73,9 @@ class PathConfig(BaseModel):
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
     """Allowed suffixes of file names, case-sensitive; `None` allows every name."""
     write_approval: Annotated[bool, PlainValidator(_read_need)] = True
-    """Whether changes need approval. Also accepts `required`, `none` and `blocked`, which sets `mode` to `ro`."""
+    """Whether changes need approval. Can also be `required`, `none` or `blocked`; `blocked` sets `mode` to `ro`."""
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
-    """Whether reading and listing need approval; `blocked` forbids both. Also accepts `required` and `none`."""
+    """Whether reading and listing need approval; `blocked` forbids both. The value can also be `required` or `none`."""
     approval: PathApproval | None = None
     """A replacement for `write_approval` and `read_approval`, which cannot be set at the same time."""
 

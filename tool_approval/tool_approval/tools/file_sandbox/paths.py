@@ -49,8 +49,8 @@ class WalkedPath:
         self.links: list[list[str]] = []
         """Links that were followed, each as the parts of its path."""
         self.left: set[tuple[str, ...]] = set()
-        """Directories that the path enters and leaves again by `..`, each as the parts of its path. They need not
-        exist."""
+        """Directories that the path enters and leaves again by `..`, each as the parts of its path. These directories
+        need not exist."""
         self.status: os.stat_result | None = None
         """Result of `stat` for the path; `None` if the path is a directory or does not exist."""
 

@@ -68,7 +68,7 @@ class FileSandbox:
             config: The roots.
             base: Directory that relative paths start in, by default the current working directory.
             protected: Files and directories that no tool may write, such as the policy file, the memory's store and the
-                audit log. They need not exist. Relative paths start in `base`.
+                audit log. The files need not exist. Relative paths start in `base`.
             max_bytes: Maximum bytes of a text that is read or written.
 
         Raises:
@@ -89,7 +89,7 @@ class FileSandbox:
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
         self.secrets = SecretFiles(self._secret_rules, read)
-        """Finds the files in the roots that usually hold secrets."""
+        """Finds the files in the roots that usually contain secrets."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:

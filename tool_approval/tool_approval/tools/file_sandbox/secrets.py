@@ -85,7 +85,7 @@ class SecretRules:
         return self.within(root[-1:], folder)(name, is_folder)
 
     def within(self, root: Sequence[str], folder: Sequence[str]) -> Callable[[str, bool], LooksLike]:
-        """Return a function for the entries of one folder. Its arguments are a name and whether the name is a folder.
+        """Return a function for the entries of one folder. The function takes a name and whether the name is a folder.
 
         Args:
             root: The last part of the root's path, because the root may be a folder such as `.aws`.
@@ -137,7 +137,9 @@ def holds_secret(name: str, content: bytes) -> bool:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compile a glob into a pattern for paths relative to the root. It also matches everything in a matching folder."""
+    """Compile a glob into a pattern for paths relative to the root. The pattern also matches everything in a matching
+    folder.
+    """
     parts = [part for part in pattern.split('/') if part]
     text = '' if '/' in pattern.rstrip('/') else '(?:.*/)?'
     for at, part in enumerate(parts):
@@ -215,8 +217,8 @@ class SecretFiles:
     def find(self) -> tuple[str, ...]:
         """Return the files and folders that contain secrets now, as sorted absolute paths without symbolic links.
 
-        If a link is named like a secret and its target is in a root, the result includes the target. It includes every
-        hard link to a secret as well.
+        If a link is named like a secret and its target is in a root, the result includes the target. The result also
+        includes every hard link to a secret.
         """
         with self._lock:
             folders: dict[str, _Folder] = {}

@@ -66,9 +66,11 @@ class ShellRule(ShellDefault):
     sandbox_paths: _Texts = ()
     """Names of roots. The rule applies only if every path of the command is in one of these roots."""
     match: _Texts = ()
-    """Example commands for which this rule must be the first match. They are checked when the rules are loaded."""
+    """Example commands for which this rule must be the first match. The examples are checked when the rules are
+    loaded."""
     not_match: _Texts = ()
-    """Example commands for which this rule must not be the first match. They are checked when the rules are loaded."""
+    """Example commands for which this rule must not be the first match. The examples are checked when the rules are
+    loaded."""
 
     @field_validator('pattern')
     @classmethod

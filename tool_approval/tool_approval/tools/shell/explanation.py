@@ -90,9 +90,9 @@ def remembered_words(
 ) -> tuple[str, ...] | None:
     """Return program and sub-command, such as `git commit`, if the line is a single plain command; otherwise `None`.
 
-    A plain command has only arguments listed as safe and only paths in the working directory. It contains no
-    redirection, assignment, substitution or other command. For example, a remembered approval for `git fetch` does not
-    cover `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
+    A plain command has only arguments listed as safe and only paths in the working directory. A plain command contains
+    no redirection, assignment, substitution or other command. For example, a remembered approval for `git fetch` does
+    not cover `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
     """
     if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):
         return None

@@ -134,9 +134,9 @@ _DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-
 
 
 def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
-    """Return whether bash and the grammar agree on the text of a here-document. They disagree on delimiters in mixed
-    quotes, on continued lines and on several documents in a line (test_cases.py). More commands may follow the
-    here-document.
+    """Return whether bash and the grammar agree on the text of a here-document. Bash and the grammar disagree on
+    delimiters in mixed quotes, on continued lines and on several documents in a line (test_cases.py). More commands may
+    follow the here-document.
 
     Args:
         node: The `heredoc_redirect`.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MAX_DEPTH: Final = 8
 """Chosen: maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
 _LOOKED_AT: Final = 1_000
-"""Chosen: maximum characters in which to search for a blocked program if a command cannot be parsed."""
+"""Chosen: maximum characters of an unparsable command to search for a blocked program."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
 """Most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({

@@ -307,7 +307,7 @@ class _Labeller:
         return ((text[:2],), role, text[2:]) if role is not None and role.kind is not None else None
 
     def _cluster(self, text: str) -> _Found | None:
-        """Find one-letter options in a word such as `-rn`. The last one may have a value, as in `-xf a.tar`."""
+        """Find one-letter options in a word such as `-rn`. The last option may have a value, as in `-xf a`."""
         if self._entry.style != 'gnu' or not re.match(r'-[^-]', text):
             return None
         options: list[str] = []

@@ -69,14 +69,15 @@ class ShellRoots:
         is_here: bool = False,
         approves: bool = True,
     ) -> bool:
-        """Return whether a command accesses only paths in the named roots. It must access a path or read from a pipe.
+        """Return whether a command accesses only paths in the named roots. The command must also access a path or read
+        from a pipe.
 
         Args:
             command: The command.
             names: Names of the roots.
             after: Number of words that the rule names.
-            is_here: Whether the command reads the working directory. Then this directory must be in one of the roots.
-            approves: Whether the rule allows the command. Then no nested root may refuse a path or require approval.
+            is_here: Whether the command reads the working directory. If so, this directory must be in one of the roots.
+            approves: Whether the rule allows the command. If so, no nested root may refuse a path or require approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(

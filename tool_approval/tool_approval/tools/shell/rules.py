@@ -61,7 +61,7 @@ class RuleMatch:
     """First rule before `decided` that requires approval or blocks, and that matches for some values of an unknown
     word."""
     skipped: CompiledRule | None = None
-    """First rule that does not apply only because of its `sandbox_paths`; set only if no rule decides."""
+    """First rule that matches by its words but not by its `sandbox_paths`; `None` if a rule decides."""
 
 
 class _ProgramRules:
@@ -104,7 +104,9 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that matches no known word. If it may match a command, any rule for the program may match."""
+    """Return a rule that matches no known word. If this rule may match a command, any rule for the program may
+    match.
+    """
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 

@@ -141,7 +141,7 @@ def reads_otherwise(script: str) -> str | None:
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""Syntax that only bash supports. It is also found inside quotes, which other shells may read differently."""
+"""Syntax that only bash supports. The syntax is also found inside quotes, which other shells may read differently."""
 
 
 def is_shell(program: str) -> bool:

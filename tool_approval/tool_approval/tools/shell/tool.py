@@ -55,8 +55,8 @@ class ShellTool:
             cwd: Directory that commands run in.
             roots: Roots by name, for `sandbox_paths`: absolute paths, or functions that check whether a path is inside.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
-            wrap: Function that adds an OS sandbox. It takes the program with its arguments, and returns the program and
-                arguments to run instead.
+            wrap: Function that adds an OS sandbox. The function takes the program with its arguments, and returns the
+                program and arguments to run instead.
             env: Environment to copy variables from, by default that of this process. Secrets and variables that can
                 change which code runs are removed.
             max_output_bytes: Maximum bytes of each output to keep, half from the beginning and half from the end.

@@ -32,7 +32,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _labelled(found: LabelledCommand) -> WrappedCommand | None:
-    """Find the command by labels. It is after the wrapper's operands, or a script in an operand or option value."""
+    """Find the command by labels, after the wrapper's operands or as a script in an operand or option value."""
     scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
     assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
