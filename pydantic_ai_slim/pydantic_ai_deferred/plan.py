@@ -21,7 +21,7 @@ class RunPlan:
     """Settings of a run, fixed before it starts. A constructor sets only the first two fields."""
 
     handler: AnyHandler | None = None
-    """Handler given by an override, the run's keyword or the constructor; `None` if there is none."""
+    """Handler given by an override, the run's keyword or the constructor; or `None`."""
     inherits: bool = True
     """Whether the run may inherit a handler if `handler` is `None`."""
     output_allows_deferred: bool = False

@@ -16,7 +16,7 @@ _MISSING = object()
 
 
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
-    """Check that `answer` resolves exactly `requests`, and return a copy of it.
+    """Return a copy of `answer`, which must resolve exactly `requests`.
 
     Args:
         requests: The calls the handler was asked about, as the host's own objects.

@@ -46,7 +46,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
-        """Let a living process run the segments of a dead worker again, from their records."""
+        """Let a living process resume the segments of a dead worker from their records."""
         ...  # pragma: no cover - a protocol has no body
 
     def workers(self) -> Collection[str]:

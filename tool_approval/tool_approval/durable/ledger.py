@@ -72,7 +72,7 @@ class Done(NamedTuple):
 
 
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
-"""Outcome of an unknown call, as far as its tool can determine it.
+"""Outcome of an unknown call, as determined by its tool.
 
 After `not_done`, the call runs again, so this outcome must be final. A worker that seems dead may still run the call.
 """

@@ -203,7 +203,7 @@ class RunDetails:
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
     def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
-        """Raise an error unless this person may answer each request of the run for the tool of `row`.
+        """Raise an error unless this person may answer all of the run's requests for the tool of `row`.
 
         Raises:
             NotAnApprover: The person may not answer one of these requests. The message states the reason.
@@ -301,7 +301,7 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
 
 
 def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
-    """Return the executions of a run, including a run that was stopped and resumed by hand. This call blocks."""
+    """Return the executions of a run, which may have been stopped and resumed by hand. This call blocks."""
     return store.executions_of(escape_line(run_id))
 
 

@@ -148,7 +148,7 @@ class DurableStore:
             return dict(holders.fetchall()) | dict(execute('SELECT id, beat FROM workers').fetchall())
 
     def release(self, worker: str, number: int, *, at: datetime) -> int:
-        """Release the executions of a dead worker, unless it has recorded a later heartbeat.
+        """Release the executions of a dead worker, unless the worker has recorded a later heartbeat.
 
         Reserved executions can be taken by other workers. Executions that had begun become unknown, and the dead worker
         may still settle them.
@@ -259,7 +259,7 @@ class DurableStore:
             return True
 
     def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Return the id and segment of each run of an agent that never began, or no longer waits for an answer.
+        """Return the id and segment of an agent's runs that never began or no longer wait for an answer.
 
         This method reads every waiting run. `ready_after` does not.
         """

@@ -27,8 +27,8 @@ WATCH_S = 0.25
 immediately."""
 
 SWEEP_S = 1.0
-"""Seconds between two checks of all parked runs, which find every change that was missed. Chosen: a check of ten
-thousand runs takes a few milliseconds."""
+"""Seconds between two checks of all parked runs, to find changes that were missed. Chosen: a check of ten thousand runs
+takes a few milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
 """Chosen: maximum seconds before the worker notices that a store is available again."""

@@ -74,7 +74,7 @@ class InboxEntry(BaseModel):
     id: str
     """Unguessable id, never reused. Code that knows this id and can call `Inbox.decide` can answer the request."""
     state: State
-    """State of the request; `pending` while it is open."""
+    """State of the request; `pending` while the request is open."""
     digest: str
     """Digest of the content. An answer must include this digest."""
     content: Content

@@ -28,7 +28,7 @@ from .store import Settled
 
 
 class InboxError(ApprovalError):
-    """Base class of the inbox's errors. A call that raised such an error has not approved anything."""
+    """Base class of the inbox's errors. A method that raised an inbox error has not approved anything."""
 
 
 class AnswerRefused(InboxError):
@@ -139,7 +139,7 @@ def refusal_text(
     Args:
         error: Error of `Inbox.decide` or `decision_on`.
         name: Function that escapes the id of an approver for the place where the text is shown.
-        text: Function that escapes any other text for that place.
+        text: Function that escapes any other text for the place where it is shown.
     """
     match error:
         case AlreadySettled():

@@ -126,7 +126,7 @@ class Inbox:
 
         Args:
             request_id: Id of the request.
-            timeout: Seconds until the request expires unless it is answered before; `None` waits without limit.
+            timeout: Seconds after which the unanswered request expires; `None` waits without limit.
             digest: `InboxEntry.digest` of the posted entry. An answer with a different digest raises `OtherContent`.
 
         Returns:

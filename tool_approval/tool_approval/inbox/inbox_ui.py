@@ -34,8 +34,8 @@ class Channel(Protocol):
     counts.
 
     Coroutine functions run on the event loop of the run, other functions in a thread. Exceptions, and calls that take
-    longer than 30 seconds, are logged. Such failures do not affect the other channels or the run. For one request,
-    `settled` is called after `posted` has ended or failed. Different requests may be notified in any order.
+    longer than 30 seconds, are logged. A failing channel does not affect the other channels or the run. For one
+    request, `settled` is called after `posted` has ended or failed. Different requests may be notified in any order.
 
     Channels are called in the process of the run, and not after the run has ended. A UI that must outlive the run, such
     as the web page, follows `Inbox.changes` in its own process.

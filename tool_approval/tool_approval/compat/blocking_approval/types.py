@@ -138,7 +138,7 @@ class SupportsNeedsApproval(Protocol):
 
         Returns:
             An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
-            not. `{'description': ...}` asks for approval and describes the call. Awaitables of such values are allowed, too.
+            not. `{'description': ...}` asks for approval and describes the call. Awaitables of these values also work.
         """
         ...  # pragma: no cover - a protocol has no body
 

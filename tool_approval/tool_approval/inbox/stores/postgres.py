@@ -74,7 +74,8 @@ class PostgresConnection:
 
         Raises:
             InboxUnavailable: The database cannot be reached, or refuses the statement at the moment.
-            InboxUntrusted: The schema differs from the one that this version creates, or access to it is denied.
+            InboxUntrusted: The schema differs from the one that this version creates, or access to the schema is
+                denied.
         """
         with self._lock:
             try:

@@ -64,7 +64,7 @@ class SQLiteFile:
 
         Raises:
             InboxUnavailable: The file cannot be used at the moment.
-            InboxUntrusted: Other users can access the file, or it is not an inbox of a known version.
+            InboxUntrusted: Other users can access the file, or the file is not an inbox of a known version.
         """
         with self._lock:
             try:

@@ -91,7 +91,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 file.
             deps: Factories of dependencies, by the name that is passed to `start`.
             external: Functions that execute external calls, by tool name.
-            reconcile: Functions by tool name that determine whether a call that a crash interrupted was executed. See
+            reconcile: Functions by tool name that determine whether a call was executed if a crash interrupted it. See
                 `Ledger`.
             tells_changes: Whether the model is informed of arguments that an approver changed.
 

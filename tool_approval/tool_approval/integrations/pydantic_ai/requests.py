@@ -175,7 +175,7 @@ def executing(
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation that approvals are remembered for.
-        tool: The tool, from which the model's name for it is found. Without the tool, `name` is taken as the model's
+        tool: The tool, from which the model's name for it is found. If no tool is given, `name` is taken as the model's
             name, and the facts do not include the tool.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """

@@ -74,7 +74,7 @@ async def run_with_approval(
     session: str | None = None,
     **run: Any,
 ) -> AgentRunResult[OutputT]:
-    """Run an agent until it has its output, answering each stop with `collect_approvals` and resuming.
+    """Run an agent until it returns its output; answer each stop with `collect_approvals` and resume.
 
     Use this function if an agent or code cannot be given a `deferred_tool_handler`, which does the same inside one run.
 
