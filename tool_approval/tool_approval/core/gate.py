@@ -454,7 +454,7 @@ class Gate:
         return result
 
     def still_holds(self, allowed: Allowed) -> str | None:
-        """Return why the approval of a call is no longer valid right before the call runs, or `None` if it is valid."""
+        """Right before a call runs, return why its approval is no longer valid, or `None` if it is valid."""
         binding = allowed.binding
         approver, remembered = (None, None) if binding is None else (binding.approver, binding.remembered)
         request = allowed.request or self._anew(allowed.call)

@@ -20,8 +20,8 @@ class ApprovalMemory:
     """Remembered approvals. `session` approvals are kept in this process, and `always` approvals in a store.
 
     An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
-    same. `always` approvals compare the store's scope (its project) instead of the session. A memory may be shared
-    between threads and between the runs of one user.
+    same. For `always`, the scope of the store (its project) must be the same instead of the session. A memory may be
+    shared between threads and between the runs of one user.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class ApprovalMemory:
         with `hides_arguments`.
 
         Raises:
-            StoreError: The decision is `always` and there is no store, or the store cannot keep it.
+            StoreError: The approval is to be remembered `always`, but there is no store, or the store cannot keep it.
             ValueError: The request does not offer `remember_option`.
             NotCanonicalError: The payload has no canonical form.
         """

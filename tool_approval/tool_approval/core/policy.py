@@ -38,7 +38,7 @@ class ApprovalPolicy:
             auto_grant: Capabilities granted without asking, by isolation profile.
 
         Raises:
-            ApprovalConfigError: An unknown key or value.
+            ApprovalConfigError: A key or value is unknown.
         """
         self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}), None)
 

@@ -59,8 +59,8 @@ class RememberOption(BaseModel):
 def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, ...]:
     """Return the options if no two have the same kind.
 
-    A decision names only the kind. If two options had the same kind, an approver could choose the narrow option and
-    grant the wide one.
+    A decision names only the kind of an option. If two options had the same kind, an approver could choose the narrow
+    option and grant the wide one.
 
     Raises:
         ValueError: Two options have the same kind.

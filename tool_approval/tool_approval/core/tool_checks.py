@@ -136,7 +136,8 @@ async def ask_check(
       `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many arguments
       as it accepts, and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval` asks
       without a description, `get_approval_description` is called with the same arguments to get one.
-    - A true value in place of the method `check_approval` or `needs_approval`, or a true `_requires_approval`: asks.
+    - A true value in place of the method `check_approval` or `needs_approval`, or a true `_requires_approval`: all
+      calls need approval.
 
     Args:
         tool: A toolset, a function or any other object.

@@ -53,8 +53,8 @@ _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
     """Return the kinds and escaped descriptions of the scopes that an approval can be remembered for, in display order.
 
-    The digits from 1 choose the scopes in this order, and the first scope is `exact`. An option with the same payload
-    as the request only provides the description of `exact`. Options with the same label are shown with their payloads.
+    The digits from 1 choose the scopes in this order, and the first scope is `exact`. If an option has the same payload
+    as the request, its label describes `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:

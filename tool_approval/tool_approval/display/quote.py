@@ -133,7 +133,7 @@ Row = tuple[LineKind, str, int | None]
 
 
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:
-    """Classify each line of a diff by the counts in its hunk headers.
+    """Classify each line of a diff by the line counts in the hunk headers.
 
     A removed line may begin with `--` and an added one with `++`, and look like the header of another file's diff.
     Inside a hunk, only the counts matter.
