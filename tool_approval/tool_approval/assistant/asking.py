@@ -43,7 +43,7 @@ class PreparedAnswers:
     """
 
     def __init__(self, answers: Iterator[str], screen: Screen) -> None:
-        """Show questions on `screen`, and take one of `answers` for each."""
+        """Show questions on `screen`, and take the answers from `answers`."""
         self._answers = answers
         self._screen = screen
 

@@ -167,7 +167,7 @@ RESULT = (
     'The OS sandbox does not let commands make, rename or delete files directly in {}. Commands can write to '
     'existing files, and in the folders below. The file tools have no such limit.'
 )
-"""Note for the model and the user. It is added to the result of a failed command if the output contains `READ_ONLY`."""
+"""Note for the model and the user. The result of a failed command gets this note if the output contains `READ_ONLY`."""
 
 
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:

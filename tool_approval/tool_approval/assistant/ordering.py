@@ -1,8 +1,8 @@
 """Run the calls of a response in order, even if only some of them need approval.
 
-Pydantic AI first runs the calls that need no approval, then the approved calls. So if a response edits a file and then
-reads it, Pydantic AI would read the file before the edit. Here, all calls after a call that waits for approval wait as
-well, but ask no question.
+Pydantic AI first runs the calls that need no approval, then the approved calls. If a response edits a file and then
+reads it, the model would get the old content. Therefore, if a call waits for approval, all later calls of the response
+wait as well.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class CallOrder:
         return results
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run an approved call. If the call waited only for other calls, the policy judges it now."""
+        """Run an approved call. If the call has only waited for other calls, the policy judges it now."""
         if (ctx.run_id, call.tool_call_id) in self.waiting:
             return await run(args)
         return await self.handler.around_execute(ctx, call, args, run)
@@ -91,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Toolset around or inside the `ApprovalToolset`. The inner one receives only calls that may run."""
+    """Toolset outside or inside of the `ApprovalToolset`. The inner toolset receives only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

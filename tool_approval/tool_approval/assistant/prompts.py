@@ -42,7 +42,8 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Function that is called regularly. It may return a function that writes lines above the input.
+            above: Function that is called regularly. The function may return another one, which writes lines above the
+                input.
 
         Returns:
             The message without surrounding blanks, or `None` if the user leaves.

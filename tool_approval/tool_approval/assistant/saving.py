@@ -140,7 +140,7 @@ class SavedConversation:
     def save(self, messages: list[ModelMessage]) -> None:
         """Save the messages in place of the earlier ones.
 
-        Saving a new unnamed conversation deletes the oldest ones until `MOST_UNNAMED` are left.
+        If a directory then has more than `MOST_UNNAMED` unnamed conversations, the oldest are deleted.
 
         Raises:
             AssistantError: The file cannot be written.

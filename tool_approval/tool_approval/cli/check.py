@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the patterns of commands that run without approval: those of the file by condition, others by preset."""
+    """Return the patterns of commands that run without approval, by condition, or by preset for presets' patterns."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     """Ask the questions, show the new file, then write the file and trust it.
 
     Raises:
-        UsageError: The settings file exists already, there is no terminal to ask at, or an answer is invalid.
+        UsageError: The settings file already exists, there is no terminal, or an answer is invalid.
         ApprovalError: A preset is unknown, or the trust in the new file cannot be saved.
         OSError: The settings file cannot be written.
     """

@@ -49,7 +49,7 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
     """Read a call from JSON values.
 
     Raises:
-        UsageError: The values do not form a call, or a required argument is missing.
+        UsageError: The values are not a valid call, or a required argument is missing.
     """
     if not isinstance(tool, str) or not tool or len(tool) > _LONGEST_NAME:
         raise UsageError(f'`tool` has to be the name of a tool, at most {_LONGEST_NAME} characters long')
@@ -279,7 +279,7 @@ class CallJudge:
         """Return the extra access that a question about a command would list in `tool-approval run`.
 
         Raises:
-            PermissionError: The call asks for an unknown kind of access.
+            PermissionError: The call requests an unknown kind of access.
         """
         asked = args.get('access')
         if self._find_backend is None or not (asked or explanation.needs):

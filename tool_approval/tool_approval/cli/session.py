@@ -59,7 +59,7 @@ class Session:
         return prompts_of(self._messages or [])
 
     def note(self, output: Output) -> None:
-        """Report which settings apply, or that the session will ask the user whether to trust them."""
+        """Report which settings apply, or that the user will be asked whether to trust the settings file."""
         if self._built is not None:
             for note in self._built[1]:
                 output.note(note)

@@ -85,7 +85,7 @@ class Confinement:
     approved: OSProfile
     """Profile of a command that was approved by an approver, the memory, or the mode `approve_all`."""
     unasked: OSProfile
-    """Profile of a pre-approved command. With it, a command cannot access a path for which the file tools need
+    """Profile of a pre-approved command. Pre-approved commands cannot access paths for which the file tools need
     approval."""
     secrets: Callable[[], Collection[str]] = tuple
     """Function that returns the files and folders that currently contain secrets."""
@@ -168,7 +168,7 @@ class ConfinedShell(ShellTool):
     def _lacking(
         self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
     ) -> ExtraAccess:
-        """Return those kinds of access that the profile of approved commands does not grant already.
+        """Return the access that the profile of approved commands does not grant already.
 
         Args:
             names: The kinds of access.
@@ -218,7 +218,7 @@ class ConfinedShell(ShellTool):
         return next(filter(os.path.lexists, controls), controls[-1])
 
     def _work_trees(self) -> tuple[str, ...]:
-        """Return the work tree that belongs to git's `.git`, or an empty tuple if `.git` is not a folder."""
+        """Return the work tree of the `.git` folder that git uses, or an empty tuple if `.git` is not a folder."""
         control = self._control()
         return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
 
@@ -238,7 +238,8 @@ class ConfinedShell(ShellTool):
 
         Args:
             command: The command line.
-            access: The access that the model requested. It is ignored here: only the approval grants access.
+            access: The access that the model requested. The argument is ignored, because only the approval grants
+                access.
 
         Raises:
             ApprovalBlocked: A rule blocks the command, or the OS sandbox cannot confine the command.

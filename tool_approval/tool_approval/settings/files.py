@@ -80,7 +80,7 @@ def load_settings(
         directory: The working directory; `None` for the working directory of the process.
         trust: The store of trusted files; by default, the store in the user's state directory.
         named: Whether the user named the file, as on a command line. A named file is trusted and may be a symbolic
-            link. Any other file needs the user's trust and must not be a link.
+            link. A file that the user did not name needs trust and must not be a link.
 
     Raises:
         ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,

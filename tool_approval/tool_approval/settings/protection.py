@@ -106,7 +106,7 @@ def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, Ro
 
 @dataclass(frozen=True)
 class RootCheck:
-    """Checks for the shell tool whether a path is in a root; see `OuterRoot`. For nested roots, the innermost one
+    """Checks for the shell tool whether a path is in a root; see `OuterRoot`. For nested roots, the innermost root
     decides.
     """
 

@@ -56,8 +56,8 @@ class Workspace:
     shell: ConfinedShell
     """Shell tool."""
     backend: OSSandboxBackend
-    """Backend that confines commands. If no OS sandbox works, the backend is `unconfined`; if one is required, it is
-    `refusing`, and both tools refuse all calls."""
+    """Backend that confines commands. If no OS sandbox works, its name is `unconfined`, or `refusing` if the settings
+    require an OS sandbox."""
     protected: tuple[Path, ...]
     """Paths to which neither the file tools nor the shell tool can write."""
     notes: tuple[str, ...]

@@ -20,7 +20,9 @@ from .scene import Scene, Step, denied, scripted
 
 @contextmanager
 def _folder(root: str, files: Mapping[str, str], *, asks_to_read: bool = False) -> Generator[tuple[Path, FileToolset]]:
-    """Yield a temporary folder with these files, and guarded tools for it. Messages refer to the folder as `root`."""
+    """Yield a temporary folder with these files, and file tools that need approval. Messages refer to the folder as
+    `root`.
+    """
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary).resolve()
         for name, content in files.items():
@@ -122,7 +124,7 @@ def _add_researcher(manager: Agent[Any, str], files: ApprovalToolset) -> None:
 
 @contextmanager
 def open_nested() -> Generator[Scene]:
-    """Use an agent as a tool of another agent. The question names the agent that asks."""
+    """Use an agent as a tool of another agent. The question names the agent that calls the tool."""
     with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
         yield Scene(
             opening='A manager agent can ask a researcher agent. Calls of both need your approval.',

@@ -35,7 +35,7 @@ Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
 """Function that takes the tool results since the prompt, in order, and returns the model's next step."""
 
 AddTools: TypeAlias = Callable[[Agent[Any, str], ApprovalToolset], object]
-"""Function that adds tools to an agent, given the guarded toolset."""
+"""Function that takes an agent and its toolset with approvals, and adds more tools to the agent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Scene:
     """Tools of the agent."""
     add_tools: AddTools = lambda agent, tools: None
     plan: Plan
-    """Script of the model. The script uses the tool results, and respects a denial."""
+    """Script of the model. The script depends on the tool results, and respects a denial."""
     facts: Callable[[], list[str]]
     """Function that inspects the processes and files, and returns sentences about them."""
 

@@ -108,7 +108,7 @@ def change(
     present: Present,
     environment: Mapping[str, str],
 ) -> tuple[ApprovalRequest, str]:
-    """Let the approver edit the arguments in an editor or, if none is set, one by one.
+    """Let the approver edit the arguments in an editor or, if no editor is set, one argument after another.
 
     Args:
         dialogue: Dialogue that shows the request. The caller must redraw it afterwards.

@@ -9,7 +9,7 @@ from .layout import NARROWEST, continued, fitted
 from .tty import Terminal
 
 Render = Callable[..., str]
-"""Returns the text of a question for `width` columns and `height` lines; the last line asks."""
+"""Returns the text of a question for `width` columns and `height` lines."""
 
 PASTED = 'Several keys at once, as in a paste, are ignored. Press one key.'
 OTHER_KEY = 'That key is ignored. Press one of the keys below.'

@@ -101,7 +101,7 @@ class Draft:
 
     @property
     def is_resized(self) -> bool:
-        """Whether the terminal was resized since the text was drawn, so that rows may be wrapped."""
+        """Whether the terminal was resized after the text was drawn."""
         return not self._terminal.is_dumb and self._size != self._terminal.size
 
     def _start(self) -> str:

@@ -25,8 +25,8 @@ LONGEST_TEXT = 1_000_000
 """Chosen: maximum characters of an edited text; parsing more YAML takes seconds."""
 
 FENCE = 5
-"""Number of comments or blank lines above and below the edited text. Otherwise, Vim would execute a modeline that a
-model writes into an argument (`vim: set ...`): Vim searches this many lines at both ends of a file."""
+"""Number of comments or blank lines above and below the edited text. Vim searches this many lines at both ends of a
+file for modelines (`vim: set ...`), and would execute a modeline in an argument."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:

@@ -179,8 +179,8 @@ class Keyboard:
         """Return the events of one burst, or an empty list if no key was pressed within `TICK_S`.
 
         Args:
-            is_text: Whether text is being typed. In a text, all keys except Enter are returned immediately. Other keys
-                are returned when the burst ends.
+            is_text: Whether text is being typed. During text input, all keys except Enter are returned immediately.
+                Otherwise, keys are returned when the burst ends.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.

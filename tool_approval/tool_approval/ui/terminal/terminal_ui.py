@@ -55,13 +55,13 @@ class TerminalUI:
         """Configure the UI; the terminal is opened for each question.
 
         Args:
-            memory: The controller's memory, whose remembered approvals can then be listed and revoked.
+            memory: The controller's memory, so that the approver can list and revoke remembered approvals.
             presenters: Mapping of tool names to presenters, which show a call after the approver edited its arguments.
                 Without a presenter, the plain arguments are shown.
             person: Name of the approver for the log; `None` for the user's login name.
             device: Path of the terminal device.
-            environment: Environment variables, of which `VISUAL`, `EDITOR`, `TERM` and `NO_COLOR` are used; `None` for
-                those of the process.
+            environment: Environment variables (`VISUAL`, `EDITOR`, `TERM`, `NO_COLOR`); `None` for the process's
+                environment.
             quiet_s: Seconds without typing, after a question is drawn, until a key is accepted.
             groups_responses: Whether to ask about all calls of a response together, even if their groups differ.
         """
@@ -83,7 +83,7 @@ class TerminalUI:
         return decision
 
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Show all requests of a group. The approver can answer them together or one by one.
+        """Show all requests of a group. The approver can answer the requests together or one by one.
 
         Returns:
             A decision for each request, in order.

@@ -54,7 +54,7 @@ class Terminal:
         """Open the terminal.
 
         Args:
-            device: Path of the terminal device. It does not become the controlling terminal.
+            device: Path of the terminal device. The device does not become the controlling terminal.
             is_dumb: Whether the terminal cannot move its cursor. A dumb terminal gets no control sequences.
 
         Raises:
@@ -236,7 +236,7 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Until the `with` block ends, block or unblock the signals that stop a background process that uses its terminal.
+    """In the `with` block, block or unblock the signals that stop a background process when it uses the terminal.
 
     While these signals are blocked, a background process is not stopped: it can change the mode, but reads fail.
     Programs that this process starts inherit the blocked signals.
@@ -277,7 +277,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 
 @contextlib.contextmanager
 def restored_at_signals(terminal: Terminal) -> Generator[None]:
-    """Until the block ends, restore the terminal when a signal is about to end or stop this process.
+    """In the `with` block, restore the terminal when a signal is about to end or stop this process.
 
     Signals that the program handles are left alone. Outside of the main thread, this function does nothing. After the
     program is stopped and continued, `Terminal.is_raw` is `False`.

@@ -57,7 +57,7 @@ def inbox_app(
         clock: Clock that returns monotonic seconds, for rate limits.
 
     Raises:
-        ValueError: A host is invalid or none is given, or the secret is too short.
+        ValueError: A host is invalid, no host is given, or the secret is too short.
     """
     if secret is not None and len(secret) < 32:
         raise ValueError('`secret` must have at least 32 bytes; use `secrets.token_bytes(32)`')

@@ -45,7 +45,8 @@ class Limits:
 
 
 _MOST_CLIENTS = 10_000
-"""Chosen: maximum number of clients to track; the one that was inactive for the longest time is dropped."""
+"""Chosen: maximum number of clients to track. Beyond it, the client that was inactive for the longest time is dropped.
+"""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:

@@ -246,7 +246,7 @@ def read_moment(request: Request) -> datetime | None:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the end of the day in the query in UTC; `None` if no day is given.
+    """Return the end, in UTC, of the day in the query, or `None` if the query contains no day.
 
     Raises:
         HttpRefusal: The date is invalid.

@@ -51,7 +51,9 @@ class LocalLogin:
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """Return a secret for the query parameter `token`. It logs in one browser as this approver within an hour."""
+        """Return a secret for the query parameter `token`, with which one browser can log in as this approver within an
+        hour.
+        """
         return self._new(self._tickets, approver, TICKET_S)
 
     def redeem(self, ticket: str) -> str | None:
