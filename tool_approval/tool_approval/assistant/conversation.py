@@ -158,8 +158,8 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """Return a history that a new turn can continue: each call has a result, and the model's answer or `answer` is at
-    the end.
+    """Return a history that a new turn can continue: each call has a result, and the last message is from the model or
+    `answer`.
     """
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):

@@ -45,9 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Return the agent's UI: prepared answers if answers are given or standard input is not a terminal, or else the
-    terminal.
-    """
+    """Return the UI: the terminal, or prepared answers if they are given or standard input is not a terminal."""
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

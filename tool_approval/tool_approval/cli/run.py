@@ -78,7 +78,7 @@ def _talk(options: argparse.Namespace, output: Output, stack: ExitStack) -> int:
 def _ask_while_opening(
     prompts: Prompts, open_session: Callable[[], Session], output: Output
 ) -> tuple[str | None, Session | None]:
-    """Return the first message, and a session that is opened while the user types it; `(None, None)` if the user
+    """Open a session while the user types, and return the first message and the session; `(None, None)` if the user
     leaves.
     """
     opening: list[Future[Session]] = []

@@ -66,8 +66,8 @@ def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, 
 def _git_places(git: Path) -> list[Path]:
     """Return the paths to which a `.git` file or folder refers, and the `.git` of each submodule in the index.
 
-    Without this protection, a command could create its own repository in place of a missing submodule, and `git status`
-    would run git in that repository.
+    Without this protection, a command could create a repository in place of a missing submodule, and `git status` would
+    run git in it.
     """
     found: list[Path] = []
     todo = [git]

@@ -26,7 +26,8 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""A line: whether this package wrote it or quotes it, and its text, which `display` has escaped but not for Slack."""
+"""Whether this package wrote the line (`False` for quoted text), and the line's text, which is not yet escaped for
+Slack."""
 
 
 def plain(text: str) -> str:

@@ -117,8 +117,8 @@ def change(
         present: Function that adds the presentation to the changed request.
         environment: Environment variables that name the editor.
 
-    Returns: The request to ask about now, and a line to show. The request is the changed one, `request` if no argument
-        differs from the original, or `asked` if the approver went back.
+    Returns: The request to ask about now, and a line to show. The request is the changed request, `request` if no
+        argument was changed, or `asked` if the approver went back.
     """
     editor = editor_of(environment)
     try:

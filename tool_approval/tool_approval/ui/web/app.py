@@ -42,7 +42,7 @@ def inbox_app(
     """Create an ASGI application with a page and a JSON API for an inbox. The application can be served alone or
     mounted in another one.
 
-    Below the mount path, `/` is the page, `/api/v1/...` the API, and `/api/v1/openapi.json` the API's description.
+    Paths below the mount path: `/` for the page, `/api/v1/...` for the API, `/api/v1/openapi.json` for its description.
 
     Args:
         inbox: Inbox with the requests. The caller closes the inbox.

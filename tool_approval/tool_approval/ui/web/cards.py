@@ -214,8 +214,8 @@ def hidden(context: PageContext, **values: str) -> Sequence[Html]:
     """Return the hidden fields of a form, and a hidden button for the Enter key.
 
     Without the hidden button, Enter in a field would press the first visible button and answer by accident. The hidden
-    button comes first and does nothing: its form method has no effect outside of a dialog. Disabling it is not enough,
-    because Chromium skips disabled buttons in forms with choices (test_stories.py:
+    button comes first and does nothing: its form method has no effect outside of a dialog. The hidden button is not
+    disabled, because Chromium skips disabled buttons in forms with choices (test_stories.py:
     test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}
