@@ -66,7 +66,7 @@ class ExtraAccess:
 
         Args:
             cwd: Paths below this folder are shown relative to the folder.
-            brief: Whether to shorten the line for the network.
+            brief: Whether to leave out the explanation of network access.
         """
         git = (os.path.join(path, '.git') for path in self.git)
         return (

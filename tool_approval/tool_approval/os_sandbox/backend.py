@@ -44,8 +44,8 @@ class OSSandboxBackend(Protocol):
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the command line that runs `command` under `profile`.
 
-        Run the command line soon: it describes the files that exist at the time of this call. Other users of the host
-        can read the command line, which contains the values of the variables that `profile.environment` names.
+        Run the command line soon, because it describes the files at the time of this call. Other users of the host can
+        read the command line, which contains the values of the variables that `profile.environment` names.
 
         Args:
             command: The program and its arguments. A program without an absolute path is looked up in `PATH` inside the

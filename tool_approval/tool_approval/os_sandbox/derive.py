@@ -48,7 +48,7 @@ GIT_CONTROL_NAMES = ('.git',)
 """Names below a writable root that are protected because their content can make Git start programs on the host.
 
 Protecting only `.git/config` and `.git/hooks` is not enough. A new `.git/commondir` makes Git read another `config`. If
-the host replaces `.git/config` by renaming, a mount over the old file no longer protects it
+the host replaces `.git/config` by renaming, a mount over the old file does not protect the new one
 (`test_git_follows_a_commondir_to_another_config`).
 """
 

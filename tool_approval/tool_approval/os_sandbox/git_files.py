@@ -24,12 +24,12 @@ MOST_BYTES: Final = 1 << 29
 _MOST_PACKED_REFS: Final = 1 << 24
 """Chosen: maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
-"""Chosen: maximum number of objects. This is enough for adding a large folder."""
+"""Chosen: maximum number of objects. The limit is enough for a command that adds a large folder."""
 _DEEPEST: Final = 64
 """Chosen: maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
 _CHUNK: Final = 1 << 16
 _MOST_NAMED: Final = 10
-"""Chosen: maximum names to list in one line."""
+"""Chosen: maximum number of names to list in one line."""
 
 ID: Final = re.compile(rb'[0-9a-f]{40}')
 """Name of an object. Repositories with SHA-256 are not supported."""

@@ -5,8 +5,9 @@ One mount for each root does not enforce the profile, for three reasons:
 - A mount over a missing file would need a mount point in the user's workspace. The folder is *frozen* instead: commands
   cannot create, rename or delete anything directly in the folder, but can use its entries as before. A folder is also
   frozen if it contains a symbolic link that must not change.
-- A command could rename the folder above a mount and create another one. So every folder between a writable root and a
-  closed path in the root is *pinned*: mounted onto itself, so that the kernel refuses to rename or delete the folder.
+- A command could rename the folder above a mount and create another one. Every folder between a writable root and a
+  closed path in the root is therefore *pinned*: the folder is mounted onto itself, so that the kernel refuses to rename
+  or delete it.
 - A mount cannot depend on file suffixes. Commands cannot use a root that is limited to suffixes.
 """
 
@@ -21,8 +22,8 @@ from typing import Literal
 from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way_to_root
 
 MOST_FROZEN_ENTRIES = 200
-"""Chosen: maximum entries of a frozen folder that are mounted one by one. If a frozen folder has more entries, all of
-them are read-only."""
+"""Chosen: maximum number of entries of a frozen folder that are mounted one by one. If a frozen folder has more
+entries, all of them are read-only."""
 
 FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder; the folder's path follows."""
@@ -63,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Frozen folders, each with the paths of the missing names and symbolic links that are the reason."""
+    """For each frozen folder, the missing names and symbolic links because of which it is frozen, as paths."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]

@@ -26,7 +26,7 @@ _LARGEST: Final = 1 << 24
 """Chosen: maximum bytes of a file to copy, which takes a few milliseconds. Larger files are mounted, and cannot be
 removed."""
 _MOST_COPIED: Final = 1000
-"""Chosen: maximum files to copy. Copying a small file takes a quarter of a millisecond."""
+"""Chosen: maximum number of files to copy. Copying a small file takes a quarter of a millisecond."""
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:
@@ -210,7 +210,7 @@ class NamesLayer:
 def _folded(name: str) -> str:
     """Return the form of a name that file systems compare if they ignore case and invisible characters.
 
-    On these file systems, `.GIT` is the same folder as `.git`.
+    For example, `.GIT` and `.git` are the same folder on such a file system.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')

@@ -44,7 +44,8 @@ _NETWORK = """\
 """Rules for the internet, and for the Unix socket of the DNS resolver."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Suffixes without special characters of regular expressions. Files with other suffixes cannot be used."""
+"""Matches suffixes that contain no special characters of regular expressions. Files with other suffixes cannot be
+used."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
 
@@ -120,7 +121,7 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
 
 
 def _names(path: str) -> list[str]:
-    """Return the path, each symbolic link on the way, and the resolved path."""
+    """Return the given path, each symbolic link on the way, and the resolved path."""
     way, end = trail(path)
     return [*dict.fromkeys([*(step.path for step in way if step.kind == 'link'), path, end])]
 

@@ -270,7 +270,7 @@ class _Finder:
             self._add(Toolchain(kind=posixpath.basename(file), folder=file, opened=(file,)))
 
     def _checked(self, label: str, given: str, layout: ToolchainLayout, *, is_active: bool = False) -> str | None:
-        """Return the resolved folder if it may be opened. Otherwise, record the problem and return `None`."""
+        """Return the resolved folder, or record the reason and return `None` if the folder must not be opened."""
         if not given.startswith('/') or '\0' in given:
             self._ignore(label, given, 'the path is not absolute')
             return None

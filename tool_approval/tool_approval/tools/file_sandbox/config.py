@@ -51,7 +51,7 @@ def _is_glob(glob: str) -> str:
 
 
 class PathApproval(BaseModel):
-    """Whether changes and reads need approval. This replaces `write_approval` and `read_approval`."""
+    """Whether changes and reads need approval. The setting replaces `write_approval` and `read_approval`."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -73,7 +73,8 @@ class PathConfig(BaseModel):
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
     """Allowed suffixes of file names, case-sensitive; `None` allows every name."""
     write_approval: Annotated[bool, PlainValidator(_read_need)] = True
-    """Whether changes need approval. Can also be `required`, `none` or `blocked`; `blocked` sets `mode` to `ro`."""
+    """Whether changes need approval. The value can also be `required`, `none` or `blocked`; `blocked` sets `mode` to
+    `ro`."""
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
     """Whether reading and listing need approval; `blocked` forbids both. The value can also be `required` or `none`."""
     approval: PathApproval | None = None

@@ -18,7 +18,7 @@ HASHED_BYTES = 16 * 1024 * 1024
 modification time."""
 
 MAX_TREE = 10_000
-"""Chosen: maximum files and directories that one call can move or delete."""
+"""Chosen: maximum number of files and directories that one call can move or delete."""
 
 # O_NONBLOCK: a pipe in place of the file must not block. O_NOCTTY: a terminal must not become the controlling terminal.
 _READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))

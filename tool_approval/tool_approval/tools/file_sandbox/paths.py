@@ -1,7 +1,8 @@
 """Resolve a path directory by directory, keep each directory open, and find the root that contains the path.
 
-Each name is opened relative to an open directory, without following links. The target of a link is resolved in the same
-way. So an operation uses the files that were checked, even if another process renames or replaces a directory.
+Each part of the path is opened relative to an open directory, without following links. The target of a link is resolved
+in the same way. So an operation uses the files that were checked, even if another process renames or replaces a
+directory.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ def _folded(name: str) -> str:
 
 
 def _is_ordinary(folded: str) -> bool:
-    """Return whether no built-in rule can match the name. This check is fast."""
+    """Return whether no built-in rule can match the name."""
     return not (folded in _EXACT or folded.startswith(_BEGINNINGS) or folded.endswith(_KEY_SUFFIXES))
 
 
@@ -153,7 +153,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 MOST_FOLDERS: Final = 20_000
-"""Chosen: maximum folders to search in each root, those near the root first. See docs/explanation/os-sandbox.md."""
+"""Chosen: maximum number of folders to search in each root. Folders near the root are searched first. See
+docs/explanation/os-sandbox.md."""
 _NOT_SEARCHED: Final = frozenset({'.git', '__pycache__', 'node_modules'})
 """Folders that programs generate and that contain no secrets of the user."""
 _UNSETTLED_NS: Final = 2_000_000_000
@@ -184,19 +185,19 @@ class _Folder:
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]
-    """Paths in the folder with the result `secret` or `maybe`, each with the result."""
+    """Paths in the folder that are or may be secrets, each with its result."""
 
 
 class SecretFiles:
     """Finds the secrets in the roots. A folder is read again only if it changed. The object is thread-safe."""
 
     def __init__(self, rules: SecretRules, roots: Iterable[Path], *, most_folders: int = MOST_FOLDERS) -> None:
-        """Create the finder. This does not start the search.
+        """Create the finder without starting the search.
 
         Args:
             rules: Rules that decide which names are secrets.
             roots: The folders to search, absolute and without symbolic links.
-            most_folders: Maximum folders to search in each root.
+            most_folders: Maximum number of folders to search in each root.
         """
         self._rules = rules
         self._roots = tuple(str(root) for root in roots)

@@ -22,10 +22,10 @@ LONGEST_DIFF = 200_000
 do not read it."""
 
 MOST_LINES = 5_000
-"""Chosen: maximum lines of the old and new text for a diff."""
+"""Chosen: maximum number of lines of the old and new text for a diff."""
 
 LISTED = 200
-"""Chosen: maximum names to show if a directory is deleted."""
+"""Chosen: maximum number of names to show if a directory is deleted."""
 
 _VERBS = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Creates the directory'}
 _LANGUAGES = {

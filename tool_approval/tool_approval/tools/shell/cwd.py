@@ -24,7 +24,7 @@ _DEEPEST: Final = 8
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     """Return whether a command reads only the working directory, its standard input and the paths in its arguments.
 
-    For git, `.git` must be in the working directory. Otherwise, git would read a repository in a parent folder.
+    For git, `.git` must be in the working directory, because git could otherwise read a repository in a parent folder.
 
     Args:
         command: The command. The program name must be known.

@@ -71,8 +71,8 @@ Fields = Mapping[str, Any]
 """Fields of an entry, as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Where the value of an option can be. `attached`: only in the same word. `next`: also in the next word. `either`: also
-in the next word if that word is not an option."""
+"""Where the value of an option can be: for `attached` only in the same word, for `next` also in the next word, and for
+`either` also in the next word if that word is not an option."""
 
 
 class OptionRole(NamedTuple):

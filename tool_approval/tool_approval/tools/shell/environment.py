@@ -24,7 +24,7 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
 
     Args:
         name: Name of the variable.
-        is_exported: Whether programs receive the variable. Only the shell reads the other variables.
+        is_exported: Whether programs receive the variable. Only the shell reads variables that are not exported.
     """
     if name in _HARMLESS or _LOCALE.fullmatch(name):
         return True

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Chosen: maximum bytes of a command. This limits the time for parsing."""
+"""Chosen: maximum bytes of a command, to limit the time for parsing."""
 MAX_PARSE_S: Final = 0.020
 """Chosen: maximum seconds for parsing. Some inputs of 8 kB take a second to parse."""
 MAX_DEPTH: Final = 60
 """Chosen: maximum depth of a syntax tree, far below Python's recursion limit."""
 _MAX_PIPES: Final = 200
-"""Chosen: maximum commands of a pipeline. The time for parsing grows with the square of this number, and parsing cannot
-be interrupted."""
+"""Chosen: maximum number of commands in a pipeline. The time for parsing grows with the square of this number, and
+parsing cannot be interrupted."""
 _CHUNK: Final = 64
 """Bytes that the parser gets at a time. The clock is checked before each chunk."""
 
@@ -85,7 +85,8 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
         clock: Monotonic time in seconds.
 
     Returns:
-        The syntax tree, or the reason why there is no tree. If the tree has a syntax error, the result has both.
+        The syntax tree, or the reason why there is no tree. If the tree has a syntax error, the result has a tree and a
+        reason.
 
     Raises:
         MissingExtraError: tree-sitter or its grammar is not installed.

@@ -147,7 +147,7 @@ class ShellJudge:
         Args:
             command: The command.
             state: Object that collects the parts of the line.
-            granted: If an allowing rule names a wrapper and its command, the part of the rule for the command.
+            granted: The words of an allowing rule that name this command, if the rule also names its wrapper.
         """
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)

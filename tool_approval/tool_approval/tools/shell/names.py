@@ -74,15 +74,15 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: maximum options of a pattern that are compared in every order. A pattern with more options matches only as
-written."""
+"""Chosen: maximum number of options of a pattern that are compared in every order. A pattern with more options matches
+only as written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return all patterns with the same meaning, the given pattern first.
 
-    Otherwise, a rule that blocks `npm publish` would not match `npm publ`, which does the same. A rule that blocks `git
-    push` would not match `git subtree push`.
+    For example, a rule that blocks `npm publish` also matches `npm publ`, and a rule that blocks `git push` also
+    matches `git subtree push`.
 
     Args:
         words: The pattern. The program must have the form that `guarded_name` returns.

@@ -76,8 +76,8 @@ class ShellRoots:
             command: The command.
             names: Names of the roots.
             after: Number of words that the rule names.
-            is_here: Whether the command reads the working directory. If so, this directory must be in one of the roots.
-            approves: Whether the rule allows the command. If so, no nested root may refuse a path or require approval.
+            is_here: Whether the command also reads the working directory.
+            approves: Whether the rule allows the command, so that nested roots must allow its paths without approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(

@@ -265,7 +265,7 @@ def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | 
 
 
 def _is_same_place(text: str, want: str) -> bool:
-    """Without this check, a rule that blocks `rm -rf /` would not match `rm -rf //` or `rm -rf /.`."""
+    """Return whether two absolute paths are equal. A rule for `rm -rf /` also matches `rm -rf //` and `rm -rf /.`."""
     return want.startswith('/') and text.startswith('/') and _plain_path(text) == _plain_path(want)
 
 

@@ -48,8 +48,8 @@ class BoundedOutput:
         return self.total > self._head_room + self._tail_room
 
     def text(self) -> str:
-        """Return what was kept. If bytes were left out, a line in the middle gives their number. Invalid UTF-8 becomes
-        U+FFFD. For output with NUL bytes, the text contains only the size.
+        """Return the kept output. If bytes were left out, a line in the middle gives their number. Invalid UTF-8
+        becomes U+FFFD. For output with NUL bytes, the text contains only the size.
         """
         tail = b''.join(self._tail)[-self._tail_room :] if self._tail_room else b''
         if b'\0' in self._head or b'\0' in tail:

@@ -58,7 +58,7 @@ def is_plain_sed(script: str) -> bool:
 def is_plain_awk(program: str) -> bool:
     """Return whether an awk program certainly writes no file and runs no program.
 
-    `>` and `|` write or run something only after a `print`. Otherwise, they are comparisons or parts of a pattern.
+    `>` and `|` write or run something only after a `print`. Elsewhere, both are comparisons or parts of a pattern.
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
     bare = bare.replace('||', '')

@@ -104,7 +104,8 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
         words: A command with a known program name.
 
     Returns:
-        The kinds of access, and the paths if one kind is `names`. The paths are as written, or `.` if no path is known.
+        The kinds of access, and the paths if one kind is `names`. Paths are as written in the command, or `.` if no
+        path is known.
     """
     found = label(words)
     is_listed = all(each.kind not in _ASKS for each in found.labels)

@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Characters of an unquoted piece. For other characters, bash and the grammar differ."""
+"""Matches an unquoted piece of a word. Bash and the grammar read other characters differently."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
