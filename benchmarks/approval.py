@@ -189,7 +189,7 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
         'Each figure is the additional time of one call: the median, with quartiles in brackets.',
         'A comparison of the bare handler with itself should give 0; its figure shows the noise of the machine.',
         'The floor is the handler of `benchmarks/floor.py`, which does only the work that the guarantees need.',
-        'The floor looks a call up by keyed hash, compares a digest before the tool runs, and writes two log lines.',
+        'The floor looks up calls by keyed hash, compares a digest before the tool runs, and writes two log lines.',
         'The floor has no policy, no prompt, no redaction and no error handling.',
         '',
         '| additional cost of a call | computing time, ms | elapsed, ms | limit, ms | verdict |',

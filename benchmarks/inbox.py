@@ -316,8 +316,8 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         'Calls wait in agent processes, and other processes answer them at a steady rate.',
         'A delay is the time, in milliseconds, from when an answer is due until its call continues.',
-        'Every tenth request is answered by all answering processes at the same moment: one answer must be accepted.',
-        f'The limit is {P99_LIMIT_MS:g} ms for 99 of 100 answers, and no answer may be lost or accepted twice.',
+        'All answering processes answer every tenth request at the same moment: only one answer may be accepted.',
+        f'Of 100 delays, 99 may be at most {P99_LIMIT_MS:g} ms, and no answer may be lost or accepted twice.',
         '',
         (
             '| store | waiting calls | agent processes | answering processes | answers per second | answers | median '
@@ -349,7 +349,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         'The table shows the memory of one waiting call, in a fresh process, in kB.',
         '"Traced" is the memory that Python has allocated; "resident" is the growth of the process.',
-        'The difference from a call that waits for a bare future, without an inbox, is the memory of the inbox.',
+        'The memory of the inbox is the difference from a call that waits for a bare future, without an inbox.',
         f'The inbox may need at most {MEMORY_LIMIT_KB:g} kB per call.',
         '',
         '| the call waits | traced | resident | resident, difference | verdict |',

@@ -34,7 +34,7 @@ M runs wait for their answers at the same time, and then all are answered.
 The table shows the memory of one waiting run, measured in a fresh process.
 "Traced" is the memory that Python has allocated (`tracemalloc`).
 "Resident" is the growth of the process in main memory, including the stacks of threads.
-Pydantic AI's capability with a sync handler is not measured: its first run would stop the others.
+Pydantic AI's capability with a sync handler is not measured: the handler of the first run would block all other runs.
 
 """
 
@@ -109,7 +109,7 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
     )
     return (
         f'A variant compared with itself ("{CONTROL}") should give 1; the difference is the noise of the machine. '
-        f'The quartiles of this ratio were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+        f'The quartiles of "{CONTROL}" were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 
 

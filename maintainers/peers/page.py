@@ -13,7 +13,7 @@ from .results import Case, Crowd, Results
 
 _INTRODUCTION = """\
 Each system that can ask before a tool runs does the same work.
-A scripted model answers with tool calls a number of times, and then with a text.
+A scripted model answers several times with tool calls, and then with a text.
 The tool returns a short string.
 The approver approves at once.
 Model requests, questions and executions are counted. If the counts of the systems differ, the figure is rejected.
@@ -35,19 +35,19 @@ _DIFFERENCES = """\
 - Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
 framework, compare whole runs; to judge its approval, compare the added cost.
 - `HandleDeferredToolCalls`, our handler and stop and resume ask once for all calls of a response. \
-`pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer used here ask once for each call.
+`pydantic-ai-blocking-approval`, Inspect AI and the UI that is used here for our layer ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. Stop \
 and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
 at once, but the waiting call can be kept outside of the process.
 - To end and resume a run, LangChain needs a checkpointer (here in memory), and writes a checkpoint for each \
-step. Checkpoints are part of the cost of LangChain's approval; a run without approval has none. A finished run is \
+step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes none. A finished run is \
 deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
-- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the loop that the \
+- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that Inspect AI's \
 documentation gives for custom agents, without an evaluation. An evaluation adds the cost of its sample, log and \
 display.
 - `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
-this project. The package has no policy by pattern, no memory and no log.
+this project. `pydantic-ai-blocking-approval` has no policy by pattern, no memory and no log.
 - The *whole layer* is our controller with a policy, session memory and an approver; *with audit log* also writes each \
 question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, here in memory; \
 the other systems keep no record.
@@ -57,7 +57,7 @@ _WAITING = """\
 ## Runs that wait at once
 
 M runs are started, each with one call to approve. All M runs wait before the first one is answered.
-Computing time is given per run: until the run waits, and from the answer to its end.
+Computing time is given per run: until the run waits, and from the answer to the end of the run.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 `traced` and `resident` are measured in a fresh process that has done one run before.
 For a single run, `resident` is left out, because a process grows in larger steps.
