@@ -133,7 +133,7 @@ def has_answer(messages: Sequence[ModelMessage]) -> bool:
 
 @contextlib.contextmanager
 def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
-    """Call `stop` on Ctrl-C. On SIGHUP and SIGTERM, call it and exit at the end of the block."""
+    """Call `stop` on Ctrl-C. On SIGHUP and SIGTERM, also exit at the end of the block."""
     loop = asyncio.get_running_loop()
     received: list[int] = []
 
@@ -158,8 +158,8 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """Return a history that a new turn can continue: each call has a result, and the last message is from the model or
-    `answer`.
+    """Return a history that a new turn can continue, with a result for each call, and `answer` if the model's answer is
+    missing.
     """
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):

@@ -38,7 +38,7 @@ def error_text(error: BaseException) -> str:
 
 
 def _unreached(error: BaseException) -> str | None:
-    """Return the text for a failed connection, with the address from a chained exception, or `None`."""
+    """Return the text for a failed connection, including the address, or `None` for other errors."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

@@ -31,7 +31,7 @@ class Prompts:
         """Read from the terminal `device`."""
         self._device = device
         self.history: list[str] = []
-        """Earlier messages, newest last, that the keys up and down recall."""
+        """Earlier messages, newest last. The keys up and down recall them."""
 
     def __iter__(self) -> Iterator[str]:
         """Yield messages until the user leaves."""

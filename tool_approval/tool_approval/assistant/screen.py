@@ -138,7 +138,7 @@ class StreamWrapper:
         self._begin_line()
 
     def add(self, text: str) -> None:
-        """Write the complete words. The last word is held back, because more text may continue it."""
+        """Write the complete words. The last word is written later, because the next text may continue the word."""
         *lines, last = f'{self._word}{text}'.split('\n')
         shown = ''.join(self._placed(line) + self._end_line() for line in lines)
         words, blank, self._word = last.rpartition(' ')

@@ -1,4 +1,4 @@
-"""Determine which files are protected from all tools, and to which root a path in a shell command belongs."""
+"""Determine the files that no tool can write, and the root of a path in a shell command."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
     Args:
         directory: The absolute working directory.
-        source: The current settings file; `None` to protect all possible names of settings files.
+        source: The settings file; `None` to protect all files that have the name of a settings file.
         sandbox: The roots of the file tools.
     """
     found = [source] if source is not None else [directory / name for name in NAMES]

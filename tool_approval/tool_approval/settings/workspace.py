@@ -56,8 +56,8 @@ class Workspace:
     shell: ConfinedShell
     """Shell tool."""
     backend: OSSandboxBackend
-    """Backend that confines commands. Without a working OS sandbox, the backend's name is `unconfined`, or `refusing`
-    if the settings require a sandbox."""
+    """Backend that confines commands. If no OS sandbox works, the backend is named `unconfined`, or `refusing` if a
+    sandbox is required."""
     protected: tuple[Path, ...]
     """Paths to which neither the file tools nor the shell tool can write."""
     notes: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Run an agent that pays invoices in a process of its own: `python restart_worker.py FOLDER`.
+"""Run an agent that pays invoices, in a separate process: `python restart_worker.py FOLDER`.
 
 The process ends when its standard input is closed, so it never outlives the process that started it.
 """

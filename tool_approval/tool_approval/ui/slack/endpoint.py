@@ -30,7 +30,7 @@ class SlackEndpoint:
     """ASGI application for Slack's "Interactivity" request URL, for mounting at any path."""
 
     def __init__(self, app: AsyncApp) -> None:
-        """Forward requests to Slack's library, which checks the signature and age of each."""
+        """Forward requests to Slack's library, which checks their signatures and ages."""
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

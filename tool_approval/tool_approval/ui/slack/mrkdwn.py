@@ -26,8 +26,7 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""Whether this package wrote the line (`False` for quoted text), and the line's text, which is not yet escaped for
-Slack."""
+"""Whether this package wrote the line (`False` for quoted text), and the text, not yet escaped for Slack."""
 
 
 def plain(text: str) -> str:
@@ -36,7 +35,7 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Render untrusted text as one line of inline code, without any character that could end the code."""
+    """Render untrusted text as one line of inline code. The text cannot end the code."""
     cut = text if len(text) <= LONGEST_NAME else f'{text[:LONGEST_NAME]}...'
     return f'`{plain(escape_line(cut, also="`", mark_end=True))}`' if cut else '`(empty)`'
 

@@ -180,7 +180,7 @@ class Keyboard:
 
         Args:
             is_text: Whether text is being typed. During text input, all keys except Enter are returned immediately.
-                Otherwise, keys are returned when the burst ends.
+                Without text input, keys are returned when the burst ends.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or in a burst.

@@ -98,7 +98,7 @@ class Layout:
         return rows
 
     def _signs(self, line: DisplayLine) -> tuple[str, str]:
-        """Return the mark before a line and the mark before its continuation rows."""
+        """Return the marks before the first row of a line and before its continuation rows."""
         match line.kind:
             case 'command':
                 return ('$' if line.is_first else '>'), ' '

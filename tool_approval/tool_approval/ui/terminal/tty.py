@@ -236,7 +236,8 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """In the `with` block, block or unblock the signals that stop a background process when it uses the terminal.
+    """Block or unblock the signals that stop a background process when it uses the terminal, until the `with` block
+    ends.
 
     While these signals are blocked, a background process is not stopped: it can change the mode, but reads fail.
     Programs that this process starts inherit the blocked signals.
@@ -266,7 +267,7 @@ def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes
 
 @contextlib.contextmanager
 def raw_terminal(device: str = TTY) -> Generator[Terminal]:
-    """Yield the terminal in raw mode; `TERM` of the process gives its capabilities."""
+    """Yield the terminal in raw mode. The environment variable `TERM` determines its capabilities."""
     terminal = Terminal(device, is_dumb=is_dumb(os.environ))
     with contextlib.closing(terminal), restored_at_signals(terminal), terminal.raw():
         yield terminal

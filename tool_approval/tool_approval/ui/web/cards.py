@@ -95,8 +95,8 @@ class PageContext:
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:
-    """Render a request with its forms. With `page`, counted from 1, show that page of the whole content; otherwise
-    leave out the middle.
+    """Render a request with its forms. `page` shows one page of the whole content, counted from 1; `None` leaves out
+    the middle of long content.
     """
     request = entry.request
     shown = display(request)
@@ -234,7 +234,7 @@ def note_field(identifier: str) -> Html:
 
 
 def buttons(name: str, *, count: int | None = None) -> Sequence[Html]:
-    """Render the buttons that approve or deny one request or `count` requests."""
+    """Render the buttons that approve or deny one request or, with `count`, several requests."""
     every = '' if count is None else f' all {count}'
     return [_button(kind, f' {name}', kind, every) for kind in ('approve', 'deny')]
 

@@ -45,8 +45,7 @@ class Limits:
 
 
 _MOST_CLIENTS = 10_000
-"""Chosen: maximum number of clients to track. Beyond it, the client that was inactive for the longest time is dropped.
-"""
+"""Chosen: maximum number of clients to track. If there are more, the least recently active client is dropped."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
