@@ -64,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """For each frozen folder, the missing names and symbolic links because of which it is frozen, as paths."""
+    """For each frozen folder, the paths of the missing names and symbolic links that are the reason."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]

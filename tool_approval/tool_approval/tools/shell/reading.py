@@ -1,6 +1,6 @@
 """Convert a syntax tree into simple commands.
 
-Other node types than those in this module are reported as problems. Only blanks are accepted between two nodes, so that
+Node types that this module does not list are reported as problems. Only blanks are accepted between two nodes, so that
 bash cannot split the text in another way.
 """
 

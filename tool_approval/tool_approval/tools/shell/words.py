@@ -24,8 +24,8 @@ class UnsafeArgument:
 
 
 Growth = Literal['none', 'alike', 'any']
-"""Whether a word may expand to several words: `none` for no, `alike` for words with the same beginning, as for a glob,
-and `any` for all others, as for an unquoted variable."""
+"""Whether a word may expand to several words. `alike` means several words with the same beginning, as for a glob. `any`
+means any words, as for an unquoted variable."""
 
 
 @dataclass(frozen=True, slots=True)
