@@ -317,7 +317,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         'Calls wait in agent processes, and other processes answer them at a steady rate.',
         'A delay is the time, in milliseconds, from when an answer is due until its call continues.',
         'All answering processes answer every tenth request at the same moment: only one answer may be accepted.',
-        f'Of 100 delays, 99 may be at most {P99_LIMIT_MS:g} ms, and no answer may be lost or accepted twice.',
+        f'At least 99 of 100 delays must be {P99_LIMIT_MS:g} ms or less, and no answer may be lost or accepted twice.',
         '',
         (
             '| store | waiting calls | agent processes | answering processes | answers per second | answers | median '
