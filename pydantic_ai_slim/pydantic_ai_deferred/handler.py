@@ -149,10 +149,10 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
     # A Temporal workflow's loop inherits this method from the abstract class; its error looks like a closed loop's.
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise UserError(
-            'The deferred tool handler is a plain function, which runs in a thread, but the event loop '
-            f'`{type(here).__name__}` accepts no results from threads, like that of a Temporal workflow. The handler '
-            'was not called, and no deferred call was executed. Use `async def handler(ctx, requests)`; in a '
-            'workflow, let the handler wait for an activity or a signal that brings the answer.'
+            'The deferred tool handler is a plain function and runs in a thread, but the event loop '
+            f'`{type(here).__name__}` accepts no results from threads. Temporal workflows run in such a loop. '
+            'The handler was not called, and no deferred call was executed. Use `async def handler(ctx, requests)`; in '
+            'a workflow, let the handler wait for an activity or a signal that brings the answer.'
         )
     answer = await threads.call(ask)
     return await run_on_loop(loop, lambda: answer) if inspect.isawaitable(answer) else answer

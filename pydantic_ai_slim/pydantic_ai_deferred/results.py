@@ -33,7 +33,7 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
         raise UserError(
             f'The deferred tool handler returned {_kind(answer)} instead of `DeferredToolResults`. '
             f'{_not_executed(requests)} '
-            'Return one result for every call, or `bubble_up(ctx, requests)` to let all of them leave the run.'
+            'Return one result for every call, or `bubble_up(ctx, requests)` to end the run with all calls unanswered.'
         )
     problems = list(_problems(requests, answer))
     if problems:
@@ -77,7 +77,7 @@ def _problems(requests: DeferredToolRequests, results: DeferredToolResults) -> I
             given[field] = cast('Mapping[object, object]', entries)
         else:
             given[field] = {}
-            yield f'`results.{field}` is {_kind(entries)}: give a dictionary by `tool_call_id`.'
+            yield f'`results.{field}` is {_kind(entries)}: give a dictionary keyed by `tool_call_id`.'
     for call in requests.approvals:
         if problem := _approval_problem(call, given['approvals'].get(call.tool_call_id, _MISSING)):
             yield f'{_name(call)} {problem}'

@@ -254,9 +254,7 @@ def test_rule_that_no_call_can_reach_is_reported(folder, tmp_path):
 
     *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    assert notes[-1] == (
-        'the rule for pay has no effect unless the tool asks for approval: give it requires_approval=True'
-    )
+    assert notes[-1] == 'the rule for pay applies only to deferred calls: set requires_approval=True on the tool'
     assert unreached(notes) == ('pay',)
 
 
@@ -318,4 +316,4 @@ def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tm
 
     assert [result.content for result in results] != ['paid']
     assert asked == []
-    assert 'no effect unless the tool asks for approval' in notes[-1]
+    assert 'applies only to deferred calls' in notes[-1]

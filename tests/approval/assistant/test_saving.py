@@ -57,7 +57,7 @@ def test_a_name_is_held_by_one_at_a_time_and_free_afterwards(tmp_path):
 def test_name_that_cannot_be_locked_is_an_error(tmp_path):
     (tmp_path / 'file').write_text('')
 
-    with pytest.raises(AssistantError, match="the name 'work' cannot be locked"):
+    with pytest.raises(AssistantError, match="the conversation 'work' cannot be locked"):
         SavedConversation(tmp_path / 'file', 'work').held().__enter__()
 
 

@@ -111,7 +111,7 @@ def test_cut_tail_is_found_only_with_the_noted_head(left):
     assert problem_of(LINES[:left]) == (None, None)
     assert problem_of(LINES[:left], head=noted) == (
         left + 1,
-        'the noted head is not in the log: lines are missing at its end',
+        'the head that you recorded is not in the log: lines are missing at its end',
     )
 
 

@@ -47,7 +47,7 @@ def test_a_mistake_is_printed_with_its_place(tool_approval, work):
     finished = tool_approval('check')
 
     assert finished.out == (
-        'error: approvals.yaml:3: shell.rules.0.match: the rule does not decide about `cat`\n1 error, 0 warnings\n'
+        'error: approvals.yaml:3: shell.rules.0.match: the rule does not apply to `cat`\n1 error, 0 warnings\n'
     )
 
 
@@ -159,7 +159,7 @@ def test_similar_findings_are_printed_together(tool_approval, work):
     assert shown[0].startswith('warning: approvals.yaml:3: shell.rules.0: `make` runs files that an agent may have')
     assert shown[1] == '  the same applies to `pytest` (line 5), `npm test` (line 7)'
     assert shown[2].startswith(
-        'note: approvals.yaml:4: shell.rules.1: `ours` is not known, so the rule covers only its exact'
+        'note: approvals.yaml:4: shell.rules.1: `ours` is not known, so only the exact words of the rule'
     )
     assert shown[3] == '  the same applies to `theirs` (line 6)'
     assert '0 errors, 3 warnings' in finished.out

@@ -66,7 +66,7 @@ def test_doctor_reports_a_machine_without_bash_and_home(tool_approval, backends,
     [
         (True, True, 'xterm, no colour'),
         (False, True, 'redirected: standard input, standard output, standard error; questions are asked at /dev/tty'),
-        (False, False, 'no terminal to ask at: what needs approval is denied'),
+        (False, False, 'no terminal, so calls that need approval are denied'),
     ],
 )
 def test_doctor_reports_where_questions_can_be_asked(tool_approval, backends, monkeypatch, is_terminal, has_tty, said):

@@ -168,7 +168,7 @@ def test_directory_that_cannot_be_confined_is_reported(tool_approval, work, choo
 
     assert finished.status == 10
     assert (
-        '`tool-approval run` does not start here, but the call is judged as if it did: too much to mount'
+        '`tool-approval run` does not start here (too much to mount), but the call is judged as if it did'
         in finished.err
     )
 

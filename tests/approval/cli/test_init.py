@@ -129,7 +129,7 @@ def test_the_whole_file_and_what_it_allows_are_shown_before_it_is_written(tool_a
     )
     assert (
         shown[-1]
-        == f'{fresh}/approvals.yaml is written. The file is trusted until it changes, or one of its presets does.'
+        == f'{fresh}/approvals.yaml is written. The file is trusted until the file or one of its presets changes.'
     )
 
 

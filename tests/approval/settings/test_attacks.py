@@ -103,7 +103,7 @@ def test_settings_that_are_found_may_not_be_a_symbolic_link(clone, store, tmp_pa
     trust_settings(load_settings(directory=tmp_path / 'other', trust=store), store)
 
     with pytest.raises(
-        ApprovalConfigError, match='the file is a symbolic link, which is read only if you name it yourself'
+        ApprovalConfigError, match='the file is a symbolic link; links are used only if you name them explicitly'
     ):
         load_settings(directory=clone, trust=store)
 

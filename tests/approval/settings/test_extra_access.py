@@ -40,7 +40,7 @@ NETWORK = "network (every host and this machine's own services; the command can 
 NAMES = 'names (adds or removes files in this directory)'
 ADVICE = (
     '[The OS sandbox gave this command no access to: network. If the lack of access caused the error, call again with '
-    "access=['network'], and the user is asked; the first try may have had effects.]"
+    "access=['network'], and the user is asked; the failed call may have had effects.]"
 )
 UNASKED = (
     '[The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
@@ -154,7 +154,7 @@ def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp
         f'[exit status 1]\n{UNASKED}\n'
         '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
         "If the lack of access caused the error, call again with access=['environment'], and the user is asked; "
-        'the first try may have had effects.]'
+        'the failed call may have had effects.]'
     )
     assert 'no access to: environment (writes to .venv). If the lack' in again
 
@@ -568,7 +568,10 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
     [
         (lambda folder: None, 'there is no .git in this directory or above it'),
         (lambda folder: (folder / '.git').write_text('gitdir: ../elsewhere'), 'the repository is elsewhere'),
-        (lambda folder: (folder.parent / '.git').mkdir(), 'is outside of the directories that the settings open'),
+        (
+            lambda folder: (folder.parent / '.git').mkdir(),
+            'is outside of the directories that the settings list',
+        ),
     ],
 )
 def test_where_git_cannot_be_given_the_result_says_why(desk, make, problem):

@@ -69,10 +69,10 @@ def test_confined_a_command_reads_no_secret_and_all_the_rest(desk):
 
 
 def test_confined_command_that_was_refused_a_secret_reports_that_no_access_helps(desk):
-    note = '[No command can read {}, even with approval or extra access, because it may hold secrets. Tell the user.]'
+    note = '[No command can read {}, even with approval or extra access: the file may hold secrets. Tell the user.]'
     assert note.format('.env') in desk.run('cat .env')[0]
     assert note.format('sub/.env.local') in desk.approved('cat ./sub/.env.local')
-    assert 'it may hold secrets' not in desk.approved('echo ".env"; echo "closed: Permission denied"; false')
+    assert 'may hold secrets' not in desk.approved('echo ".env"; echo "closed: Permission denied"; false')
 
 
 def test_confined_a_secret_cannot_be_moved_linked_or_replaced_to_be_read(desk, work):

@@ -114,7 +114,7 @@ def build_assistant(
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
     else:
         limits = tuple(
-            f'the rule for {name} has no effect unless the tool asks for approval: give it requires_approval=True'
+            f'the rule for {name} applies only to deferred calls: set requires_approval=True on the tool'
             for toolset in agent.toolsets
             for name in _undeclared(toolset)
             # The policy sees deferred calls only, and these tools defer only if they raise `ApprovalRequired`.
@@ -164,8 +164,8 @@ READ_ONLY = 'Read-only file system'
 """English text of the error `EROFS` in the output of programs."""
 
 RESULT = (
-    'The OS sandbox does not let commands make, rename or delete files directly in {}. Commands can write to '
-    'existing files, and in the folders below. The file tools have no such limit.'
+    'The OS sandbox does not let commands make, rename or delete files directly in {}. Commands can change '
+    'existing files, and create files in subfolders. The file tools have no such limit.'
 )
 """Note for the model and the user. The result of a failed command gets this note if the output contains `READ_ONLY`."""
 

@@ -24,7 +24,7 @@ from tool_approval.integrations.pydantic_ai.results import refuse
 _Key = tuple[str | None, str | int | None]
 _Run = Callable[[RunContext[Any]], Awaitable[Any]]
 
-NEEDS_APPROVAL_NOW = 'After the calls before it, this call needs approval. Make the call again.'
+NEEDS_APPROVAL_NOW = 'Now that the earlier calls have run, this call needs approval. Make the call again.'
 
 
 @dataclass(frozen=True, eq=False)

@@ -97,7 +97,7 @@ class SavedConversation:
         Raises:
             AssistantError: Another run has locked the name, or other users can access the folder.
         """
-        with _explained(f'the name {self._name!r} cannot be locked'):
+        with _explained(f'the conversation {self._name!r} cannot be locked'):
             make_private_folder(self._path.parent)
             # A separate lock file, because each save replaces the file of the conversation.
             lock = self._path.with_name(f'.{self._path.name}.lock')

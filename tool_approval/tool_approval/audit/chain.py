@@ -113,7 +113,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
     if tail:
         return broken('the line is incomplete')
     if not has_head:
-        return broken('the noted head is not in the log: lines are missing at its end')
+        return broken('the head that you recorded is not in the log: lines are missing at its end')
     unfinished = sorted(number for numbers in open_approvals.values() for number in numbers)
     return Finding(is_intact=True, head=last, unfinished=tuple(unfinished))
 

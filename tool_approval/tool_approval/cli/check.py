@@ -168,13 +168,13 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
             yield _warning(paths[name], 'the rule has no effect; add `approval` or `description`, or remove the rule')
         stronger = next((other for other in config.tools if _never_wins(name, other, config)), None)
         if stronger is not None:
-            yield _warning(paths[name], f'the rule never decides, because `{stronger}` always does; remove one of them')
+            yield _warning(paths[name], f'the rule never applies: `{stronger}` takes precedence; remove one of them')
     if 'shell' in config.tools and 'run_shell' not in config.tools:
         yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; give the rule this name')
     for tool in (*SHELL_TOOLS, *FILE_TOOLS):
         found = rules.find(tool)
         if found.decided_by is not None and found.approval == 'none':
-            asks = 'the shell rules require it' if tool in SHELL_TOOLS else 'the roots require it'
+            asks = 'the shell rules require approval' if tool in SHELL_TOOLS else 'the roots require approval'
             message = f'`{tool}` runs without approval because of this rule, even if {asks}; blocked calls stay blocked'
             yield _warning(paths[found.decided_by], message)
 
@@ -237,7 +237,7 @@ def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]
             other = f'the rule `{decided.rule.pattern}`'
             if isinstance(decided.rule, PresetRule):
                 other, ending = decided.rule.shown, 'remove this rule'
-            message = f'`{rule.rule.pattern}` never decides: {other} matches first and {does}; {ending}'
+            message = f'`{rule.rule.pattern}` never applies: {other} matches first and {does}; {ending}'
             yield _warning(('shell', 'rules', rule.index - first), message)
 
 
@@ -273,7 +273,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             message = f'{what}; set `approval: true`, or rely on the OS sandbox alone'
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
-            message = f'`{rule.words[0]}` is not known, so the rule covers only its exact words; see `arguments: any`'
+            message = f'`{rule.words[0]}` is not known, so only the exact words of the rule match; see `arguments: any`'
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:

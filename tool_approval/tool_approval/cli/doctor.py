@@ -57,7 +57,7 @@ def _terminal() -> str:
         kind = os.environ.get('TERM', '')
         return f'{kind or "no TERM: plain text"}{", no colour" if os.environ.get("NO_COLOR") else ""}'
     reachable = (
-        'questions are asked at /dev/tty' if _has_tty() else 'no terminal to ask at: what needs approval is denied'
+        'questions are asked at /dev/tty' if _has_tty() else 'no terminal, so calls that need approval are denied'
     )
     return f'redirected: {", ".join(lacking)}; {reachable}'
 

@@ -42,7 +42,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         if decision == 'ask' and judge.settings.mode == 'strict':
             output.note('the mode is strict: calls that require approval are denied')
     if judge.refusal is not None:
-        output.note(f'`tool-approval run` does not start here, but the call is judged as if it did: {judge.refusal}')
+        output.note(f'`tool-approval run` does not start here ({judge.refusal}), but the call is judged as if it did')
     return STATUS[decision]
 
 

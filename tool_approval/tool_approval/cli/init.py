@@ -144,5 +144,5 @@ def _write(directory: Path, text: str, settings: Settings, output: Output) -> in
         output.note(f'{path} was written, but has changed since then; it is not trusted')
         return FAILED
     trust_settings(loaded, TrustStore())
-    output.line(f'{path} is written. The file is trusted until it changes, or one of its presets does.')
+    output.line(f'{path} is written. The file is trusted until the file or one of its presets changes.')
     return 0

@@ -68,7 +68,7 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
 def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[str, Mapping[str, Any]]:
     """Read a call from the words of a command line.
 
-    Depending on the tool, the words are one quoted shell command, a path, a path and a destination, or a JSON object.
+    The tool determines the words: a quoted shell command, a path, a path and a destination, or a JSON object.
 
     Raises:
         UsageError: The words are not valid arguments of the tool.
@@ -112,7 +112,7 @@ class PartDecision:
     """Kind of the part: `path`, `tool`, `arguments`, or the kind of a shell tool's `Part`."""
     decision: Outcome
     rule: str | None
-    """Pattern of a shell rule, name of a root, name or glob of a tool rule, or `default`; `None` if no rule applies."""
+    """Rule that applies: a shell rule's pattern, a root's name, a tool rule's name or glob, `default`, or `None`."""
     reason: str
 
 
@@ -368,7 +368,7 @@ class Configurations:
         elif not loaded.trusted:
             self._notify(
                 f'{loaded.source} is not trusted ({loaded.why_untrusted}), so an agent uses it only to tighten the '
-                'defaults; `explain` treats it as trusted; `tool-approval trust` shows what it would allow'
+                'defaults. `explain` treats the file as trusted; `tool-approval trust` shows what the file would allow'
             )
         return CallJudge(loaded, folder, find_backend=self._find_backend)
 

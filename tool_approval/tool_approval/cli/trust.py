@@ -122,7 +122,7 @@ def _commands(settings: Settings) -> Iterator[str]:
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:
-        yield f'a command may take {settings.shell.timeout_s:g} seconds'
+        yield f'a command may run for up to {settings.shell.timeout_s:g} seconds'
 
 
 def _joined(words: list[str], last: str) -> str:

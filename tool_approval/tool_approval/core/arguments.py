@@ -154,7 +154,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
         if len(set(map(len, parts))) == 1:
             return [restored(*each) for each in zip(*parts, strict=True)]
     if HIDDEN in _leaves(changed):
-        raise ValueError('a hidden value was moved')
+        raise ValueError('the edit moved a hidden value to another place')
     return cast(Any, changed)
 
 

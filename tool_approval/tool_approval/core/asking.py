@@ -202,7 +202,7 @@ async def _answer(
     if len(requests) == 1:
         choose, subject = ui.choose, requests[0]
     else:
-        assert abilities.choose_group is not None, 'only a UI with `choose_group` is asked about a group'
+        assert abilities.choose_group is not None, 'a UI without `choose_group` cannot be asked about a group'
         choose, subject = abilities.choose_group, list(requests)
     if hear is not None:
         choose = _heard(choose, requests, hear)

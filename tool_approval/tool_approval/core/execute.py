@@ -52,7 +52,7 @@ async def execute_tool(
     metadata = dict(context_metadata or {})
     call_id, run_id = metadata.get('tool_call_id'), metadata.get('session_id') or metadata.get('run_id')
     if ledger is not None and not (isinstance(call_id, str) and isinstance(run_id, str) and call_id and run_id):
-        raise ValueError('with a ledger, `context_metadata` needs `tool_call_id`, and `session_id` or `run_id`')
+        raise ValueError('with a ledger, `context_metadata` needs `tool_call_id`, and either `session_id` or `run_id`')
 
     async def execute(allowed: Allowed) -> Any:
         with gate.execution(allowed):

@@ -109,8 +109,8 @@ def check_loop(loop: asyncio.AbstractEventLoop) -> None:
     # The loop of a Temporal workflow inherits the abstract method, whose error looks like that of a closed loop.
     if type(loop).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise ApprovalError(
-            f'The event loop `{type(loop).__name__}` accepts no results from threads, like that of a Temporal '
-            'workflow. Use a coroutine function to ask; in a workflow, let the function wait for an activity or a '
+            f'The event loop `{type(loop).__name__}` accepts no results from threads. Temporal workflows run in '
+            'such a loop. Use a coroutine function to ask; in a workflow, let the function wait for an activity or a '
             'signal that brings the answer.'
         )
 

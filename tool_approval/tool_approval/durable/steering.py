@@ -47,7 +47,7 @@ class NotUnknown(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__('the run has no unknown call with this id, or the call was settled meanwhile')
+        super().__init__('the run has no call with this id and an unknown outcome; the call may be settled already')
 
 
 class NobodyMay(SteeringRefused):

@@ -178,7 +178,7 @@ class GitLayer:
         ]
         unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
         if unfinished:
-            raise LayerError(f'git is in an operation ({listed(unfinished)}); one command must begin and finish it')
+            raise LayerError(f'unfinished git operation ({listed(unfinished)}); one command must begin and finish it')
         removed = _removed(before, changes)
         objects = NewObjects(
             os.path.join(self._copy, 'objects'), os.path.join(self._git, 'objects'), self._check_folder
@@ -195,7 +195,7 @@ class GitLayer:
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
                         f'the {where} adds a submodule ({listed(sorted(added))}), '
-                        'in which git would run; only the user can add one'
+                        'and git would run in it; only the user can add one'
                     )
             write_back(
                 self._git,

@@ -54,9 +54,7 @@ _UNASKED: Final = (
     'The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
     'which ask the user.'
 )
-_SECRET: Final = (
-    'No command can read {}, even with approval or extra access, because it may hold secrets. Tell the user.'
-)
+_SECRET: Final = 'No command can read {}, even with approval or extra access: the file may hold secrets. Tell the user.'
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
     'that `tool-approval doctor` lists. Call a program of the project by its path, such as `.venv/bin/pytest`. For '
@@ -144,8 +142,7 @@ class ConfinedShell(ShellTool):
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that a command needs beyond its profile, for its programs and the model's `access`
-        argument.
+        """Return the access that a command's programs need, or that the model requests, in addition to the profile.
 
         Raises:
             PermissionError: The model requests an unknown kind of access.
@@ -230,7 +227,7 @@ class ConfinedShell(ShellTool):
         if not self._work_trees():
             return f'{printable(control, 300)} is not a folder, so the repository is elsewhere'
         if self._confinement.approved.access(control) is Access.NONE:
-            return f'{printable(control, 300)} is outside of the directories that the settings open'
+            return f'{printable(control, 300)} is outside of the directories that the settings list'
         return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
@@ -352,7 +349,7 @@ class ConfinedShell(ShellTool):
     @staticmethod
     def _how(lacked: Mapping[str, str], explanation: Explanation) -> str:
         """Return a text that says how to request the access."""
-        effects = 'and the user is asked; the first try may have had effects.'
+        effects = 'and the user is asked; the failed call may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
             return f'. If the lack of access caused the error, call again with its name in `access`, {effects}'

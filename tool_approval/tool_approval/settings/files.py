@@ -195,7 +195,7 @@ def _read(source: Path, *, follows_links: bool) -> bytes:
 def _why(error: OSError, source: Path) -> str:
     if error.errno == errno.ELOOP and source.is_symlink():
         # Attack: the target is outside of the working tree, and can change while the tree does not.
-        return 'the file is a symbolic link, which is read only if you name it yourself'
+        return 'the file is a symbolic link; links are used only if you name them explicitly'
     return f'the file cannot be read: {error.strerror}'
 
 

@@ -111,7 +111,7 @@ class FileApprovalStore:
             status = os.fstat(descriptor)
             check_private(status)
             if status.st_size > MAX_BYTES:
-                raise StoreError(str(self._path), f'the file is larger than {MAX_BYTES} bytes and approves nothing')
+                raise StoreError(str(self._path), f'the file is larger than {MAX_BYTES} bytes, so it approves nothing')
             text = file.read()
         try:
             contents = _Contents.model_validate_json(text)
@@ -119,7 +119,7 @@ class FileApprovalStore:
             # The error's text quotes the file, so it is left out.
             raise StoreError(
                 str(self._path),
-                f'the file is corrupt ({error.error_count()} errors) and approves nothing; inspect it, or delete it '
+                f'the file is corrupt ({error.error_count()} errors), so it approves nothing; inspect it, or delete it '
                 'to start over',
             ) from None
         if self._contents is not None and contents.key != self._contents.key:

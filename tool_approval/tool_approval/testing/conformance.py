@@ -89,7 +89,7 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
     sink = make_sink()
     for count, entry in enumerate(entries, start=1):
         sink.record(entry)
-        assert len(read()) == count, 'an entry was not written when `record` returned'
+        assert len(read()) == count, '`record` returned before it wrote the entry'
     make_sink().record({'event': 'decision', 'tool_name': 'b'})
     found = read()
     assert [each['tool_name'] for each in found] == ['a', 'a', 'b']

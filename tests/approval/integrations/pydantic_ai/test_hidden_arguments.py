@@ -249,7 +249,7 @@ def test_an_approver_edits_beside_a_secret_without_losing_it(run: Any):
     told = run(act, ApprovalController(ui=RecordingUI(moved)), call('act', '1', user='u', password='hunter2'))
 
     assert len(ran) == 1
-    assert "The approver's arguments are invalid (a hidden value was moved)" in told['1'][0]
+    assert "The approver's arguments are invalid (the edit moved a hidden value to another place)" in told['1'][0]
 
 
 class Meddling(AbstractCapability[Any]):

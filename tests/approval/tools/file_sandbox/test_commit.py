@@ -61,7 +61,7 @@ def test_without_a_swap_everything_still_works(folder, tmp_path, monkeypatch):
     commit.carry(folder, 'd', folder, 'e', expected=state_of(folder, 'd'), shown='root:d')
     commit.take_away(folder, 'e', expected=state_of(folder, 'e'), shown='root:e')
     commit.carry(folder, 'y', folder, 'z', expected=state_of(folder, 'y'), shown='root:y')
-    with pytest.raises(FileToolError, match='delete it first'):
+    with pytest.raises(FileToolError, match='delete the target first'):
         commit.replace(folder, 'x', folder, 'z', expected='', shown='root:z', source_state=state_of(folder, 'x'))
     with pytest.raises(FileExistsError):
         commit.carry(folder, 'x', folder, 'z', expected=state_of(folder, 'x'), shown='root:x')

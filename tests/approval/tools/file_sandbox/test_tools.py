@@ -120,7 +120,7 @@ def test_an_edit_that_nobody_was_asked_about_changes_nothing_later(world):
     assert tools.check_approval(context('edit_file', **arguments)) is None
     (world.ws / 'notes/a.txt').write_text('b\n')
 
-    with pytest.raises(PermissionError, match='This has changed since the call was judged'):
+    with pytest.raises(PermissionError, match='No approval was needed when the call was judged'):
         tools.run('edit_file', arguments)
 
     assert (world.ws / 'notes/a.txt').read_text() == 'b\n'
@@ -260,7 +260,7 @@ def test_call_that_needs_approval_since_its_check_does_not_run(world):
     (world.ws / 'cache/c.dat').unlink()
     os.link(world.top / 'outside/secret.txt', world.ws / 'cache/c.dat')
 
-    with pytest.raises(PermissionError, match='This has changed since the call was judged'):
+    with pytest.raises(PermissionError, match='No approval was needed when the call was judged'):
         tools.run('read_file', {'path': 'cache/c.dat'})
 
 

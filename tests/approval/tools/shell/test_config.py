@@ -50,10 +50,10 @@ def test_a_configuration_does_not_change():
     [
         (
             [{'pattern': 'git status', 'match': ['git log']}],
-            r'shell\.rules\.0\.match: the rule does not decide about `git log`',
+            r'shell\.rules\.0\.match: the rule does not apply to `git log`',
         ),
         ([{'pattern': 'git'}, {'pattern': 'git push', 'match': ['git push']}], r'shell\.rules\.1\.match'),
-        ([{'pattern': 'git', 'not_match': ['git push']}], r'rules\.0\.not_match: the rule decides about `git push`'),
+        ([{'pattern': 'git', 'not_match': ['git push']}], r'rules\.0\.not_match: the rule applies to `git push`'),
         ([{'pattern': 'git', 'match': ['$a']}], r'shell\.rules\.0\.match'),
     ],
 )

@@ -30,7 +30,7 @@ def test_every_part_says_which_rule_decided_and_why():
                 'kind': 'redirection',
                 'decision': 'ask',
                 'rule': None,
-                'reason': 'the redirection would write this file',
+                'reason': 'the redirection would write to this file',
             },
             {
                 'text': 'rm x > y',

@@ -14,7 +14,7 @@ NOT_UNDERSTOOD = [
     ('\\ ', 'text between two words'),
     ('case a in +(a)) ls;; esac', 'a pattern of `case`'),
     ('ls a $', '$ in a command'),
-    ('&> |in=~', 'a program that may be an assignment'),
+    ('&> |in=~', 'a program name that may be an assignment'),
     ('a[0] =1', 'an assignment'),
     ('1<<E', 'a redirection'),
     ('cat <\nls', 'a redirection'),

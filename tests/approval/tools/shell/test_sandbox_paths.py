@@ -33,5 +33,5 @@ def test_an_example_counts_with_the_paths_its_rule_keeps_to(tmp_path):
     tool = ShellTool({'rules': [rule]}, cwd=tmp_path, roots=roots)
 
     assert tool.config.rules[0].match == ('pytest out/a',)
-    with pytest.raises(ApprovalConfigError, match=r'rules\.0\.match: the rule does not decide about `pytest /etc`'):
+    with pytest.raises(ApprovalConfigError, match=r'rules\.0\.match: the rule does not apply to `pytest /etc`'):
         ShellTool({'rules': [{**rule, 'match': ['pytest /etc']}]}, cwd=tmp_path, roots=roots)

@@ -212,7 +212,7 @@ def session_of_deps(deps: object) -> str | None:
 
 def _text(given: object, name: str) -> str | None:
     if given is not None and not isinstance(given, str):
-        raise UserError(f'`{name}` must be a string, not {type(given).__name__}: approvals are remembered under it.')
+        raise UserError(f'`{name}` must be a string, not {type(given).__name__}, because it names the session.')
     return given or None
 
 

@@ -146,7 +146,7 @@ def is_readable(row: RunRow) -> bool:
     except ValidationError:
         return True
     if version != VERSION:
-        _log.error('A durable run waits: it was stored by another version of tool_approval (%d)', version)
+        _log.error('A durable run cannot be resumed: it was stored by another version of tool_approval (%d)', version)
     return version == VERSION
 
 

@@ -135,7 +135,7 @@ class Segment:
             if not isinstance(result.output, DeferredToolRequests):
                 return as_json(to_jsonable_python(result.output))
             state.history, state.usage, state.stop = result.all_messages(), result.usage, handler.stop
-            assert state.stop is not None, 'only the handler of the segment lets calls leave the run'
+            assert state.stop is not None, 'only the handler of the segment may end a run with unanswered calls'
 
     async def _decided(self, stop: Stop) -> Stop:
         """Return the stop with its decisions, or with the questions to ask first."""
@@ -209,7 +209,7 @@ class Segment:
         try:
             entry = read_entry(row)
         except ValueError:
-            _log.error('A parked request cannot be read: another program changed it, or a later version wrote it')
+            _log.error('A stored request cannot be read: another program changed it, or a later version wrote it')
             return _denied('The stored request cannot be read, so the call was denied.')
         if entry.answer is not None:
             if not hmac.compare_digest(entry.answer.digest, entry.digest):

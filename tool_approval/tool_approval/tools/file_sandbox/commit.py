@@ -162,7 +162,7 @@ def replace(
     except NoExchange:
         if source_state is not None:
             raise FileToolError(
-                shown, 'this file system cannot replace a file by moving another to its name; delete it first'
+                shown, 'this file system cannot safely move one file onto another; delete the target first'
             ) from None
         _replace_in_steps(folder, source, name, expected=expected, shown=shown)
         return

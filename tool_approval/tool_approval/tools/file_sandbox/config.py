@@ -19,7 +19,7 @@ _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
 def _is_name(name: str) -> str:
     # Messages write `name:path`, so a name must not look like part of a path.
     if _NAME.fullmatch(name) is None:
-        raise ValueError('a root name may contain only letters, digits, `_`, `-` and `.`, and at most 64 characters')
+        raise ValueError('a root name may contain only letters, digits, `_`, `-` and `.`: 1 to 64 characters')
     return name
 
 

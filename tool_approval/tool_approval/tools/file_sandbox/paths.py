@@ -284,7 +284,7 @@ class SandboxRoots:
             for depth, folder in enumerate(place.folders)
         ):
             raise PermissionError(
-                f'The path is, or looks like, another path of {root.name!r}; use the configured path.'
+                f'The path is, or looks like, another path to the root {root.name!r}; use the configured path.'
             )
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:

@@ -159,7 +159,7 @@ def _check_change(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> Non
     if roots_below and target.use != 'make':
         # Attack: moving or replacing a directory takes the roots in it out of their rules (test_overlap.py).
         inner = roots_below[0].name
-        raise PermissionError(f'{target.shown} must stay in place: it contains {inner}, which has its own rules.')
+        raise PermissionError(f'{target.shown} cannot be moved or deleted: {inner} in it has its own rules.')
 
 
 def _check_kind(target: PathTarget) -> None:
@@ -194,7 +194,7 @@ def _check_tree(target: PathTarget) -> None:
             if stat.S_ISDIR(status.st_mode) or (stat.S_ISLNK(status.st_mode) and target.use == 'delete'):
                 continue
             if not stat.S_ISREG(status.st_mode):
-                raise PermissionError(f'{target.shown} must stay in place: {inner} is not a file or directory.')
+                raise PermissionError(f'{target.shown} cannot be moved or deleted: {inner} is not a file or directory.')
             _check_suffix(inner, path, target.root)
     except OSError as error:
         if error.errno is None:  # a PermissionError raised above

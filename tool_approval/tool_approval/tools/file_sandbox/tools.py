@@ -147,7 +147,7 @@ class FileTools:
             if access.needs and not found.needed_approval:
                 if (idle := self._idle(access, arguments)) is not None:
                     raise idle
-                raise PermissionError(f'{" ".join(access.needs)} This has changed since the call was judged.')
+                raise PermissionError(f'{" ".join(access.needs)} No approval was needed when the call was judged.')
             expected = {key: state for key, state in found.files.items() if state != _ANY}
             return perform(self.sandbox, access, arguments, expected)
 

@@ -81,7 +81,7 @@ class ShellRule(ShellDefault):
             raise ValueError('a pattern must be plain words separated by blanks')
         # The author of `rm *` means more than the command `rm *`, so the rule would guard less than intended.
         if any(char in _GLOB for char in pattern):
-            raise ValueError('a pattern is words, not a glob; it matches every command that begins with them')
+            raise ValueError('a pattern is not a glob: it matches every command that begins with its words')
         return pattern
 
     @property

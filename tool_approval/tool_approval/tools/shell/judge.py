@@ -172,13 +172,13 @@ class ShellJudge:
         path = target.value
         if is_write and target.is_fixed and not path.startswith('/dev/'):
             state.need(['names'], [path])
-        verdict: _Verdict = 'ask', 'the redirection would write this file', None
+        verdict: _Verdict = 'ask', 'the redirection would write to this file', None
         if path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             verdict = 'ask', 'the target of the redirection is unknown, or on another machine', None
         elif not is_write or path in SINKS:
             return
         elif self._may_write(target, state):
-            verdict = 'allow', 'the file sandbox allows writing this file', None
+            verdict = 'allow', 'the file sandbox allows writing to this file', None
         state.add(target.raw, *verdict, kind='redirection')
 
     def _may_write(self, target: Word, state: _LineState) -> bool:
@@ -319,7 +319,7 @@ class ShellJudge:
         if command.is_fed and is_exact and not is_listed and not is_inline:
             return 'the program is not listed, and may run its standard input'
         if state.cwd_changed and not is_inline and not runs_anywhere(words):
-            return 'the command runs in another directory, whose files may change what it does'
+            return 'the command runs in another directory, and files there may change what it does'
         if is_shell(words[0].value):
             return None
         takes_any = decided.rule.arguments == 'any' if decided is not None else not is_listed

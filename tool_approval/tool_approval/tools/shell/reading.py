@@ -201,7 +201,7 @@ class CommandReader:
         if raw in _KEYWORDS:
             self._problem(f'the keyword `{raw}` in place of a program')
         if re.match(r'[A-Za-z_]\w*(?:\+?=|\[)', raw):
-            self._problem('a program that may be an assignment')
+            self._problem('a program name that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
         """Check for blanks between two nodes. Return a `-` before a here-document, which the grammar drops."""
@@ -309,7 +309,7 @@ class CommandReader:
     def _declaration(self, node: Node) -> None:
         raw = self._parsed.text(node)
         keyword = raw.split()[0]
-        self._problem(f'`{keyword}`, which changes what other commands see')
+        self._problem(f'`{keyword}`, which can affect other commands')
         if node.type != 'function_definition':
             self.commands.append(SimpleCommand((fixed(keyword),), raw))
         for child in node.named_children:

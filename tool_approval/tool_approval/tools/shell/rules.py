@@ -303,10 +303,10 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
                 raise ApprovalConfigError(f'there is no root `{name}`', key=f'{key}.sandbox_paths')
         for example in rule.match:
             if at not in _deciding(example, book, known):
-                raise ApprovalConfigError(f'the rule does not decide about `{example}`', key=f'{key}.match')
+                raise ApprovalConfigError(f'the rule does not apply to `{example}`', key=f'{key}.match')
         for example in rule.not_match:
             if at in _deciding(example, book, known):
-                raise ApprovalConfigError(f'the rule decides about `{example}`', key=f'{key}.not_match')
+                raise ApprovalConfigError(f'the rule applies to `{example}`', key=f'{key}.not_match')
 
 
 def _deciding(example: str, book: RuleBook, roots: ShellRoots) -> set[int]:

@@ -125,7 +125,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
     if at >= len(words) or not words[at].is_fixed:
         return WrappedCommand(problem=UNKNOWN_CODE)
     if name not in _INLINE_SHELLS:
-        problem = 'the grammar of this shell differs from that of bash'
+        problem = 'the grammar of this shell differs from the grammar of bash'
     elif 'bash' not in name:
         problem = reads_otherwise(words[at].value) or problem
     return WrappedCommand(scripts=(words[at].value,), is_transparent=True, problem=problem)

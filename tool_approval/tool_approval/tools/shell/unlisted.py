@@ -14,8 +14,8 @@ from .labels import Label, LabelKind, LabelledCommand, label
 from .words import UnsafeArgument, Word, fixed
 
 _ASKS: Final[dict[LabelKind, str]] = {
-    'unknown_program': 'is not covered: the program is not listed, so a rule covers only its exact words',
-    'unknown_sub_command': 'is not covered: the sub-command is not listed, so a rule covers only its exact words',
+    'unknown_program': 'is in no rule: the program is not listed, so a rule matches only the exact words in it',
+    'unknown_sub_command': 'is in no rule: the sub-command is not listed, so a rule matches only the exact words in it',
     'unknown_option': 'is not listed as a safe option',
     'unlisted_operand': 'is not listed as a safe argument',
     'refused_value': 'is not listed as a safe value',
@@ -29,7 +29,7 @@ _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
     'write': 'names a file that would be written',
     'code': 'contains code that the program would run',
-    'context': 'changes where, as whom, or with which rights or settings the program runs',
+    'context': 'changes the directory, user, rights or settings with which the program runs',
     'command': 'contains a command that the program would run',
     'script': 'contains a command that the program would run',
     'rest': 'contains a command that the program would run',
@@ -88,7 +88,7 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'may be outside of the working directory, next to configuration that runs')
+            return UnsafeArgument(word.raw, 'may be outside the working directory, where other configuration would run')
     return None
 
 
@@ -146,7 +146,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     # Even if the default allows commands, git requires approval: its configuration and history cannot be restored.
     is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
     if 'named' in entry.flags and is_needed:
-        return UnsafeArgument(words[found.sub_at - 1].raw, 'needs a rule that names it')
+        return UnsafeArgument(words[found.sub_at - 1].raw, 'needs a rule that names this sub-command')
     if 'needs_operand' in entry.flags:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
