@@ -62,7 +62,7 @@ Memory is given per run: `traced` is the memory that Python has allocated, and `
 `traced` and `resident` are measured in a fresh process that has done one run before.
 For a single run, `resident` is left out, because a process grows in larger steps.
 Stop and resume, LangChain and the OpenAI Agents SDK end the waiting run, so their figures are for a stopped run.
-Here, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
+In this benchmark, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
 """
 
 
