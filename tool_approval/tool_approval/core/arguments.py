@@ -37,7 +37,7 @@ class CallArguments(NamedTuple):
     the tool receives, as `received`. Secrets are in clear text. The mapping is empty if `shown` contains everything."""
     fields: dict[str, Any] | None = None
     """Fields of the model or dataclass that is the only argument, in the form of `shown`. Hosts pass these fields to
-    the function. For other calls, the value is `None`."""
+    the function. For calls with other arguments, the value is `None`."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''

@@ -105,7 +105,7 @@ def lock_within(lock: PromptLock) -> PromptLock:
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
     """Yield the lock for questions asked within a question that holds `lock`.
 
-    The yielded lock is not used for questions after the outer question has ended.
+    After the outer question has ended, the yielded lock is no longer used for new questions.
     """
     inner = PromptLock()
     token = _open_questions.set({**(_open_questions.get() or {}), lock: inner})

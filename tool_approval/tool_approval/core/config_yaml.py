@@ -12,7 +12,7 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Chosen: maximum characters, enough for thousands of rules. PyYAML reads this length in a second or two."""
+"""Chosen: maximum characters, enough for thousands of rules. PyYAML reads a text of this length in a second or two."""
 
 NOT_TEXT = object()
 """Placeholder for values that no configuration needs, such as dates and unusual numbers. Validation rejects it. PyYAML

@@ -78,7 +78,7 @@ class ApprovalController:
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log for every decision, written before the call runs, and every outcome.
             presenters: Functions, by tool name, that make the content to show; called right before asking.
-            timeout: Maximum seconds for a presenter, and for the approver. A request that takes longer is denied.
+            timeout: Maximum seconds for a presenter, and for the approver. On a timeout, the request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
             now: Clock.

@@ -58,7 +58,7 @@ class ApprovalConfigError(ApprovalError, ValueError):
             problem: The mistake, and how to correct it.
             key: Path of the wrong key, such as `tools.rm.approval`.
             source: File with the mistake.
-            line: Line in that file, from 1.
+            line: Line of the mistake in the file, from 1.
         """
         self.problem = problem
         self.key = key
@@ -149,7 +149,7 @@ LONGEST_SHOWN = 60
 
 
 def dotted(path: Path) -> str | None:
-    """Format a path for people, such as `tools.rm.approval`; `None` for the top."""
+    """Format a key path for people, such as `tools.rm.approval`; `None` for the top of the document."""
     return '.'.join(printable(str(part)) for part in path) or None
 
 

@@ -35,7 +35,7 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
 
 
 class FirstOf:
-    """An approval UI that asks several others at once, such as a terminal and an inbox.
+    """An approval UI that asks several other UIs at once, such as a terminal and an inbox.
 
     When one UI answers, the others are cancelled, and can read the answer with `answered_elsewhere`. If a UI cannot
     ask, fails or times out, the other UIs continue. If no UI gets an answer, the last UI's denial is the answer. If the

@@ -30,7 +30,7 @@ CHANGED = 'The call changed after it was approved, so it was not run.'
 DENIED = (
     'The approver denied this call. Do not try this call in another form; ask what to do instead, or go on without it.'
 )
-"""Default reason when the approver gives none."""
+"""Default reason for a denial if the approver gives no reason."""
 
 
 NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
@@ -47,7 +47,7 @@ def _cannot_be_changed(args: Mapping[str, Any]) -> Call:
 
 
 class Call(NamedTuple):
-    """A tool call as the framework delivered it. The gate reads nothing else from the framework."""
+    """A tool call as the framework delivered it. The gate reads only these fields from the framework."""
 
     tool_name: str
     """Name by which the model calls the tool."""

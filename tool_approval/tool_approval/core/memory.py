@@ -37,7 +37,7 @@ class ApprovalMemory:
 
         Args:
             store: Store for `always` approvals. Without a store, remembering `always` is an error.
-            is_allowed: Returns whether an approver may still decide; if not, their approvals are ignored.
+            is_allowed: Returns whether an approver may still decide; if not, the approver's approvals are ignored.
             shares_with_nested: Whether nested agents share approvals with the agents above them, in both directions. If
                 true, all agents below the outermost agent are treated as one agent.
             key: Secret key for the ids of session approvals; random if `None`.

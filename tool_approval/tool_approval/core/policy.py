@@ -48,7 +48,7 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File that the configuration was read from. Questions show this file name next to its descriptions.
+            source: File that the configuration was read from. Questions name it next to descriptions from the file.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -71,7 +71,7 @@ class ApprovalPolicy:
     def _use(self, config: PolicyConfig, source: str | None) -> None:
         self.config = config
         self.source = source or 'the configuration'
-        """Name of the configuration, shown in questions next to its descriptions."""
+        """Name of the configuration, shown in questions next to descriptions from the configuration."""
         # Bounded, because a model may invent names. Chosen: more tools than a model is ever offered.
         self._rule_for = lru_cache(maxsize=4096)(ToolRules(config.tools).find)
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
@@ -117,7 +117,7 @@ class ApprovalPolicy:
 
         Args:
             tool_name: Name of the tool.
-            own: Verdict of the tool's check; `None` if the tool has none.
+            own: Verdict of the tool's check; `None` if the tool has no check.
             default: Same as for `judge`.
         """
         rule = self.rule_for(tool_name)

@@ -93,11 +93,11 @@ SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|autho
 """Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Chosen: minimum characters of an excluded value to replace. Shorter values, such as "1", occur everywhere."""
+"""Chosen: minimum characters of an excluded value to replace. Very short values, such as "1", occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16
-"""A single word shorter than this matches no pattern. Most keys and many values are shorter."""
+"""Minimum characters of a single word that can match a pattern. Most keys and many values are shorter."""
 
 
 class Redactor:
@@ -171,7 +171,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the text as it is written in descriptions and in JSON."""
+    """Yield the text itself, and its escaped forms in descriptions and in JSON."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]

@@ -77,7 +77,7 @@ class LineageEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     agent_name: str | None
-    """Name of the agent, or `None` if it has none."""
+    """Name of the agent, or `None` if the agent has no name."""
     run_id: str
     """Id of the agent's run."""
     tool_name: str
@@ -270,7 +270,7 @@ class ApprovalRequest(BaseModel):
 
     @property
     def bound(self) -> Mapping[str, Any]:
-        """Everything an approval is bound to other than the arguments: `bound_to` and the capabilities it grants."""
+        """Values that an approval is bound to besides the arguments: `bound_to`, and the capabilities it grants."""
         granted = self.facts.missing_capabilities
         return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
 

@@ -69,7 +69,7 @@ def current_call() -> CurrentCall:
 
 @contextmanager
 def judging() -> Generator[None]:
-    """Enclose the check of a call, the question and the execution. At the end, discard the check's state.
+    """Open a context for the check of a call, the question and the execution. At the end, discard the check's state.
 
     Inside the context, the call is treated as not approved until `approving` changes that.
     """
@@ -84,7 +84,7 @@ def judging() -> Generator[None]:
 
 @contextmanager
 def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOTHING) -> Generator[None]:
-    """Enclose the execution of a call.
+    """Open a context for the execution of a call.
 
     Args:
         args: Arguments that an approver, a mode or the memory approved; `None` if the call runs without approval.
@@ -134,8 +134,8 @@ async def ask_check(
       `PermissionError` to block the call.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: returns an `ApprovalResult`, a bool,
       `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many arguments
-      as it accepts, and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval` asks
-      without a description, `get_approval_description` is called with the same arguments to get one.
+      as it accepts, and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval`
+      requires approval but has no description, `get_approval_description` is called with the same arguments to get one.
     - A true value in place of the method `check_approval` or `needs_approval`, or a true `_requires_approval`: all
       calls need approval.
 

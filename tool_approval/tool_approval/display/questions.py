@@ -47,7 +47,7 @@ MOST_CHOICES: Final = 9
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""Placeholder for a scope that cannot be described. The placeholder is too long for a label, so it is not offered."""
+"""Placeholder for a scope that cannot be described. It is too long for a label, so the scope is not offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
@@ -80,8 +80,8 @@ def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """Return the kind and a short description of the scope that a single key remembers for the session.
 
     The scope is the last option that has a `RememberOption.brief`. If no option has a brief, the scope is `exact`. The
-    description is empty if only values of the call could describe it. A brief is ignored if it would have to be escaped
-    or if another option has the same text.
+    description is empty if only values of the call could describe the scope. A brief is ignored if it would have to be
+    escaped or if another option has the same text.
     """
     choices = dict(remember_choices(request))
     briefs = Counter(
@@ -136,7 +136,7 @@ def remember_spans(
 
 
 def _is_distinct(request: ApprovalRequest) -> bool:
-    """Return whether all scopes for remembering can be shown in full and told apart."""
+    """Return whether all scopes for remembering can be shown in full and distinguished."""
     labels = [option.label for option in request.remember_options]
     if len(labels) >= MOST_CHOICES or any(len(label) > LONGEST_LABEL or not label.strip() for label in labels):
         return False

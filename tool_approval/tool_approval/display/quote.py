@@ -12,7 +12,7 @@ from .lines import DisplayLine, LineKind
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among needs. Small needs are granted in full, and the other needs share the rest equally."""
+    """Divide `room` among texts that need room. Small needs are met in full; large needs share the rest equally."""
     if sum(needs) <= room:
         return list(needs)
     granted = [0] * len(needs)
@@ -124,7 +124,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Chosen: maximum lines of a diff to classify. Only a small part of a longer diff can be shown."""
+"""Chosen: maximum lines of a diff to classify. Only a small part of a diff with more lines could be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 
@@ -135,8 +135,8 @@ Row = tuple[LineKind, str, int | None]
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:
     """Classify each line of a diff by the line counts in the hunk headers.
 
-    A removed line may begin with `--` and an added one with `++`, and look like the header of another file's diff.
-    Inside a hunk, only the counts matter.
+    The text of a removed line may begin with `--`, and that of an added line with `++`, so that the line looks like a
+    file header. Therefore, only the counts decide which lines belong to a hunk.
     """
     old = new = old_left = new_left = 0
     for line in lines:

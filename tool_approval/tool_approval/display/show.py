@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Chosen: minimum characters of a line to look for in a diff. A shorter line occurs in most diffs by chance."""
+"""Chosen: minimum characters of a line to look for in a diff. Very short lines occur in most diffs by chance."""
 
 _MOST_COMPARED = 20
 """Chosen: maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -124,7 +124,7 @@ def _is_in_diff(key: str, value: object, sides: tuple[str, str, str]) -> bool:
 
 
 def _sides_of(diff: str) -> tuple[str, str, str]:
-    """Return the lines of all hunks before and after the change, and the unchanged lines, each between newlines."""
+    """Return three texts with the lines of all hunks: before the change, after the change, and only unchanged lines."""
     found: list[list[str]] = [[], [], []]
     hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
@@ -142,7 +142,7 @@ ROOM = 100
 """Chosen: maximum lines of 100 characters to show, a few screens. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Chosen: maximum lines of a command to show. Commands that people type are shorter, so they are shown in full."""
+"""Chosen: maximum lines of a command to show. Commands that people type have fewer lines, so they are shown in full."""
 
 DIFF_ROOM = 250
 """Chosen: maximum lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
@@ -298,7 +298,7 @@ def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayL
 
 
 _MOST_COMPARED_LINES = 500
-"""Chosen: maximum lines of texts to compare. Longer texts would delay the question."""
+"""Chosen: maximum lines of texts to compare. Comparing more lines would delay the question."""
 
 _MOST_CHANGES = 40
 """Chosen: maximum lines of changes to show, about two screens."""

@@ -28,7 +28,7 @@ _WIDE_GAP: Final = 60
 """Chosen: minimum columns of a gap in a text, more than between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
-"""Chosen: maximum number of long runs of blanks to check. A text with more runs is treated as having a gap."""
+"""Chosen: maximum number of long runs of blanks to check. A text with more of them is treated as having a gap."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
@@ -75,7 +75,7 @@ _NAMED = 4
 
 _LOOKED_AT = 20_000
 """Chosen: maximum characters of a request to check in full, more than the screens of one question show. Short texts are
-checked in full. Only the beginning and the end of longer texts are checked, and a warning reports this."""
+checked in full. Of texts above this limit, only the beginning and the end are checked, and a warning reports this."""
 
 _MOST_CHARACTERS = 3_000
 """Chosen: maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have fewer

@@ -113,7 +113,7 @@ class BubblewrapBackend:
 
 
 def _first(places: Sequence[str]) -> str:
-    """Return the first path that exists. If none exists, return the first path, so that the later error names the
+    """Return the first path that exists. If no path exists, return the first path, so that the later error names the
     missing program.
     """
     return next((place for place in places if os.path.isfile(place)), places[0])

@@ -33,7 +33,7 @@ def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform
     """Return a profile that lets commands read system folders, but no home folders or temporary files.
 
     Args:
-        readable: More folders and files that commands need, such as the folder of a toolchain.
+        readable: Additional folders and files that commands need, such as the folder of a toolchain.
         platform: The platform, in the form of `sys.platform`.
 
     Returns:

@@ -20,7 +20,7 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Chosen: maximum bytes to read from one `.git`. The same limit applies to its unpacked new objects."""
+"""Chosen: maximum bytes to read from one `.git`. The same limit applies to the unpacked new objects of this `.git`."""
 _MOST_PACKED_REFS: Final = 1 << 24
 """Chosen: maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000

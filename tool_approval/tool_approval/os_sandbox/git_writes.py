@@ -20,7 +20,7 @@ class PartlyWritten(Exception):
 
 
 _PATIENCE_S: Final = 1.0
-"""Chosen: seconds to wait for a lock. Git commands of a shell prompt or an editor release their locks sooner."""
+"""Chosen: seconds to wait for a lock. A shell prompt or an editor releases its git locks within this time."""
 _FIRST: Final = ('shallow',)
 _LAST: Final = ('COMMIT_EDITMSG', 'index')
 
@@ -82,7 +82,7 @@ def _order(change: tuple[str, bytes | None]) -> tuple[int, bool, str]:
 
 @contextmanager
 def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
-    """Lock files as git does, with a lock file next to each file, and yield a function that writes a locked file."""
+    """Create a lock file next to each file, as git does, and yield a function that writes to a locked file."""
     held: set[str] = set()
 
     def write(name: str, data: bytes, time_ns: int | None = None) -> None:

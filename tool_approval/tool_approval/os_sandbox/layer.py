@@ -30,7 +30,7 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: maximum number of leftover folders to remove at a time. A killed process leaves one or two folders."""
+"""Chosen: maximum number of leftover folders to remove at a time. A killed process leaves one or two folders behind."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
@@ -52,7 +52,8 @@ class Layer:
     ) -> None:
         """Set the parts that `open_layer` created."""
         self.problems = tuple(problems)
-        """A line for each layer that could not be created. The command then has the access of its profile."""
+        """A line for each layer that could not be created. Without layers, the command has the access of its
+        profile."""
         self._backend = backend
         self._profile = profile
         self._parts = parts

@@ -5,9 +5,9 @@ One mount for each root does not enforce the profile, for three reasons:
 - A mount over a missing file would need a mount point in the user's workspace. The folder is *frozen* instead: commands
   cannot create, rename or delete anything directly in the folder, but can use its entries as before. A folder is also
   frozen if it contains a symbolic link that must not change.
-- A command could rename the folder above a mount and create another one. Every folder between a writable root and a
-  closed path in the root is therefore *pinned*: the folder is mounted onto itself, so that the kernel refuses to rename
-  or delete it.
+- A command could rename the folder above a mount and create another folder with this name. Every folder between a
+  writable root and a closed path in the root is therefore *pinned*: the folder is mounted onto itself, so that the
+  kernel refuses to rename or delete it.
 - A mount cannot depend on file suffixes. Commands cannot use a root that is limited to suffixes.
 """
 
@@ -29,7 +29,7 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder; the folder's path follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""File systems of the kernel. Commands get new or empty ones, never those of the host."""
+"""Folders for the kernel's file systems. Commands get new or empty folders, never the host's."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
@@ -64,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """For each frozen folder, the paths of the missing names and symbolic links that are the reason."""
+    """For each frozen folder, the missing names and symbolic links because of which it is frozen, as paths."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
@@ -165,7 +165,7 @@ class _Planner:
             self.frozen.setdefault(folder, {})[step.path] = step
 
     def _entries(self, folder: str) -> set[str]:
-        """Return the paths in a frozen folder to mount, so that commands can still use them."""
+        """Return the paths to mount in a frozen folder, so that commands can still use them."""
         try:
             with os.scandir(folder) as found:
                 entries = [

@@ -23,8 +23,8 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Chosen: maximum bytes of a file to copy, which takes a few milliseconds. Larger files are mounted, and cannot be
-removed."""
+"""Chosen: maximum bytes of a file to copy, which takes a few milliseconds. Files above this limit are mounted, and
+cannot be removed."""
 _MOST_COPIED: Final = 1000
 """Chosen: maximum number of files to copy. Copying a small file takes a quarter of a millisecond."""
 

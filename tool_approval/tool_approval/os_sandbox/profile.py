@@ -84,8 +84,8 @@ class OSProfile:
     """Absolute paths of control files, which a command can never write. The files need not exist. If a path is a
     symbolic link, its target is protected as well. No folder on the way to the path or the target can be renamed."""
     held: tuple[str, ...] = ()
-    """Absolute paths of symbolic links that a command cannot replace, rename or delete. The folders on the way to their
-    targets are protected the same way. The access to the targets does not change."""
+    """Absolute paths of symbolic links that a command cannot replace, rename or delete. The folders on the way to the
+    links' targets are protected the same way. The access to the targets does not change."""
     network: bool = False
     """Whether the command can use the machine's network. Unix sockets are blocked if the backend supports it."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
@@ -224,7 +224,7 @@ def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> di
 
 
 _MOST_LINKS = 40
-"""Maximum symbolic links that the kernel follows in a path (`path_resolution(7)`)."""
+"""Maximum number of symbolic links that the kernel follows in a path (`path_resolution(7)`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

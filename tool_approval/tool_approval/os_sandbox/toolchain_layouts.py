@@ -19,7 +19,7 @@ class ToolchainLayout:
     parts: tuple[str, ...]
     """Globs of the parts that are opened."""
     marks: tuple[str, ...]
-    """Globs of regular files and folders. A folder has this layout if each glob matches."""
+    """Globs of regular files and folders. A folder has this layout if each glob matches something in the folder."""
     bins: tuple[str, ...] = ('bin',)
     """Globs of the folders with programs. If several folders match a glob, the newest version is used."""
     only: str = ''

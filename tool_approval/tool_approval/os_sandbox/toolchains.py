@@ -22,7 +22,7 @@ from .profile import covers
 from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, ToolchainLayout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
-"""Chosen: maximum bytes of a `pyvenv.cfg` to read. Usual files have a few hundred bytes."""
+"""Chosen: maximum bytes of a `pyvenv.cfg` to read. Normally, the file has a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
 """Kind of toolchain, in messages, for a folder from the settings."""
@@ -63,9 +63,9 @@ class Toolchains:
 
 
 _SINGLE: Final = ('uv', 'uvx', 'mise')
-"""Programs that consist of a single file, next to other files."""
+"""Programs that consist of a single file, in a folder that also contains unrelated files."""
 _NOT_SET: Final = frozenset({'CARGO_HOME'})
-"""Environment variables that commands get with a private value instead."""
+"""Environment variables that have a private value in commands instead of the user's value."""
 _CHOICES: Final = ('PYENV_VERSION', 'RUSTUP_TOOLCHAIN')
 """Environment variables that select one of the installed versions."""
 
@@ -84,7 +84,7 @@ def find_toolchains(
         directory: The absolute working directory. Only the active toolchain in this directory is opened.
         roots: The absolute roots of the file tools. Folders in a root are not opened, because the settings of the root
             apply to them.
-        configured: More absolute folders to open as a whole, whatever their content.
+        configured: Absolute paths of additional folders to open as a whole, whatever they contain.
     """
     finder = _Finder(environment, _homes(environment), directory, roots)
     active = list(finder.active())

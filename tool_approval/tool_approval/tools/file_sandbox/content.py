@@ -14,8 +14,8 @@ MISSING = 'missing'
 """State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Chosen: maximum bytes of a file to hash, which takes about 10 ms. The state of a larger file is its inode, size and
-modification time."""
+"""Chosen: maximum bytes of a file to hash, which takes about 10 ms. For a file above this limit, the state is the
+inode, size and modification time."""
 
 MAX_TREE = 10_000
 """Chosen: maximum number of files and directories that one call can move or delete."""

@@ -12,7 +12,7 @@ MAX_PATH_BYTES = 4096
 """PATH_MAX of Linux."""
 
 MAX_LINKS = 40
-"""Maximum links that Linux follows in a path."""
+"""Maximum number of links that Linux follows in a path."""
 
 _HIDDEN = frozenset({'Cc', 'Cf', 'Cn', 'Co', 'Cs', 'Zl', 'Zp'})
 """Unicode categories of invisible or misleading characters: control, format, unassigned, private-use and surrogate

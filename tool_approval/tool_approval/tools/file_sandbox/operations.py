@@ -78,7 +78,7 @@ def as_text(content: bytes) -> str | None:
 
 
 def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
-    """Return the text after the replacement.
+    """Return the changed text.
 
     Raises:
         ValueError: `old_text` does not occur, occurs more than once, or equals `new_text`, or the result is too long.

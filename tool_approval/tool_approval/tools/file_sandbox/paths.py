@@ -130,7 +130,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
     """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
-        start: Parts of the directory that relative paths start in.
+        start: Parts of the path of the directory that relative paths start in.
         path: The path.
         follows_last: Whether to follow the path if it is itself a link.
 
@@ -153,7 +153,7 @@ class WalkError(Exception):
     """Raised if a path cannot be resolved completely."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Set the parts that were resolved, and the directories that a `..` left."""
+        """Set the parts that were resolved, and the directories that the path left by `..`."""
         self.error = error
         self.names = names
         self.left = left

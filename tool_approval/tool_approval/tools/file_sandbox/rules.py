@@ -185,7 +185,7 @@ def _check_kind(target: PathTarget) -> None:
 
 
 def _check_tree(target: PathTarget) -> None:
-    """Check everything in a directory that is moved or deleted against the rules."""
+    """Check everything in a moved or deleted directory against the rules."""
     try:
         for path, status in tree(target.place.parent, target.place.name):
             inner = _inner(target, path)

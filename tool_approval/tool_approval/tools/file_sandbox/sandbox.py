@@ -21,7 +21,7 @@ from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beg
 Outcome = Literal['allow', 'ask', 'block']
 
 MAX_BYTES = 1_000_000
-"""Chosen: maximum bytes of a text. A longer text would not fit in the context window of most models."""
+"""Chosen: maximum bytes of a text. A text above this limit would not fit in the context window of most models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +67,8 @@ class FileSandbox:
         Args:
             config: The roots.
             base: Directory that relative paths start in, by default the current working directory.
-            protected: Files and directories that no tool may write, such as the policy file, the memory's store and the
-                audit log. The files need not exist. Relative paths start in `base`.
+            protected: Files and directories that no tool may change, such as the policy file, the memory's store and
+                the audit log. The files need not exist. Relative paths start in `base`.
             max_bytes: Maximum bytes of a text that is read or written.
 
         Raises:
@@ -84,7 +84,7 @@ class FileSandbox:
         self.max_bytes = max_bytes
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
-        """Paths that no tool may write: the given paths, the links on the way to them, and the resolved paths."""
+        """Paths that no tool may change: the given paths, the links on the way to them, and the resolved paths."""
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']

@@ -58,7 +58,8 @@ _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
 """Folders in which `.pem` and `.key` files are test data, not secrets."""
 _READ_BYTES: Final = 65_536
-"""Chosen: maximum bytes of a file to search. A key file may begin with certificates, which are shorter than this."""
+"""Chosen: maximum bytes of a file to search. A key file may begin with certificates, which are shorter than this
+limit."""
 
 
 _EXACT: Final = frozenset({*_FOLDERS, *_NAMES, *_CONTENT, *_IN_FOLDERS})
@@ -85,7 +86,8 @@ class SecretRules:
         return self.within(root[-1:], folder)(name, is_folder)
 
     def within(self, root: Sequence[str], folder: Sequence[str]) -> Callable[[str, bool], LooksLike]:
-        """Return a function for the entries of one folder. The function takes a name and whether the name is a folder.
+        """Return a function for the entries of one folder. The function takes the name of an entry, and whether the
+        entry is a folder.
 
         Args:
             root: The last part of the root's path, because the root may be a folder such as `.aws`.
@@ -185,7 +187,7 @@ class _Folder:
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]
-    """Paths in the folder that are or may be secrets, each with its result."""
+    """Paths in the folder that are or may be secrets, each with `secret` or `maybe`."""
 
 
 class SecretFiles:

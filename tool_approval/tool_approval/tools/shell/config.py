@@ -86,7 +86,7 @@ class ShellRule(ShellDefault):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of the pattern. There is at least one word."""
+        """Words of the pattern. A pattern has at least one word."""
         return tuple(self.pattern.split())
 
     @property

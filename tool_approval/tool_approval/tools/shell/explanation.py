@@ -48,7 +48,7 @@ class Explanation:
     command: str
     """The command."""
     parts: tuple[Part, ...]
-    """Parts in the order in which they were checked. There is at least one part."""
+    """Parts in the order in which they were checked. Every command has at least one part."""
     description: str | None = None
     """Description of the rule that requires approval, or `None`."""
     remember: tuple[str, ...] | None = None
@@ -81,8 +81,8 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""The only module for which an approval of `python -m` can be remembered. Other modules may be files in the working
-directory."""
+"""The only module for which an approval of `python -m` can be remembered. A module with another name may be a file in
+the working directory."""
 
 
 def remembered_words(

@@ -47,9 +47,9 @@ class Parsed:
         """Return the literal texts around the expansions in a text; `None` if bash may expand other parts of the text.
 
         Args:
-            start: First byte of the text.
+            start: Offset of the first byte of the text.
             inner: Expansions inside the text.
-            end: Byte after the text.
+            end: Offset after the last byte of the text.
             plain: Pattern of text that bash reads literally.
         """
         ends = [start, *(node.end_byte for node in inner)]

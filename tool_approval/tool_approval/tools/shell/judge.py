@@ -338,7 +338,7 @@ class ShellJudge:
         return f'{subject} {hit.why}'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
-        """Require approval if an argument names a blocked program and this program may run its arguments."""
+        """Require approval if an argument names a blocked program and the command's program may run its arguments."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern

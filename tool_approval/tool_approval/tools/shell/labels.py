@@ -15,7 +15,7 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, in the same word or the next. A `command` belongs to a command that the
+"""Kind of a word. An `option` has a value, in the same word or the next. A `command` is a word of a command that the
 program runs. The value of an `unknown_word` is known only when the command runs; the word may be an option."""
 
 
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a program may read a value as an option. A specific pattern for the value excludes this."""
+        """Return whether a program may read a value as an option; false if the entry has a specific pattern for it."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 

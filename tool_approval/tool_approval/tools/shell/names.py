@@ -74,8 +74,8 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: maximum number of options of a pattern that are compared in every order. A pattern with more options matches
-only as written."""
+"""Chosen: maximum number of options of a pattern that are compared in every order. If a pattern has more options than
+this, it matches only as written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -96,7 +96,7 @@ def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 
 
 def _apart(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield a pattern with options split and reordered. Attack: `rm -f -r`, `rm --recursive --force` for `rm -rf`."""
+    """Yield variants of a pattern, with options split and reordered. Attack: `rm --recursive --force` for `rm -rf`."""
     yield words
     choices: list[list[tuple[str, ...]]] = []
     for is_options, run in itertools.groupby(words[1:], key=lambda word: _OPTION.fullmatch(word) is not None):

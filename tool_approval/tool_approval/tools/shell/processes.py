@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
 """Environment variable with a random value, by which a command's processes are found outside of its process group."""
 _ROUNDS: Final = 20
-"""Chosen: maximum number of rounds in which processes are killed. Only a PID namespace can end a command that forks
-faster."""
+"""Chosen: maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
+only a PID namespace can end it."""
 _PATIENCE_S: Final = 0.5
 """Chosen: seconds to wait for processes that are ending or loading a program."""
 _LOOK_AGAIN_S: Final = 0.001

@@ -39,8 +39,8 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. `document` is a pipe after a here-document. `file` is a file that another command names;
-pipes inside the command are then treated as a file, too."""
+"""Standard input of a command. `document` means a pipe, where the first command has a here-document. `file` is a file
+that another command names; pipes inside the command are then treated as a file, too."""
 
 
 class CommandReader:
@@ -51,7 +51,7 @@ class CommandReader:
 
         Args:
             parsed: The line.
-            runner: The command that runs the line as a script. The script has the same standard input.
+            runner: The command that runs the line as a script. The script has the same standard input as this command.
         """
         self.commands: list[SimpleCommand] = []
         self.problems: list[str] = []

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .config import ShellConfig, ShellRule
 
 Match = Literal['yes', 'maybe', 'no']
-"""Whether a rule matches a command. The value is `maybe` if a word of the command is unknown before it runs."""
+"""Whether a rule matches a command. The value is `maybe` if a word is known only when the command runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,8 +104,8 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that matches no known word. If this rule may match a command, any rule for the program may
-    match.
+    """Return a rule whose pattern matches only words that are not known yet. If this rule may match a command, any rule
+    for the program may match.
     """
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
@@ -213,8 +213,8 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a rule that requires approval or blocks matches. Options between its words are ignored, and the
-    name of the program is not compared.
+    """Return whether a rule that requires approval or blocks matches. Options between the words of the pattern are
+    ignored, and the name of the program is not compared.
     """
     wanted = rule.words[1:]
     if not words[0].is_fixed:

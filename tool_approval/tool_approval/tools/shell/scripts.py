@@ -24,7 +24,7 @@ class WrappedCommand:
     changes_cwd: bool = False
     """Whether the commands may run in other directories."""
     is_program: bool = False
-    """Whether the wrapper is also a program with effects, so that it is checked like any other program."""
+    """Whether the wrapper also has effects of its own, so that it is checked like any other program."""
     is_runner: bool = False
     """Whether the wrapper runs programs or scripts, for example of a project or container, but never builtins of the
     shell."""
@@ -58,7 +58,8 @@ def is_plain_sed(script: str) -> bool:
 def is_plain_awk(program: str) -> bool:
     """Return whether an awk program certainly writes no file and runs no program.
 
-    `>` and `|` write or run something only after a `print`. Elsewhere, both are comparisons or parts of a pattern.
+    `>` and `|` write or run something only after a `print`. Elsewhere, these characters are comparisons or parts of a
+    pattern.
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
     bare = bare.replace('||', '')
@@ -150,7 +151,7 @@ def is_shell(program: str) -> bool:
 
 
 def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return code for an interpreter or a shell in the arguments of an unlisted program, which may run the code.
+    """Find code for an interpreter or a shell in the arguments of an unlisted program, which may run the code.
 
     Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, if the default allows unlisted programs.
     """

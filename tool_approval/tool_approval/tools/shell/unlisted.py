@@ -23,7 +23,7 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'response_file': 'may read options or values from a file',
     'missing_operand': 'runs its standard input, or starts a shell',
 }
-"""Reasons to require approval, by the label of a word. A reason follows the word in a sentence."""
+"""Reasons to require approval, by the label of a word. In messages, the reason follows the word."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {

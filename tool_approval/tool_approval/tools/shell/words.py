@@ -20,7 +20,7 @@ class UnsafeArgument:
     word: str
     """The word as written in the command."""
     why: str
-    """Reason to require approval, to follow the word in a sentence, such as `is not listed as a safe option`."""
+    """Reason to require approval, written so that it can follow the word: `is not listed as a safe option`."""
 
 
 Growth = Literal['none', 'alike', 'any']
@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Matches an unquoted piece of a word. Bash and the grammar read other characters differently."""
+"""Matches an unquoted piece of a word. Bash and the grammar disagree on all other characters."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""

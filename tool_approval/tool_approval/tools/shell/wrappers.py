@@ -32,7 +32,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _labelled(found: LabelledCommand) -> WrappedCommand | None:
-    """Find the command by labels, after the wrapper's operands or as a script in an operand or option value."""
+    """Use the labels to find the command after the wrapper's operands, or a script in an operand or option value."""
     scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
     assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
@@ -65,7 +65,7 @@ def _xargs(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...]:
-    """Mark the words that `xargs -I` replaces as unknown."""
+    """Mark as unknown the words that `xargs -I` replaces."""
     marks: list[str] = []
     for word, following in zip(options, [*options[1:], None], strict=False):
         if found := re.fullmatch(r'-(?:[0rtx]*[Ii]|-replace=?)(.*)', word.value, re.DOTALL):
