@@ -44,7 +44,7 @@ _INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 class DeferredHandlerCapability(AbstractCapability[Any]):
     """Carries a plan to the agent or run that has this capability. Users pass `deferred_tool_handler` instead.
 
-    A durable agent gets its carrier when it is created, because its workflow accepts no capabilities later.
+    A durable agent gets this capability when the agent is created, because its workflow accepts no capability later.
     """
 
     plan: RunPlan = field(default_factory=RunPlan)
@@ -253,7 +253,7 @@ class RunHandler(RunPlace):
         is_hosts = isinstance(error, UserError) and not any(error is each for each in run.tool_errors)
         if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
             raise UserError(
-                'A tool call deferred again after the deferred tool handler had approved it: '
+                'A tool call was deferred again after the deferred tool handler had approved it: '
                 f'{name_calls(run.deferred_again)}. The handler is not called twice, and effects of the approved calls '
                 'of this response are not undone. Check `ctx.tool_call_approved` in the tool, or add '
                 '`DeferredToolRequests` to the output types so that the run can end with these calls.'
@@ -283,7 +283,9 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept the starting run if its state was delivered. `open_run` keeps the state alive until the run ends."""
+        """Accept the starting run if `delivering` passed its state. `open_run` keeps the state alive until the run
+        ends.
+        """
         run = delivered_to(self)
         if run is None:
             return self

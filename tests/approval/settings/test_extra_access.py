@@ -460,7 +460,7 @@ def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_say
 def test_confined_a_command_that_takes_too_long_keeps_nothing(repository):
     said, _ = repository.run(f'{COMMIT}; sleep 60')
 
-    assert 'The command was ended, so these changes are lost: writes to .git' in said
+    assert 'The command timed out, so these changes are lost: writes to .git' in said
     assert log(repository) == []
 
 

@@ -188,7 +188,9 @@ def test_without_an_os_sandbox_the_question_says_that_secrets_can_be_read(work, 
     desk.run('make all')
 
     [request] = desk.ui.requests
-    assert request.reason.endswith('; unconfined, the command can read secrets, such as `.env` and private keys')
+    assert request.reason.endswith(
+        '; without an OS sandbox, the command can read secrets, such as `.env` and private keys'
+    )
 
 
 def test_confined_question_does_not_mention_secrets(desk):

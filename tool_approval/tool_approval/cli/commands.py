@@ -1,4 +1,4 @@
-"""List the commands with their options and help texts. Each command has a module of its name with a function `run`."""
+"""List the commands with their options and help texts. Each command has a module with a function `run`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ COMMANDS: Final = (
             _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
             _flag('--inbox', 'also ask in the inbox: on the page of `serve`, and in Slack'),
-            _option('--agent', metavar='MODULE:NAME', help='use your own agent, imported from this directory first'),
+            _option('--agent', metavar='MODULE:NAME', help='use your own agent; this directory is searched first'),
             _option('--save', metavar='NAME', help='save the conversation under this name'),
             _option('--resume', metavar='NAME', help='continue a saved conversation, and save it'),
             _option(
@@ -297,7 +297,7 @@ Each printed line has a link for one person. The link works once, within an hour
                     [
                         _option('--result', metavar='JSON', help='the call ran, with this result'),
                         _flag('--again', 'run the call again'),
-                        _flag('--give-up', 'do not run it again; the model is informed that its outcome is unknown'),
+                        _flag('--give-up', 'do not run the call again; tell the model that its outcome is unknown'),
                     ],
                     _PLACE,
                 ),

@@ -271,7 +271,7 @@ class CallJudge:
             refused = PartDecision(text=text, kind='arguments', decision='block', rule=None, reason=str(error))
             return [*parts, refused]
         if extra:
-            reason = 'the model asks for extra access'
+            reason = 'the model requests extra access'
             parts.append(PartDecision(text=text, kind='arguments', decision='ask', rule=None, reason=reason))
         return parts
 

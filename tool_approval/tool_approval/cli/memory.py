@@ -38,7 +38,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
             when = f'{each.approved_at:%Y-%m-%d %H:%M}'
             output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}')
     else:
-        question = f'Forget {len(found)} approvals, of all projects?'
+        question = f'Forget {len(found)} approvals in all projects?'
         if not (options.yes or output.agrees(question, 'nothing was forgotten')):
             return FAILED
         for each in found:

@@ -64,7 +64,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
             more = '; Enter prints new links'
-        output.note(f'each link works once, within an hour{more}; Ctrl-C ends the page, but open requests keep waiting')
+        output.note(f'each link works once, within an hour{more}; Ctrl-C stops the page; open requests keep waiting')
         if not is_local:
             output.note('other machines can reach this page; without TLS, others can read it and answer for anyone')
         try:

@@ -67,7 +67,7 @@ _NOT_ACTIVE: Final = (
 
 _MOST_SECRETS: Final = 500
 """Chosen: maximum number of secrets, because each secret adds a mount to the command line of the OS sandbox."""
-_UNPROTECTED: Final = 'unconfined, the command can read secrets, such as `.env` and private keys'
+_UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')
 
@@ -294,7 +294,7 @@ class ConfinedShell(ShellTool):
             result = await self._started(await _to_its_end(partial(layer.wrap, command, self.cwd)))
             if result.is_timed_out:
                 lines = ExtraAccess(git=extra.git, names=extra.names).describe(self.cwd)
-                return replace(result, notes=(f'The command was ended, so these changes are lost: {"; ".join(lines)}',))
+                return replace(result, notes=(f'The command timed out, so these changes are lost: {"; ".join(lines)}',))
             cancelled = threading.Event()
             return replace(result, notes=await _to_its_end(partial(layer.keep, cancelled), cancelled))
         finally:

@@ -68,9 +68,7 @@ def test_a_newer_schema_is_refused_with_what_to_do(open_store, database, schema)
     open_store(schema).add(ROW)
     database.execute(f'UPDATE {schema}.version SET number = 3')
 
-    refused(
-        open_store(schema), 'the schema has version 3, but this tool_approval supports up to 2; upgrade tool_approval'
-    )
+    refused(open_store(schema), 'the schema has version 3, but this release supports up to 2; upgrade tool_approval')
 
 
 @pytest.mark.parametrize('change', ['DELETE FROM {}.version', 'INSERT INTO {}.version VALUES (1)'])

@@ -138,7 +138,7 @@ def test_a_newer_file_is_refused_with_what_to_do(store, path):
 
     refused(
         path,
-        f'the file has version {len(MIGRATIONS) + 1}, but this tool_approval supports up to {len(MIGRATIONS)}; upgrade',
+        f'the file has version {len(MIGRATIONS) + 1}, but this release supports up to {len(MIGRATIONS)}; upgrade',
     )
 
 

@@ -128,7 +128,7 @@ class PostgresConnection:
             if version > len(self._migrations):
                 raise InboxUntrusted(
                     self._place,
-                    f'the schema has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
+                    f'the schema has version {version}, but this release supports up to {len(self._migrations)}; '
                     'upgrade tool_approval',
                 )
             for steps in self._migrations[version:]:

@@ -40,8 +40,8 @@ _PASSING = frozenset(
 
 
 Synchronous = Literal['NORMAL', 'FULL']
-"""SQLite's `synchronous` setting in WAL mode. Neither value can corrupt the file. With `NORMAL`, a power cut may undo
-the last changes, such as answers and the runs that waited for them; `FULL` keeps them."""
+"""SQLite's `synchronous` setting in WAL mode. The file cannot become corrupt with either value. With `NORMAL`, a power
+cut may undo the last changes, such as answers and the runs that waited for them; `FULL` keeps them."""
 
 
 class SQLiteFile:
@@ -158,7 +158,7 @@ class SQLiteFile:
         if version > len(self._migrations):
             raise InboxUntrusted(
                 self._place,
-                f'the file has version {version}, but this tool_approval supports up to {len(self._migrations)}; '
+                f'the file has version {version}, but this release supports up to {len(self._migrations)}; '
                 'upgrade tool_approval',
             )
         [(mode,)] = connection.execute('PRAGMA journal_mode = WAL')
