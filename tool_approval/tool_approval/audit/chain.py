@@ -123,7 +123,7 @@ def _pair(entry: Mapping[str, Any], number: int, open_approvals: dict[tuple[obje
     if entry.get('event') == 'decision' and entry.get('approved') is True:
         open_approvals.setdefault((*call, run_id), []).append(number)
     elif entry.get('event') == 'outcome':
-        # A decision between two runs has no run id; its outcome has that of the resumed run.
+        # A decision between two runs has no run id; its outcome has the id of the resumed run.
         decisions = open_approvals.get((*call, run_id)) or open_approvals.get((*call, None))
         if decisions:
             decisions.pop()  # the newest; an older decision on the same call was left by a crash

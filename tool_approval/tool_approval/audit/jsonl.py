@@ -116,7 +116,7 @@ class JsonlAuditSink:
                 raise AuditError(self._path, 'the log is closed')
             try:
                 if self._process != os.getpid():
-                    # A forked process shares the open file, and so the lock, with its parent. It needs its own.
+                    # A forked process shares the open file, and so the lock, with its parent, but needs its own lock.
                     parents = self._descriptor
                     self._descriptor = open_private(Path(self._path), os.O_RDWR | os.O_APPEND)
                     self._process = os.getpid()

@@ -42,7 +42,7 @@ class PromptLock:
         try:
             await asyncio.wrap_future(turn)
         except BaseException:
-            # Cancelled, or the loop is closed. If the turn was given at the same moment, pass it on.
+            # The wait was cancelled, or the loop is closed. If the turn was given at the same moment, pass it on.
             if not turn.cancel():
                 self.release()
             raise

@@ -171,7 +171,7 @@ def _check_keys(value: object) -> None:
     kind = type(value)
     # The exact type comes first, because `isinstance` is slow for abstract types.
     if kind is dict or (kind is not list and isinstance(value, Mapping)):
-        # All types at once: nearly all keys are plain strings.
+        # Compare all types at once: nearly all keys are plain strings.
         for key in () if TEXT.issuperset(map(type, items)) else items:
             if not isinstance(key, str):
                 raise NotCanonicalError(f'a key is of type {type(key).__name__}, not str')

@@ -76,7 +76,7 @@ class ToolRules:
         decided_by: str | None = None
         for name in names:
             rule = self._rules[name]
-            # A description from a rule below the deciding one would hide the tool's own.
+            # A description from a rule below the deciding rule would hide the tool's description.
             if approval is None:
                 approval, description = rule.approval, description or rule.description
                 decided_by = None if approval is None else name

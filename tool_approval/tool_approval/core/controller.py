@@ -410,7 +410,7 @@ class ApprovalController:
             note = 'The decision could not be written to the audit log, so the call was denied.'
             denial = ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
             return Decided(denial, digest)
-        # After the log, so that every remembered approval has been logged.
+        # Remember only after logging, so that every remembered approval is in the log.
         if decision.remember != 'none':
             self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
         remembered = None

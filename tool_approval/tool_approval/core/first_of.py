@@ -95,7 +95,7 @@ class _Questions:
         self._tasks: dict[asyncio.Task[list[ApprovalDecision]], tuple[int, list[int]]] = {}
         self._able = [set(range(len(uis))) for _ in requests]
         self._answered: _Answered = []
-        # Threads write these two until `_is_over`.
+        # Threads write to these two attributes until `_is_over` is set.
         self._decided: dict[int, ApprovalDecision] = {}
         self._stop: KeyboardInterrupt | RunCancelled | None = None
         self._is_over = False

@@ -479,7 +479,7 @@ class Gate:
             declared: Values that the tool declares now. `None` uses the values declared when the call was approved.
         """
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
-        # A decision between two runs was bound to the arguments shown only.
+        # A decision that was made between two runs was bound only to the arguments shown.
         if ARGUMENTS in binding.bound_to or call.arguments.has_secrets:
             now = self.controller.bound_to(call.arguments, now)
         if binding.granted is not None:

@@ -106,7 +106,7 @@ class Redactor:
     def __init__(self, excluded: Iterable[object] = ()) -> None:
         """Also replace each text in `excluded` that has at least four characters, wherever it occurs."""
         texts = {text for value in excluded for text in _texts(value) if len(text) >= _SHORTEST}
-        # Longest first, because one may contain another.
+        # Replace the longest text first, because one text may contain another.
         self._excluded = sorted({form for text in texts for form in _forms(text)}, key=len, reverse=True)
 
     @classmethod

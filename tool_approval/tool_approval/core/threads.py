@@ -225,7 +225,7 @@ def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
             wait((ended,), timeout=_SIGNAL_CHECK_S)
         return ended.result()
     except BaseException:
-        # Nothing to cancel: the thread or the loop never started, or the coroutine has ended.
+        # There is nothing to cancel: the thread or the loop never started, or the coroutine has ended.
         with contextlib.suppress(TimeoutError, CancelledError, RuntimeError):
             loop, task = started.result(timeout=None if thread.is_alive() else 0)
             loop.call_soon_threadsafe(task.cancel)

@@ -269,7 +269,7 @@ def requires_approval(
     Raises:
         TypeError: The decorator was applied to a `staticmethod` or `classmethod` object: put the decorator below these.
     """
-    # Copied, because the collection may be an iterator or change later.
+    # Copy the collection, because it may be an iterator or change later.
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
 
     def check_approval(ctx: ApprovalContext) -> ApprovalRequest:

@@ -111,7 +111,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
     metadata = context.metadata
     fields: dict[str, Any] = {'bound_to': verdict.bound_to}
     fields |= {name: metadata[name] for name in ('run_id', 'session_id') if isinstance(metadata.get(name), str)}
-    # Dropping an unreadable lineage would make a nested request look like one of the outermost run.
+    # If an unreadable lineage were dropped, a nested request would look like a request of the outermost run.
     if metadata.get('lineage') is not None:
         fields['lineage'] = metadata['lineage']
     return ApprovalRequest(

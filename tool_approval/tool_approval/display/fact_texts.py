@@ -88,7 +88,7 @@ def brief_access(request: ApprovalRequest) -> list[str]:
     """Return the lines of `extra_access`, in the tool's short form if the short form is a prefix of the full line."""
     lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
     briefs = cast('list[object]', given) if isinstance(given, list) else []
-    # Attack: the brief line differs from the full one (test_facts.py).
+    # Attack: the brief line says something other than the full line (test_facts.py).
     return [
         brief if isinstance(brief, str) and brief and line.startswith(brief.removesuffix(')')) else line
         for line, brief in zip_longest(lines, briefs[: len(lines)])
@@ -167,7 +167,7 @@ def is_automatic(request: ApprovalRequest) -> bool:
         return True
     presentation = request.presentation
     if presentation is not None and presentation.type == 'command':
-        # Only as much of a long content as the description can repeat.
+        # Compare only as much of a long content as the description can repeat.
         words = ' '.join(presentation.content[: 2 * len(request.description) + 1000].split())
         begin, colon, shown = request.description.partition(': ')
         if begin == 'Run' and colon and words.startswith(shown.removesuffix('...')):

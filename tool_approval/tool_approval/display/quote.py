@@ -167,7 +167,7 @@ def quote_diff(text: str, room: int, *, ascii_only: bool) -> tuple[list[DisplayL
     def drawn(line: str, index: int, is_first: bool) -> DisplayLine:
         kind, without_sign, number = rows[index] if rows else ('text', line, None)
         if rows and line != lines[index]:
-            # Only the first part of a line that was cut has the sign.
+            # If a line was cut into parts, only the first part has the sign.
             has_sign = lines[index].startswith(line) and len(without_sign) < len(lines[index])
             without_sign = line[1:] if has_sign else line
         escaped = escape_line(without_sign, ascii_only=ascii_only, mark_end=True)

@@ -77,7 +77,7 @@ def _body_of(value: object) -> str | None:
 
 
 def _content_of(equal: list[str]) -> str | None:
-    # Attack: a second argument with the same value, such as a command to run on failure, is left out with the first.
+    # Attack: a second argument with the same value, such as a command to run on failure, would not be shown.
     return equal[0] if len(equal) == 1 else next((key for key in _CONTENTS if key in equal), None)
 
 
@@ -240,7 +240,7 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
     shown: list[DisplayLine] = []
     if isinstance(full, str) and full != text:
         if whole or _begins(text, full):
-            # Cut here again, so that the notice is ours: a text could contain a false one.
+            # Shorten the full text here, because the notice in the shortened text could be false.
             room = min(room, max(20, text.count('\n')))
             text = full
         else:

@@ -28,7 +28,7 @@ def _width(char: str) -> int:
     if unicodedata.east_asian_width(char) in 'WF' or char >= '\U0001f000':
         return 2
     category = unicodedata.category(char)
-    # Unicode 16 made some of the older symbols wide; terminals follow one by one.
+    # Unicode 16 made some older symbols wide, and not all terminals have followed yet.
     if category in ('So', 'No') and char >= '\u2600':
         return 2
     return 1  # also for marks, which some terminals draw in a column of their own

@@ -123,7 +123,7 @@ def _environment(variables: Mapping[str, str]) -> list[str]:
     arguments = ['--clearenv']
     for name, value in variables.items():
         arguments += ['--setenv', name, value]
-    # The host's own folder for temporary files does not exist inside.
+    # The host's folder for temporary files does not exist inside the sandbox.
     return [*arguments, '--setenv', 'TMPDIR', '/tmp']
 
 

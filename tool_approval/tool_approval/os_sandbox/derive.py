@@ -180,5 +180,5 @@ def _read_only(root: Root) -> Root:
 
 
 def _absolute(path: str | Path, start: Path) -> str:
-    # Links are kept: a command must reach neither the link itself nor the target that it has at the time.
+    # Links are kept: a command must not reach the link itself, nor its current target.
     return os.path.abspath(start / Path(path).expanduser())

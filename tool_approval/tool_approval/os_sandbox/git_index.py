@@ -136,7 +136,7 @@ def _entries(data: bytes) -> tuple[list[_Entry], int]:
             end = data.index(b'\0', place)
             path = data[place:end]
             place = start + (end - start + 8) // 8 * 8
-        # Later checks rely on git's order, in which no name occurs twice.
+        # Later checks depend on git's order of the entries, in which no name occurs twice.
         length += len(path)
         this = (path, flags & _STAGE)
         if this <= last or len(path) > _LONGEST or length > MOST_INDEX_BYTES:

@@ -263,7 +263,7 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
     """Whether a layer keeps the change of the file `name`."""
     data = after.get(name)
     if data is None and name in files:
-        # Attack: a ref whose file has other content would count as deleted.
+        # Attack: a ref whose file has invalid content would be treated as deleted.
         return False
     if name in _FINISHED:
         return data is None

@@ -40,7 +40,7 @@ def write_back(
         git: The `.git` folder.
         changes: The new content by name, or `None` for a removed file.
         before: The content at the time when the layer was created.
-        read: Function that returns the current content and the file `packed-refs`.
+        read: Function that returns the current content by name, and that of the file `packed-refs`.
         objects: A folder with the verified new objects and packs.
         index_time_ns: The time at which the command wrote the index. Git compares files with the index again if they
             changed at this time or later.
@@ -104,7 +104,7 @@ def _locks(git: str, names: list[str]) -> Generator[Callable[..., None]]:
         yield write
     finally:
         for name in held:
-            # A lock that is already gone must neither hide an error nor keep the other locks.
+            # A missing lock is ignored, so that it hides no other error and the other locks are removed.
             with suppress(FileNotFoundError):
                 os.unlink(f'{git}/{name}.lock')
 
@@ -155,7 +155,7 @@ def _add_objects(source: str, destination: str) -> None:
         if not os.path.isdir(folder):
             os.mkdir(folder)
             os.chmod(folder, mode)
-        # Under this name `git gc` removes the file if this process ends now.
+        # With this name, `git gc` removes the file later if this process ends now.
         temporary = os.path.join(folder, f'tmp_obj_{os.urandom(8).hex()}')
         with open(os.path.join(source, name), 'rb') as opened, open(temporary, 'xb') as copy:
             shutil.copyfileobj(opened, copy)

@@ -80,7 +80,7 @@ class Layer:
             Lines for the approver and the model: changes that were not kept, with the reason, and removed refs.
         """
         lines = list(self.problems)
-        # The slow part, which can be cancelled, goes first.
+        # Do the slow part first, because it can be cancelled.
         for part in reversed(self._parts):
             if not cancelled.is_set():
                 lines += part.keep(self._backend, cancelled)
@@ -111,7 +111,7 @@ def open_layer(extra: ExtraAccess, profile: OSProfile, backend: OSSandboxBackend
     problems: list[str] = []
     mounted = as_mounted(profile)
     with ExitStack() as stack:
-        # Names first: the mount of `.git` must come on top of that of the folder around it.
+        # Mount the names first: the mount of `.git` must be on top of the mount of its parent folder.
         for top in extra.names:
             held = plan_mounts(profile, top).frozen.get(top)
             if held is None:
@@ -142,7 +142,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
     places = [tempfile.gettempdir(), os.path.expanduser('~/.cache'), os.path.expanduser('~')]
     for place in (os.path.realpath(place) for place in places):
         is_near = near is None or (os.path.isdir(place) and os.stat(place).st_dev == os.stat(near).st_dev)
-        # A hidden folder suits too: a command cannot reach what is below it.
+        # A hidden folder is suitable, too: a command cannot access anything below it.
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:

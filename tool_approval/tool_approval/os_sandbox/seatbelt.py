@@ -136,7 +136,7 @@ class _Rules:
 
     def root(self, root: Root) -> None:
         place = f'(subpath {self._parameter(root.path)})'
-        # Close what a root around this one opens.
+        # Close everything that an outer root opens.
         self.lines.append(f'(deny file-read-data file-read-xattr file-write* {place})\n')
         if root.access is Access.NONE:
             return

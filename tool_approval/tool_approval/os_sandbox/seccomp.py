@@ -102,7 +102,7 @@ _SOCKET: list[_Step] = [
     _PERMIT,
 ]
 _IOCTL: list[_Step] = [
-    # Only the low half: the kernel ignores the high half, so comparing both could be evaded.
+    # Compare only the low half: the kernel ignores the high half, so a check of both could be evaded.
     (_LOAD, 0, 0, _SECOND_ARGUMENT),
     (_JUMP_EQUAL, 1, 0, _TIOCSTI),
     (_JUMP_EQUAL, 0, 1, _TIOCLINUX),

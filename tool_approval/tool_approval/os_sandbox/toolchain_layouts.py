@@ -81,14 +81,14 @@ MANAGERS: Final = (
         parts=('settings.toml', 'toolchains', 'update-hashes'),
         bins=(),
     ),
-    # Not all of `.cargo`, which holds registry credentials. Commands get a private one (`caches.py`).
+    # Not all of `.cargo`, which contains registry credentials. Commands get a private `.cargo` (`caches.py`).
     ToolchainLayout(kind='cargo', variable='CARGO_HOME', place='.cargo', marks=('bin/cargo',), parts=('bin',)),
     ToolchainLayout(
         kind='uv',
         variable='UV_PYTHON_INSTALL_DIR',
         place='.local/share/uv/python',
         marks=('cpython-*/bin',),
-        # As a whole: environments refer to links beside the Pythons.
+        # Open the whole folder: environments refer to links next to the Pythons.
         parts=('',),
         only=r'(cpython|pypy|graalpy)-.*|\..*',
         bins=(),

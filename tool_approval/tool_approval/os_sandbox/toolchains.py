@@ -226,7 +226,7 @@ class _Finder:
 
     def result(self) -> Toolchains:
         """Return the toolchains and the variables for commands."""
-        # Use real paths: inside, a link to a toolchain does not exist.
+        # Use real paths: inside the sandbox, a link to a toolchain does not exist.
         real = [(place, os.path.realpath(place)) for place in self._parts()]
         parts = [end if covers([*self._readable, *self._environments], end) else place for place, end in real]
         known = {end for _, end in real}

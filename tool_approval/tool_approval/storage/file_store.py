@@ -142,6 +142,6 @@ class FileApprovalStore:
     def _write(self, contents: _Contents) -> None:
         text = contents.model_dump_json(indent=1).encode()
         if len(text) > MAX_BYTES:
-            # A larger file could not be read again.
+            # A file above the limit could not be read again.
             raise StoreError(str(self._path), f'the file would be larger than {MAX_BYTES} bytes; revoke some approvals')
         replace_private(self._path, text)

@@ -77,7 +77,7 @@ def rename_exclusive(folder: int, name: str, other_folder: int, other: str) -> N
 
 def _rename_in_steps(folder: int, name: str, other_folder: int, other: str) -> None:
     if stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
-        # A directory cannot have two names. An empty one reserves the name, and `rename` replaces it only while empty.
+        # A directory cannot have two names. An empty directory reserves the name; `rename` replaces only an empty one.
         os.mkdir(other, dir_fd=other_folder)
         os.rename(name, other, src_dir_fd=folder, dst_dir_fd=other_folder)
         return
@@ -239,7 +239,7 @@ def _replace_in_steps(folder: int, source: str, name: str, *, expected: str, sho
 
 def _write_new(folder: int, name: str, content: bytes, *, like: os.stat_result | None) -> tuple[int, int]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    # The new file must not be readable for more users than the old one.
+    # The new file must not be readable for more users than the old file.
     descriptor = os.open(name, flags, 0o666 if like is None else 0o600, dir_fd=folder)
     try:
         rest = memoryview(content)

@@ -42,7 +42,7 @@ def check_text(path: str) -> None:
         raise PermissionError('The path is empty.')
     if len(path) > MAX_PATH_BYTES or len(path.encode(errors='replace')) > MAX_PATH_BYTES:
         raise PermissionError(f'The path is longer than {MAX_PATH_BYTES} bytes.')
-    # Attack: a name that forges a second line in a prompt or log, or reads backwards (test_names.py).
+    # Attack: a name that forges a second line in a prompt or log, or is displayed backwards (test_names.py).
     hidden = next(filter(_is_hidden, path if path.isascii() else _without_joiners(path)), None)
     if hidden is not None:
         raise PermissionError(f'The path contains the invisible character U+{ord(hidden):04X}.')

@@ -224,7 +224,7 @@ def _expected(target: PathTarget, expected: Expected, *, is_there: bool = False)
 
 
 def _make_parents(target: PathTarget) -> None:
-    # Nothing is created outside of a root, and the root itself is outside.
+    # A missing root is not created, because tools create nothing outside of the roots.
     if len(target.place.folders) - 1 < len(target.root.names):
         raise FileToolError(target.shown, f'the directory {target.root.name} does not exist; the user has to create it')
     target.place.make_parents()

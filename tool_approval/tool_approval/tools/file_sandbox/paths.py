@@ -246,7 +246,7 @@ class SandboxRoots:
         """
         self.base = tuple(components(os.path.realpath(base)))
         roots = [SandboxRoot.of(name, config, base) for name, config in paths.items()]
-        # Longest path first: the innermost root decides.
+        # Sort the longest path first, because the innermost root decides.
         self.all = sorted(roots, key=lambda root: len(root.names), reverse=True)
         seen: dict[tuple[str, ...], str] = {}
         for root in roots:

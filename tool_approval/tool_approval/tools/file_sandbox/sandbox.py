@@ -181,7 +181,7 @@ class FileSandbox:
                 return any(self._look(root, [*place.names, *path.split('/')]) != 'other' for path, _ in below)
             return 'maybe' in looks and holds_secret(place.name, read_beginning(place.parent, place.name))
         except OSError:
-            # A file that is missing or unreadable holds no secret; a folder that cannot be searched may.
+            # A missing or unreadable file contains no secret; a folder that cannot be searched may contain one.
             return place.is_folder
 
     def _look(self, root: SandboxRoot, names: Sequence[str]) -> LooksLike:

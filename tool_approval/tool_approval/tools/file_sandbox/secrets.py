@@ -111,7 +111,7 @@ class SecretRules:
 
 
 def _folded(name: str) -> str:
-    # The result of `fold`, but faster: ASCII needs no look-up of each character.
+    # Same result as `fold`, but faster: ASCII needs no look-up of each character.
     return name.lower().rstrip(' .') if name.isascii() else fold(name)
 
 
@@ -264,7 +264,7 @@ class SecretFiles:
                 # A link to a folder is judged by its name and not searched.
                 listed = [(entry.name, _leads_to_folder(entry), entry.is_symlink()) for entry in entries]
         except OSError:
-            # The folder is gone, or closed to this process and therefore to commands.
+            # The folder is gone, or neither this process nor commands can read it.
             return None
         look = self._rules.within(components(root)[-1:], components(path[len(root) :]))
         prefix = path.rstrip('/')

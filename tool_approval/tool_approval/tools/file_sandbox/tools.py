@@ -248,7 +248,7 @@ class FileTools:
         [target] = access.targets
         if arguments['old_text'] == arguments['new_text']:
             return FileToolError(target.shown, f'nothing was changed: {SAME}')
-        # Attack: edits that ask for no approval reveal a file's content by guessing it word by word (test_tools.py).
+        # Attack: with edits that need no approval, guess a file's content word by word (test_tools.py).
         return unchanged(target, arguments, self.sandbox.max_bytes) if target.is_free_to_read else None
 
     def _operation(self, name: str) -> str:
@@ -369,7 +369,7 @@ def _options(tool_name: str, access: FileAccess) -> tuple[RememberOption, ...]:
     anywhere = ' to '.join(root for root, _ in folders)
     edits: tuple[RememberOption, ...] = ()
     if access.operation in _EDITS:
-        # The same approval as the payload's, in words.
+        # The label describes the approval that the payload defines.
         first, *_ = access.targets
         brief = '' if ' ' in first.title else f'{_EDITS[access.operation]} {first.title}'
         label = f'{tool_name} for {first.shown}, with any content'

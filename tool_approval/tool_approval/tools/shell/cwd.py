@@ -40,7 +40,7 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
     if entry.name not in _GIT or any(word.value == '--help' for word in command.words):
         return False  # git opens help in the pager or browser that its configuration names
     git = os.path.join(cwd, '.git')
-    # A `.git` file or link refers to a repository elsewhere.
+    # A `.git` that is a file or link refers to a repository in another folder.
     return os.path.isdir(git) and not os.path.islink(git)
 
 

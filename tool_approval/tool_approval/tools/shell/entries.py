@@ -206,7 +206,7 @@ def _from_tree() -> Mapping[str, Fields]:
         kept.parent.mkdir(exist_ok=True)
         for old in kept.parent.glob(f'*-{BUILT}'):
             old.unlink(missing_ok=True)
-        # Written under another name first, so that no process reads half of the file.
+        # The file is first written under another name, so that no process reads half of it.
         part = kept.with_suffix(f'.{os.getpid()}')
         part.write_text(json.dumps(found))
         part.replace(kept)

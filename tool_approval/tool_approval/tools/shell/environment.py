@@ -44,5 +44,5 @@ def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> d
     places = (path if path is not None else given.get('PATH', SYSTEM_PATH)).split(':')
     # Attack: an empty or relative entry finds a program that the agent has just written.
     kept['PATH'] = ':'.join(place for place in places if place.startswith('/')) or SYSTEM_PATH
-    # So that no pager waits for a key and no prompt for an answer.
+    # With these, no pager waits for a key, and no prompt waits for an answer.
     return {**kept, 'PAGER': 'cat', 'GIT_PAGER': 'cat', 'GIT_TERMINAL_PROMPT': '0', 'TERM': 'dumb'}

@@ -109,7 +109,7 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
     def read(offset: int, _: object) -> bytes:
         nonlocal is_late
         is_late = is_late or clock() > deadline
-        # Withholding the rest of the text is the only way to stop the parser.
+        # The parser can only be stopped by withholding the rest of the text.
         return b'' if is_late else source[offset : offset + _CHUNK]
 
     root = Parser(Language(tree_sitter_bash.language())).parse(read).root_node

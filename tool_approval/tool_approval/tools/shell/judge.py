@@ -37,7 +37,7 @@ _MAX_DEPTH: Final = 8
 _LOOKED_AT: Final = 1_000
 """Chosen: maximum characters of an unparsable command to search for a blocked program."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
-"""Most frequent reason why a command needs approval."""
+"""The most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
@@ -236,7 +236,7 @@ class ShellJudge:
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
         """Find the rule that decides on a command. Add a part to the explanation if an earlier rule might match."""
         cwd_changed = state.cwd_changed
-        # Attack: `ls /etc` must not count as `ls` in the working directory (test_sandbox_paths.py).
+        # Attack: `ls /etc` must not be treated as `ls` in the working directory (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
 
         def is_in_roots(rule: CompiledRule) -> bool:

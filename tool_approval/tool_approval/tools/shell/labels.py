@@ -203,7 +203,7 @@ class _Labeller:
 
     def _unknown_word(self, word: Word) -> None:
         """Label a word such as `$x`. The word is an operand only if the program is harmless with any option."""
-        # After its program, awk takes only files and variables.
+        # After the program text, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
             self._add('unknown_word')

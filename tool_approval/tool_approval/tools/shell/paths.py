@@ -108,12 +108,12 @@ class ShellRoots:
         Return `None` if the paths cannot be determined, or if the command uses no path and no pipe.
         """
         words = command.words
-        # Attack: `git --no-pager diff`, where the rule's words end later than their number says.
+        # Attack: `git --no-pager diff`, where a flag moves the rule's words further back.
         after += sub_command_at(words) - 1 if after > 1 and guarded_name(words[0].value) == 'git' else 0
         found = label(words)
         if (inner := found.command_at) is not None and after > inner:
             return self._touched(command.of(words[inner:]), after - inner, is_here=is_here)
-        # Attack: `{ tac -s out/a; } < /etc/passwd`, where the input is a file that is named elsewhere.
+        # Attack: `{ tac -s out/a; } < /etc/passwd`, where an outer command names the input file.
         is_fed_elsewhere = command.is_fed and not command.is_fed_here
         if is_fed_elsewhere or _reads_more(found, words, after):
             return None

@@ -106,7 +106,7 @@ class CommandReader:
         # Bash may read `((` as arithmetic, the grammar as two subshells.
         if text.startswith(('((', '$((', '$[')):
             self._problem('brackets that may be arithmetic')
-        # To bash the next backquote ends the substitution, quoted or not. The grammar nests them.
+        # In bash, the next backquote ends the substitution, quoted or not. The grammar nests backquotes.
         if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
             self._problem('backquotes that contain a backslash or backquotes')
         self.has_loop = self.has_loop or node.type in ('for_statement', 'while_statement')
@@ -130,7 +130,7 @@ class CommandReader:
         self._input = before
 
     def _check_between(self, before: Node, after: Node) -> bytes:
-        # A backslash at the end of a line joins it with the next.
+        # A backslash at the end of a line joins the line with the next line.
         gap = self._gap(before.end_byte, after.start_byte).replace(b'\\\n', b'')
         if not gap and all(each.is_named or each.type.isalpha() or each.type == '!' for each in (before, after)):
             self._problem('two words without a blank between them')
@@ -188,7 +188,7 @@ class CommandReader:
         if words:
             self._check_program(words[0].raw)
         inputs = [child for child in children if child.type.endswith('_redirect') and not _is_output(child)]
-        # Attack: `{ head; } < /etc/passwd`, `head <&3`: the file is named elsewhere (test_cases.py).
+        # Attack: `{ head; } < /etc/passwd`, `head <&3`: another command names the file (test_cases.py).
         is_fed_here = all(map(_is_plain_input, inputs)) and (bool(inputs) or self._input == 'pipe')
         is_fed = bool(inputs) or self._input != 'none'
         raw = self._parsed.text(node)
@@ -249,7 +249,7 @@ class CommandReader:
         return more
 
     def _heredoc(self, node: Node) -> None:
-        # Attack: a here-document within another, whose end bash finds elsewhere.
+        # Attack: nested here-documents, where bash and the grammar disagree on the end of the inner one.
         is_behind = node.start_byte >= self._heredocs_end
         self._heredocs_end = max(self._heredocs_end, node.end_byte)
         is_plain = is_behind and is_plain_heredoc(node, self._parsed)

@@ -148,7 +148,7 @@ async def run_command(
 
 
 def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    # Not asyncio's process: asyncio would reap it before its group is killed, which frees the group's id.
+    # Not an asyncio process: asyncio would reap it before its group is killed, which would free the group's id.
     return subprocess.Popen(
         list(argv),
         cwd=cwd,
@@ -216,7 +216,7 @@ class _Running:
 
     async def stop(self) -> None:
         """Send SIGTERM to the process group, and wait briefly. The method `close` ends the remaining processes."""
-        # Collected before the parents end: afterwards, nothing connects the processes with this command.
+        # Collect descendants before their parents end: afterwards, nothing connects them with this command.
         self._seen = descendants(self._process.pid)
         kill_group(self._process.pid, signal.SIGTERM)
         await self.ended(_GRACE_S)
@@ -231,7 +231,7 @@ class _Running:
             self._loop.remove_reader(self._watch)
             os.close(self._watch)
         for pipe in self._pipes:
-            # At most the capacity of a pipe: writers are dead, or no longer of interest.
+            # Read at most the capacity of a pipe: the writers are dead, or their output is no longer needed.
             for _ in range(32):
                 if not self._read(pipe):
                     break

@@ -63,7 +63,7 @@ def is_plain_awk(program: str) -> bool:
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
     bare = bare.replace('||', '')
-    # Without quotes, comments and regular expressions, each `;` ends a statement.
+    # Once quotes, comments and regular expressions are removed, each `;` ends a statement.
     is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
     statements = re.split('[;}]', bare) if is_clear else [bare]
     return not (re.search(r'@|system|getline|\\\n', program) or any(map(_PRINTING.search, statements)))

@@ -139,7 +139,7 @@ class ShellTool:
             args=dict(ctx.args),
             description=explanation.description or _description(command),
             described_by='the shell rules' if explanation.description else None,
-            # An argument outside of the payload counts as secret: it would be redacted in the log, and a remembered
+            # An argument outside of the payload is treated as secret: it would be redacted in the log, and a remembered
             # approval would cover any value of it.
             payload={'command': command, **({'access': asked} if 'access' in ctx.args else {}), **bound_to},
             # Never shortened: the approver would approve the rest unseen.
@@ -212,7 +212,7 @@ class ShellTool:
 def _why(explanation: Explanation) -> str:
     """Return the reason why the command needs approval. If the command has several parts, the reason names the part."""
     part = explanation.deciding
-    # A wrapper such as `python -m pytest` is a part itself, besides what it runs.
+    # A wrapper such as `python -m pytest` is a part of its own, in addition to the command that it runs.
     if len(explanation.parts) == 1 or part.text == explanation.command.strip():
         return part.reason
     more = sum(each.decision == 'ask' for each in explanation.parts) - 1

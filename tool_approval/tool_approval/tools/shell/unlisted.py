@@ -168,7 +168,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Return whether a file may be written, code is harmless, or a command is checked separately."""
+    """Return whether a word is safe: a file that may be written, harmless code, or a command checked separately."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'
