@@ -30,13 +30,13 @@ SETS: dict[str, tuple[str, tuple[str, ...]]] = {
     'newest': ('highest', ('./pydantic_ai_slim', './tool_approval[all]')),
 }
 """How to resolve each set, and the distributions in it."""
-TOOLS = ('hypothesis', 'inline-snapshot', 'jsonschema', 'pytest', 'wcwidth')
+TOOLS = ('anyio', 'hypothesis', 'inline-snapshot', 'jsonschema', 'pytest', 'wcwidth')
 """Distributions that the tests import, in any version that fits the set."""
 CORE_TESTS = (
     *('tests/approval', '--ignore=tests/approval/integrations', '--ignore=tests/approval/compat'),
     *('--ignore=tests/approval/tools', '--ignore=tests/approval/os_sandbox', '--ignore=tests/approval/ui'),
     *('--ignore=tests/approval/inbox', '--ignore=tests/approval/settings', '--ignore=tests/approval/cli'),
-    '--ignore=tests/approval/assistant',
+    *('--ignore=tests/approval/assistant', '--ignore=tests/approval/durable'),
 )
 ADAPTER_TESTS = ('tests/approval/integrations', 'tests/loop')
 

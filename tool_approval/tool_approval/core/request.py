@@ -291,7 +291,8 @@ class ApprovalRequest(BaseModel):
 
 
 _DEFAULTS: dict[str, Any] = {
-    name: field.get_default(call_default_factory=True) for name, field in ApprovalRequest.model_fields.items()
+    name: field.get_default(call_default_factory=True, validated_data={})
+    for name, field in ApprovalRequest.model_fields.items()
 }
 
 
@@ -299,7 +300,7 @@ _FIELDS = set(_DEFAULTS)
 
 
 def _made(values: dict[str, Any]) -> ApprovalRequest:
-    # Does what `model_construct` does in a tenth of the time: each call makes several requests.
+    # Same result as `model_construct` in a tenth of the time, because each call makes several requests.
     request = ApprovalRequest.__new__(ApprovalRequest)
     object.__setattr__(request, '__dict__', values)
     object.__setattr__(request, '__pydantic_fields_set__', _FIELDS)
