@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept the starting run if `delivering` passed its state, which `open_run` keeps alive until the run ends."""
+        """Accept the starting run if its state was delivered. `open_run` keeps the state alive until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self

@@ -51,8 +51,8 @@ class ExecutionWrapper(Protocol):
         """Execute an approved call, or refuse it.
 
         This method is called for each execution that the handler was asked to approve: inside the hooks of all
-        capabilities, on the event loop of the outermost run, and concurrently for parallel calls. During
-        the method, `lineage()` ends with the call being executed. An agent that this method runs does not inherit the
+        capabilities, on the event loop of the outermost run, and concurrently for parallel calls. While this method
+        runs, `lineage()` ends with the call being executed. An agent that this method runs does not inherit the
         handler; an agent that the tool runs inherits it.
 
         Args:
@@ -288,8 +288,8 @@ class HandlerThreads:
 class _Starts:
     """Starts threads one after another; each thread starts the next.
 
-    `Thread.start` waits until the thread runs. If fifty runs asked at once, the event loop would wait for fifty
-    threads. So the loop starts only the first thread, and each thread starts the next before its own work.
+    `Thread.start` waits until the thread runs. If fifty runs asked at once, the event loop would wait for fifty thread
+    starts. So the loop starts only the first thread, and each thread starts the next before its own work.
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ T = TypeVar('T')
 
 @dataclass(frozen=True, kw_only=True)
 class RunPlan:
-    """Settings of a run, fixed before it starts. A constructor sets only the first two fields."""
+    """Settings of a run, fixed before it starts. An agent's constructor sets only `handler` and `inherits`."""
 
     handler: AnyHandler | None = None
     """Handler given by an override, the run's keyword or the constructor; or `None`."""
@@ -57,7 +57,7 @@ def setting(variable: ContextVar[T], value: T) -> Generator[None]:
 def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> AbstractContextManager[None]:
     """Make `agent` ask `handler` inside the context, even if a run is given another handler. `None` changes nothing.
 
-    `drops_capability` says whether the host's own override, made at the same time, may drop the agent's capabilities,
+    `drops_capability` says whether an override of the host at the same time may remove the agent's capabilities,
     including ours.
     """
     return setting(_overrides, (*_overrides.get(), (agent, handler, drops_capability)))
@@ -76,7 +76,7 @@ def may_lack_capability(agent: object) -> bool:
 
 @contextmanager
 def delivering(capability: object, content: object) -> Generator[None]:
-    """While a run starts inside the context, pass `content` to `capability`, which its agent was created with."""
+    """Pass `content` to `capability`, one of the agent's capabilities, when a run starts inside the context."""
     delivery = [(capability, content)]
     with setting(_delivery, delivery):
         try:

@@ -48,7 +48,7 @@ class Lifetime:
         """Cancel `future`, which must belong to the running event loop, when the lifetime ends.
 
         Returns:
-            A function to call when `future` is done, so that the lifetime keeps no reference to it.
+            A function that forgets `future`; call it when the future is done.
         """
         with self._lock:
             if not self.is_over:
@@ -112,9 +112,9 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether the model has not been called yet. Until the first model call, all approvals predate the run."""
+    """Whether no model request was made yet. Approvals used before the first model request predate the run."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
-    """Calls being executed, by `tool_call_id`, except calls that something other than our handler approved."""
+    """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     """Calls that were deferred again after their approval."""
     tool_errors: list[UserError] = field(default_factory=list[UserError])
@@ -259,7 +259,7 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
 class _Place:
     """Place of the current code: its run, the tool calls above it, and whether it is in a handler or in a tool.
 
-    A place is created for every tool call, so rarely needed fields are computed on first use.
+    Every tool call creates a `_Place`, so rarely needed fields are computed on first use.
     """
 
     __slots__ = ('_above', '_call', '_ctx', '_levels', '_lifetime', 'is_asking', 'run')

@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite arguments. A function that creates capabilities is assumed to rewrite them."""
+    """Whether a capability may rewrite arguments. A function that creates capabilities is assumed to do so."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

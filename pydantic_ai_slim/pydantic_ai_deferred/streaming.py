@@ -1,8 +1,8 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
-A streamed run ends with the first part that could be an output. `DeferredToolRequests` is an output, so a *declared*
-deferral (a call of a tool with `requires_approval=True`, or of an external tool) would end the run, which is wrong if
-there is a handler. So during a model request, declared tools look ordinary to the stream. When the response is
+A streamed run ends with the first part that could be an output. A *declared* deferral is a call of a tool with
+`requires_approval=True`, or of an external tool. It produces an output, `DeferredToolRequests`, and would end the run
+although there is a handler. So during a model request, declared tools look ordinary to the stream. When the response is
 complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
@@ -57,8 +57,8 @@ class DeclaredTools:
     def refuse(self, definition: ToolDefinition) -> None:
         """Refuse to execute a declared tool without approval.
 
-        The loop itself never executes a declared tool. This check is needed while the definition of a declared tool
-        looks ordinary, and on hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
+        The loop itself never executes a declared tool. The check is for declared tools that temporarily look ordinary.
+        The check is also for hosts before 2.x, because their `ToolManager.handle_call` ignores the kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.

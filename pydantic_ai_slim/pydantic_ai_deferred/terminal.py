@@ -1,7 +1,7 @@
 """Give a handler the terminal while it is asked, and end unfinished tasks after Ctrl-C.
 
 The host's chat redraws the model's text many times a second, over anything that a handler prints, and interprets square
-brackets in printed text as markup. So the display is stopped while a handler is asked, and restarted afterwards.
+brackets in printed text as markup. So the chat's display is stopped while a handler is asked, and restarted afterwards.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _is_proxy() -> bool:
 def leaving_nothing() -> Generator[None]:
     """End unfinished tasks of a run when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
 
-    These exceptions leave the loop at once: the run's tasks stay pending, and the threads of its sync tools wait for
-    work. On exit, the interpreter would wait for these threads forever.
+    Both exceptions stop the event loop at once. The run's tasks stay pending, and the threads of its sync tools wait
+    for work. On exit, the interpreter would wait for these threads forever.
     """
     before = _tasks(_current_loop())
     try:

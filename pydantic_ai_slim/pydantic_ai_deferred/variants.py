@@ -40,7 +40,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """
 
     _plan: RunPlan
-    """Plan determined by the constructor."""
+    """Plan that the constructor determined."""
     _asking: AgentHandler | None = None
     """Capability that asks the handler, or `None` if the constructor could not add one to the agent."""
 
@@ -106,8 +106,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
         """Stream the first final output. The handler resolves the deferred calls before the final output. See `run`.
 
-        The first part of a response that can be an output ends the run. Deferred calls after this part in the same
-        response are skipped, and the handler is not asked.
+        The run ends at the first part of a response that can be an output. Deferred calls after that output in the
+        response are skipped without asking the handler.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream(*args, **keywords)
@@ -210,7 +210,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         """Chat with the agent in the terminal. The handler is asked during a turn of the chat.
 
         Args:
-            deps: As in the host's `to_cli`, like all following arguments except the handler.
+            deps: As in the host's `to_cli`, which also explains the other arguments except the handler.
             prog_name: The name in the prompt.
             message_history: The conversation so far.
             model_settings: Settings for every request.
@@ -286,8 +286,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the host's keywords for a run that was given `handler`.
 
-    The host infers an agent's name from the calling frame, which would be ours, with the agent as `self`. So the name
-    is inferred here, from the frame that called the run variant (the caller of `frame`).
+    The host infers an agent's name from the calling frame. Our frame would give the name `self`, so this function
+    infers the name from the caller of `frame`, which is the code that called the run variant.
 
     Raises:
         UserError: The handler cannot be called.

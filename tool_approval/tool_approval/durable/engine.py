@@ -76,7 +76,7 @@ class Engine(Protocol):
 
 
 APPLICATION = 'tool-approval'
-"""Application name of our processes in DBOS. Processes resume workflows of the same name and version."""
+"""Application name of our processes in DBOS. A process resumes only workflows with its own name and version."""
 
 APPLICATION_VERSION = 'runs-1'
 """Version of the sequence of steps that a segment records. DBOS's default version changes with every change of code.
@@ -186,7 +186,7 @@ class DBOSEngine:
 
     @property
     def is_broken(self) -> bool:
-        """See `Engine`. A `sys.exit()` in a model, or in a tool without approval, ends the event loop."""
+        """See `Engine`. A `sys.exit()` in a model, or in a tool that requires no approval, ends the event loop."""
         return self._loop is not None and not self._loop.is_running()
 
     def prune(self, before: datetime) -> None:

@@ -350,7 +350,7 @@ class Ledger:
 
     @asynccontextmanager
     async def _alone(self, key: str) -> AsyncGenerator[None]:
-        """Let one task at a time execute a call, and only after the last outcome was written.
+        """Let one task at a time execute a call, and only after the previous outcome of the call was written.
 
         Otherwise a delayed write could free the execution that the next task has begun, because both have the same
         owner.

@@ -54,7 +54,7 @@ class NobodyMay(SteeringRefused):
     """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message, which suggests a command that does not check approvers."""
+        """Set the message; the command that it names does not check approvers."""
         super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
 
 

@@ -37,7 +37,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class Sweep:
-    """Checks the store repeatedly, in a thread of its own.
+    """Checks the store repeatedly, in a separate thread.
 
     A process that receives an answer only stores it. Every living worker determines which runs can continue, which
     deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
@@ -55,7 +55,7 @@ class Sweep:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep the parts; `start` starts the thread.
+        """Set up the checks; `start` starts the thread.
 
         Args:
             store: The store of the runs, which only this object uses and closes.

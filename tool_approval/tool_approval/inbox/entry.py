@@ -48,7 +48,7 @@ class Content(BaseModel):
     forbid_self_approval: bool = Field(
         default=False, validation_alias='bars_requester', serialization_alias='bars_requester'
     )
-    """Whether the requester is not allowed to answer. Stored under the name `bars_requester`."""
+    """Whether the requester is not allowed to answer. The stored field is named `bars_requester`."""
     expires_at: AwareDatetime | None = None
     """Time when the request expires, for display only. The clock of the waiting process determines the expiry."""
 

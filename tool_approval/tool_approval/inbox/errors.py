@@ -39,7 +39,7 @@ class UnknownRequest(AnswerRefused):
     """No request has this id: it never existed or was pruned."""
 
     def __init__(self) -> None:
-        """The message does not contain the id, which is either a secret or a guess."""
+        """The message leaves out the id, because a valid id is a secret."""
         super().__init__('there is no such request in the inbox')
 
 
@@ -138,8 +138,8 @@ def refusal_text(
 
     Args:
         error: Error of `Inbox.decide` or `decision_on`.
-        name: Function that escapes the id of an approver for the place where the text is shown.
-        text: Function that escapes any other text for the place where it is shown.
+        name: Function that escapes the id of an approver for the output, such as HTML.
+        text: Function that escapes all other text for the output, such as HTML.
     """
     match error:
         case AlreadySettled():

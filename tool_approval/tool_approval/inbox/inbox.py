@@ -135,7 +135,7 @@ class Inbox:
         Raises:
             UnknownRequest: The store does not have the request, or no longer has it.
             InboxUnavailable: The timeout passed, and the store did not report within 5 seconds whether the request was
-                answered. The request expires as soon as the store can be reached.
+                answered. The inbox lets the request expire once it can reach the store again.
             OtherContent: The answer belongs to different content than was posted, so the store was tampered with.
         """
         self._keeper.start()
@@ -199,8 +199,8 @@ class Inbox:
         Args:
             request_id: Id of the request.
             state: New state of the request.
-            answer: Answer given in another UI, which must fit `state`. If the store is unavailable, the request is
-                withdrawn without the answer.
+            answer: Answer that was given in another UI; it must fit `state`. If the store is unavailable, the request
+                is withdrawn without the answer.
         """
         at = self._moment()
         written = None if answer is None else write_answer(answer)

@@ -34,8 +34,9 @@ class Channel(Protocol):
     counts.
 
     Coroutine functions run on the event loop of the run, other functions in a thread. Exceptions, and calls that take
-    longer than 30 seconds, are logged. A failing channel does not affect the other channels or the run. For one
-    request, `settled` is called after `posted` has ended or failed. Different requests may be notified in any order.
+    longer than 30 seconds, are logged. A failing channel does not affect the other channels or the run. For each
+    request, `settled` is called after `posted` has returned or failed. Notifications of different requests come in any
+    order.
 
     Channels are called in the process of the run, and not after the run has ended. A UI that must outlive the run, such
     as the web page, follows `Inbox.changes` in its own process.
@@ -74,8 +75,8 @@ RETRY_S = 1.0
 class InboxUI:
     """Posts each request to an inbox and waits for the answer. The controller's modes, memory and audit log apply.
 
-    Errors deny the call, with a note that says why. If the run is cancelled, the request is withdrawn. If another UI of
-    a `FirstOf` answers first, the request is settled with that answer.
+    If an error occurs, the call is denied with a note that says why. If the run is cancelled, the request is withdrawn.
+    If another UI of a `FirstOf` answers first, the request is settled with that answer.
     """
 
     one_at_a_time = False

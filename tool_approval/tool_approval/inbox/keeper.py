@@ -88,8 +88,8 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the heartbeat number of each owner that has sent no new heartbeat during a whole lease of
-        uninterrupted checks.
+        """Return the heartbeat number of each owner whose number stayed the same for a whole lease, while this process
+        checked without interruption.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -109,7 +109,7 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Chosen: maximum seconds of one wait for changes, and so of closing. A change ends the wait immediately."""
+"""Chosen: maximum seconds of one wait for changes, which can delay closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
 """Chosen: seconds between deletions of old history. The history is kept for weeks, so one hour more does not matter."""

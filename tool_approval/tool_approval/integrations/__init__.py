@@ -1,1 +1,1 @@
-"""Adapt agent frameworks, with one package for each. A framework is imported only by its package."""
+"""Adapt agent frameworks, with one package for each. Each framework is imported only by the package that adapts it."""

@@ -30,7 +30,7 @@ class ApprovalMemory:
         return None if key is None else self._approvals.get(key)
 
     def store(self, tool_name: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
-        """Remember an approval with `remember='session'`. Other decisions are not kept."""
+        """Remember an approval with `remember='session'`. Any other decision is ignored."""
         key = _key(tool_name, args)
         if key is not None and decision.approved and decision.remember == 'session':
             self._approvals[key] = decision

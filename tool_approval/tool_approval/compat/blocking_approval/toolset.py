@@ -75,7 +75,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
                 which asks once for the same arguments. This setting overrides `needs_approval`, but not a block.
-            default: Verdict for a tool that none of the sources above decides: `required`, or `none` to run it. Only
+            default: Verdict if no other source decides: `required`, or `none` to run the tool without asking. Only
                 functions of a `FunctionToolset` can be marked with `@requires_approval`.
 
         Raises:

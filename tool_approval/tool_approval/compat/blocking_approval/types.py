@@ -14,7 +14,7 @@ ApprovalError = errors.ApprovalRefused
 """Base class of denials and blocks. The error is a `PermissionError`, and `tool_name` names the tool."""
 
 ApprovalConfig: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""Settings by tool name. `pre_approved: True` lets a tool run; a toolset may give meaning to further keys."""
+"""Settings by tool name. `pre_approved: True` lets a tool run without asking. A toolset may define further keys."""
 
 _NO_REASON = 'no reason was given'
 
@@ -86,7 +86,7 @@ class ApprovalResult(verdict.ApprovalResult):
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
             block_reason: Reason why the call is blocked; required for `blocked`, and not allowed otherwise.
-            reason: Name of `block_reason` in `tool_approval`, where a reason may also say why approval is needed.
+            reason: Name of `block_reason` in `tool_approval`; it may also explain why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -119,7 +119,7 @@ class ApprovalDenied(errors.ApprovalDenied):
 
 
 class ApprovalBlocked(errors.ApprovalBlocked):
-    """The toolset or the configuration forbids the call. The callback was not asked."""
+    """The toolset or the configuration forbids the call. The callback was not called."""
 
     def __init__(self, tool_name: str, reason: str | None) -> None:
         super().__init__(tool_name, reason or _NO_REASON)

@@ -92,8 +92,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 _COLUMNS = 'id, owner, content, posted_at, state, settled_at, answer'
 
 _THIS = '(SELECT last FROM changes)'
-"""SQL expression for the number of the current change. The number is incremented in the same transaction, so a reader
-that sees change n sees all earlier changes."""
+"""SQL expression for the number of the current change. Each change increments the number in its transaction, so a
+reader that sees change n also sees all earlier changes."""
 
 _NOTHING = Changes()
 

@@ -41,7 +41,7 @@ class CallReader:
         """Return the call with these arguments.
 
         Raises:
-            ValueError: The arguments do not fit the tool, or cannot be judged. The text names the problem.
+            ValueError: The arguments do not fit the tool, or cannot be judged. The error's message names the problem.
         """
         arguments = read_arguments(self.tool, given, judges_injected=self.judges_injected)
         definition = definition_digest(self.tool)
@@ -98,8 +98,8 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: The agent's name, in place of the one in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id identifies a
-            single step, so an approval for the session ends with the call.
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, the configuration's id
+            identifies a single step, so an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -131,7 +131,7 @@ def definition_digest(tool: BaseTool) -> str | None:
 
 
 _VARIADIC = frozenset({'args', 'kwargs'})
-"""Names that the host gives to the fields of `*args` and `**kwargs`; only given values are passed on."""
+"""Names of the schema fields for `*args` and `**kwargs`; a value is passed on only if the call gives one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +143,7 @@ class ToolArguments:
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
-    """Parameters that the host fills in, such as the graph's state. Their values are passed on unchanged."""
+    """Parameters that the host fills in, such as the graph's state. Injected values are passed on unchanged."""
 
 
 def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:
@@ -156,8 +156,8 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
             values for such parameters are judged and shown if JSON can represent them.
 
     Raises:
-        ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The text names the
-            problem.
+        ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The error's message names
+            the problem.
     """
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
         given = {_first_name(tool): given}

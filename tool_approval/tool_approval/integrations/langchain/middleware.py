@@ -69,7 +69,7 @@ class Consents(TypedDict):
 
 
 class ApprovalState(AgentState[Any]):
-    """State of an agent that has the middleware. Neither key is part of the agent's input or output."""
+    """State of an agent that has the middleware. The keys added here are not part of the agent's input or output."""
 
     tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
     """Tools that the model could call. The list is missing in a step that resumes a run."""
@@ -115,8 +115,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     call is answered with a message that has `status='error'` and the reason.
 
     Put this middleware last in the list. In this position, the middleware knows the tools that other middleware adds,
-    and no other middleware runs between it and the tools. At any position in the list, a call does not run if another
-    middleware changes it after the decision. If a later middleware replaces a tool, that middleware must be trusted.
+    and no other middleware runs between it and the tools. Regardless of this order, a call that another middleware
+    changes after the decision does not run. If a later middleware replaces a tool, that middleware must be trusted.
     """
 
     state_schema = ApprovalState
@@ -135,8 +135,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             controller: Controller that judges and decides the calls. Give the controller a lasting `key` if runs are
                 resumed in another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: The agent's name, in place of the one given to `create_agent`. If an agent runs in another agent's
-                tool, give its name here. Without the name, nothing is remembered for such an agent beyond its run.
+            caller: The agent's name, in place of the one given to `create_agent`. For an agent that runs in another
+                agent's tool, give the name here; otherwise its approvals are forgotten after its run.
             tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
         Raises:

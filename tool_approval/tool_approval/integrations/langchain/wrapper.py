@@ -29,8 +29,8 @@ class ApprovalToolWrapper(StandIn):
     If a model's call (one with an id) does not run, the model gets a message that has `status='error'`. Code that calls
     the tool with plain arguments gets an exception.
 
-    An approval for a session applies to one `thread_id` and one agent. Set both. The agent is known by its name or by
-    `caller`. Without a name or `caller`, each call in an agent's run is a separate session.
+    An approval for a session applies to one `thread_id` and one agent. Set the `thread_id`, and give the agent a name
+    or set `caller`. Without a name or `caller`, each call in an agent's run is a separate session.
     """
 
     _gate: Gate = PrivateAttr()

@@ -44,7 +44,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
     """Return the arguments that the tool `name` will get for `args`, with defaults; `args` if the tool is unknown.
 
     Raises:
-        ValueError: The arguments do not fit the tool. The message names the places, and quotes no value.
+        ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
     """
     tool, decoded = find_tool(ctx, name), decode_arguments(args)
     if tool is None or ctx is None:
@@ -80,8 +80,8 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
     """Yield everything that may have a check of its own: the toolsets from `toolset` inwards, then the function.
 
     Args:
-        toolset: The outermost toolset to ask; `None` leaves the toolsets out.
-        tool: The tool, as that toolset offers it.
+        toolset: The outermost toolset; with `None`, no toolset is yielded.
+        tool: The tool, as `toolset` offers it.
 
     Raises:
         UserError: The toolsets wrap each other in a cycle.
@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""Chosen: maximum depth of nested toolsets, far more than anyone needs. A cycle reaches this limit immediately."""
+"""Chosen: maximum depth of nested toolsets, far more than anyone needs. A cycle of toolsets exceeds this depth."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""For each large response, by its `id()`: its number of parts, and the position of each call with a unique id."""
+"""Index of large responses, by `id()`: the number of parts, and the position of each call with a unique id."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

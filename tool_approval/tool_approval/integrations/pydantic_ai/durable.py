@@ -113,8 +113,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self._url = store
         self.controller = controller
         self.key = b''
-        """Key that question ids are derived from. The key is empty until this process is a worker; then it is the key
-        of the store."""
+        """Key that question ids are derived from. The key is empty until this process becomes a worker, which uses the
+        store's key."""
         self._factories = dict(deps or {})
         self.external = external or {}
         self.tells_changes = tells_changes

@@ -24,12 +24,12 @@ from .results import find_binding, is_enclosed_by_handler, refuse
 
 @dataclass(repr=False, kw_only=True)
 class JudgedContext(RunContext[Any]):
-    """Run context of one call that a toolset around the tool has judged. One tool may run with this context."""
+    """Run context of one call that a toolset around the tool has judged. Only one tool may run with this context."""
 
     judged: object = None
     """Result of judging: a `Prepared` if a gate judged the call."""
     judged_call: tuple[str | None, str | None] = (None, None)
-    """Ids of the judged run and call. Code that makes another call with this context changes the call's id."""
+    """Ids of the judged run and call. If the context is reused, its call id no longer matches."""
     taken: threading.Lock = field(default_factory=threading.Lock)
     """Lock that a tool acquires when it uses the judgement. Copies of the context, made by wrappers, share the lock."""
 

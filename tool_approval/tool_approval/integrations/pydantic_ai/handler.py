@@ -60,8 +60,8 @@ def approval_handler(
     """Return a `deferred_tool_handler` that lets `controller` decide.
 
     Give the handler to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, executions are bound to their
-    approval, and outcomes logged, only for tools of an `ApprovalToolset`.
+    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only tools of an `ApprovalToolset`
+    have their executions bound to the approval and their outcomes logged.
 
     Args:
         controller: Controller that decides. Any number of agents and runs may share the controller.
@@ -198,7 +198,7 @@ class Batch:
         return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
-        """Return the tool's own request, or, for a bare tool, a new request that includes its function's check."""
+        """Return the request that the toolset made, or a new one that includes the check of the tool's function."""
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None:
             return self._prepared(call, self._request(call))
@@ -247,7 +247,7 @@ class Batch:
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
     def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
-        """Return the values that a tool of this run will get, and their form for showing and binding.
+        """Return the values that a tool of this run will get, and the form of these values that is shown and bound.
 
         Raises:
             ValueError: The arguments do not fit the tool, or have no JSON form.
@@ -276,7 +276,7 @@ class Batch:
             answered_by[call_id] = decision.decided_by
 
     def restore(self, call: ToolCallPart, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
-        """Return a call as `prepare` returned it, possibly in another process."""
+        """Rebuild the result of `prepare` for a call, which another process may have prepared."""
         if any(call is each for each in self.requests.approvals):
             return self._prepared(call, request)
         return self._prepared_external(request, verdict)
@@ -335,7 +335,7 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
 
 
 def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
-    """Return the request with the texts of the function's own check: what to show, remember and log."""
+    """Return the request with what the function's own check says to show, remember and log."""
     own = make_request(context, verdict)
     changes: dict[str, Any] = {
         'payload': own.payload,

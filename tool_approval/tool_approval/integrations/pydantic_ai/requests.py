@@ -168,15 +168,15 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """Return a call that is about to execute, and why it cannot be judged, or `None` if it can.
+    """Return a call that is about to execute, and the reason why it cannot be judged, or `None` if it can be judged.
 
     Args:
         ctx: The run that makes the call.
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation that approvals are remembered for.
-        tool: The tool, from which the model's name for it is found. If no tool is given, `name` is taken as the model's
-            name, and the facts do not include the tool.
+        tool: The tool, used to find the name by which the model calls it. Without a tool, `name` is used, and the facts
+            do not include the tool.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id

@@ -59,8 +59,8 @@ class _Enclosed(dict[str, Any]):
     """Binding of a call that is executed inside a handler. An `ApprovalToolset` inside the call lets the handler record
     the outcome.
 
-    Wrappers pass this object on. A run nested in the call does not get this object. A file from which a run is resumed
-    cannot contain this object.
+    Toolsets that wrap the tool pass this object on. A run nested in the call does not get this object. A file from
+    which a run is resumed cannot contain this object.
     """
 
 
@@ -100,7 +100,7 @@ async def execute_once(
     ctx: RunContext[Any],
     recheck: Callable[[], str | None] | None = None,
 ) -> Any:
-    """Execute a call as `execute` does. With a ledger, the call is executed at most once."""
+    """Execute a call as `execute` does, but at most once if there is a ledger."""
     if ledger is None:
         return await execute(gate, allowed, run())
     result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run()), ctx=ctx, recheck=recheck)
@@ -115,7 +115,7 @@ class CallPlace(NamedTuple):
     """Identifies a call for a ledger, used instead of the context if the run has ended."""
 
     messages: Sequence[ModelMessage]
-    """History up to the call."""
+    """Message history up to the call."""
     conversation_id: str
     """Id of the conversation."""
     run_id: str | None = None
@@ -206,7 +206,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
 
     Args:
         message: Text for the model.
-        outcome: The outcome that the handler or the `ApprovalToolset` around the call logs.
+        outcome: The outcome to log; the handler or the `ApprovalToolset` around the call logs it.
 
     Returns:
         The message itself, on hosts without `ToolFailed`.
@@ -255,8 +255,8 @@ def _noted(result: object, notice: str) -> Any:
 
 External: TypeAlias = Mapping[str, Callable[..., Any]]
 """Functions by tool name. Arguments are passed by keyword. If the first parameter is named `ctx`, the function gets the
-run's context, or `None` if the run has ended. Coroutine functions run on the event loop, other functions in a thread of
-their own."""
+run's context, or `None` if the run has ended. Coroutine functions run on the event loop, other functions in a separate
+thread."""
 
 _log = logging.getLogger('tool_approval')
 

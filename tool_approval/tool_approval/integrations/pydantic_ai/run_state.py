@@ -40,7 +40,7 @@ class StoredCall(BaseModel):
     request: ApprovalRequest
     """Request with the fields that JSON can hold."""
     facts: CallFacts
-    """Facts of the request, some of which its metadata does not contain."""
+    """Facts about the call, including facts that the request's metadata does not contain."""
     status: Literal['blocked', 'pre_approved', 'needs_approval']
     """Status of the verdict."""
     reason: str | None

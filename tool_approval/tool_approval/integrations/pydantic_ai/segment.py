@@ -1,4 +1,4 @@
-"""Execute one segment of a durable run: from its start, or from answers, to its end or the next questions.
+"""Execute one segment of a durable run: from the run's start, or from answers, until the run ends or has new questions.
 
 The agent always stops at deferred calls and starts again with their results. So calls execute in a new agent run, which
 can stop again to park the durable run. Read `Segment.run` from top to bottom.
@@ -145,7 +145,7 @@ class Segment:
         return Stop.model_validate_json(zlib.decompress(recorded))
 
     async def _decide(self, stop: Stop) -> bytes:
-        """Find the questions to ask, and decide if there are none.
+        """Find the questions to ask, and decide the calls if there is no question.
 
         The engine records this method as one step, so that decisions from before a crash are not made again.
         """
@@ -387,8 +387,8 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action guarded by the ledger as one step of the engine. Steps inside this action do not belong to the
-        segment.
+        """Run an action guarded by the ledger as one step of the engine. Engine steps that the action starts do not
+        belong to the segment.
 
         After a crash, a recorded step does not run again, and the ledger returns its outcome.
         """
@@ -418,8 +418,8 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """Handler of one run of the agent. The handler lets calls leave the run, and wraps their execution when a later run
-    resumes them.
+    """Handler of one run of the agent. The handler lets deferred calls leave the run. When a later run resumes these
+    calls, the handler wraps their execution.
     """
 
     segment: Segment
@@ -429,7 +429,7 @@ class DurableHandler:
     wraps_resumed = True
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Keep the calls, and decline them."""
+        """Keep the calls for the segment, and decline them so that they leave the run."""
         if lineage():
             # A nested run cannot stop and resume: it asks here, and waits in this process.
             nested = self.segment.handler()

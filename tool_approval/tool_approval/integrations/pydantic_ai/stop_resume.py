@@ -1,4 +1,4 @@
-"""Answer deferred calls between runs: one run ends with its calls, another resumes with the answers."""
+"""Answer deferred calls between runs: one run ends with unanswered calls, and another resumes with the answers."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ async def collect_approvals(
 
     Args:
         requests: The run's output.
-        ui: The UI that asks.
+        ui: The UI that asks the approver.
         mode: `interactive`, `approve_all` or `strict`.
         memory: Remembered approvals. Give the same memory for every stop of a conversation; `None` uses a new memory.
         controller: Controller in place of `ui`, `mode` and `memory`. Give the same controller to the
             `ApprovalToolset`s. If another process resumes the run, give the controller a lasting `key`.
         external: Functions that execute external calls, by tool name.
-        session: The conversation that approvals are remembered for. If `None`, all memory is for one conversation.
+        session: The conversation that approvals are remembered for. With `None`, the whole memory is one conversation.
         caller: The agent's name.
 
     Returns:
@@ -86,9 +86,9 @@ async def run_with_approval(
         memory: One memory for all stops; `None` uses a new memory.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
-        session: The conversation that approvals are remembered for. If `None`, the session is `deps.session_id` if the
-            deps have one. Otherwise a given `memory` is one conversation; with a `controller`, each call of this
-            function is a conversation.
+        session: The conversation that approvals are remembered for. `None` uses `deps.session_id`. If the deps have no
+            `session_id`, a given `memory` is one conversation; with a `controller`, each call of this function is a
+            conversation.
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:

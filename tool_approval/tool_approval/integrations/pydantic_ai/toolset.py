@@ -24,7 +24,7 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Each call is judged separately, so all calls of a response that need approval reach the handler, or leave the run,
+    Each call is judged separately. All calls of a response that need approval reach the handler, or leave the run,
     together. Tools that the inner toolset declares as deferred look ordinary from outside, so that `approval: none`
     works for them. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
     """
@@ -72,7 +72,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         """Run the tool, refuse the call, or defer it.
 
         Raises:
-            ApprovalRequired: The call needs approval. The metadata has the conventional keys.
+            ApprovalRequired: The call needs approval. The exception's metadata has the conventional keys.
             ToolFailed: The call is refused. On hosts without `ToolFailed`, the refusal is the result.
         """
         call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)
