@@ -115,7 +115,7 @@ class RunPlace(RunCapability):
 @dataclass(eq=False)
 class RunArguments(RunCapability):
     """Keeps the arguments that the tools would get, to show them to the handler. This capability is the outermost one,
-    so it sees the arguments after all others.
+    so it sees the arguments after all other capabilities have changed them.
     """
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -311,7 +311,7 @@ class ToolGate(WrapperToolset[Any]):
     """
 
     run: Run
-    """Run that the tools belong to."""
+    """The run that the tools belong to."""
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]

@@ -75,7 +75,7 @@ class DeclaredTools:
 
     @contextmanager
     def disguised(self, request: ModelRequestContext) -> Generator[None]:
-        """Make declared tools look ordinary inside the context, while a response streams.
+        """Make declared tools look like ordinary tools in the `with` block, while a response streams.
 
         The changed definitions are remembered instead of looked up again, because the tools may be prepared again in
         the meantime.

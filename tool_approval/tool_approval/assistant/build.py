@@ -137,7 +137,7 @@ def build_assistant(
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """Yield the model's names for the tools that have neither `requires_approval=True` nor a check of their own.
+    """Yield the names, as the model sees them, of tools without `requires_approval=True` and without their own check.
 
     Tools behind a wrapper that may ask for approval on their behalf are left out.
     """

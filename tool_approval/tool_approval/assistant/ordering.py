@@ -29,7 +29,7 @@ NEEDS_APPROVAL_NOW = 'Now that the earlier calls have run, this call needs appro
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """Handler of a conversation, for one run at a time, with state for its toolsets."""
+    """Handler for one run at a time of a conversation, with the state of its toolsets."""
 
     handler: ApprovalHandler
     """Handler for the calls that need approval."""
@@ -91,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Toolset outside or inside of the `ApprovalToolset`. The inner toolset receives only calls that may run."""
+    """Toolset that wraps the `ApprovalToolset`, or that it wraps. The inner one receives only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

@@ -31,7 +31,7 @@ class Prompts:
         """Read from the terminal `device`."""
         self._device = device
         self.history: list[str] = []
-        """Earlier messages, newest last. The keys up and down recall them."""
+        """Earlier messages, newest last. The up and down keys recall earlier messages."""
 
     def __iter__(self) -> Iterator[str]:
         """Yield messages until the user leaves."""
@@ -42,7 +42,7 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Function that is called regularly. The function may return another one, which writes lines above the
+            above: Function that is called regularly. It may return another function, which writes lines above the
                 input.
 
         Returns:
@@ -129,7 +129,7 @@ class _Typing:
             self._draft.set([*self._history, self._unsent][place])
 
     def _clear(self) -> None:
-        """Start a new input line. The key up recalls the old text."""
+        """Start a new input line. The up key recalls the text of the old line."""
         if self._draft.text:
             self._remember(self._draft.text)
         else:

@@ -138,7 +138,7 @@ class SavedConversation:
             raise AssistantError(f'the file of the conversation {self._name!r} is not valid') from None
 
     def save(self, messages: list[ModelMessage]) -> None:
-        """Save the messages in place of the earlier ones.
+        """Replace the saved messages with these messages.
 
         If a directory then has more than `MOST_UNNAMED` unnamed conversations, the oldest are deleted.
 

@@ -246,7 +246,7 @@ def _does(rule: CompiledRule) -> str:
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
-    """Return a description of access that a rule allows but the OS sandbox prevents without approval, or `None`."""
+    """Return a description of access that a rule allows but the OS sandbox grants only after approval, or `None`."""
     words = [fixed(word) for word in rule.words]
     needs, _ = needed_access(words)
     found = label(words)

@@ -233,7 +233,7 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """Return the names by which rules refer to the tool. If both names have rules, the stricter rule applies."""
+        """Return the names by which rules refer to the tool. Of rules for two names, the stricter applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
@@ -335,7 +335,7 @@ _NO_FILE: Final = '{} has no settings file, so the preset `default` applies, as 
 
 
 class Configurations:
-    """Finds and compiles the configuration of a call: in the call itself, or the directory's settings file."""
+    """Finds a call's configuration, in the call itself or in the directory's settings file, and compiles it."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
         """Use the settings file from the command line, if one was given, and a function that reports problems."""

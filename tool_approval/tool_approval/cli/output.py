@@ -35,7 +35,7 @@ class Output:
         _write(self._out, text)
 
     def json(self, value: Any) -> None:
-        """Write one JSON value on one line, in ASCII, and flush it."""
+        """Write one JSON value on one line, in ASCII, and flush the stream."""
         # JSON does not escape DEL.
         _write(self._out, json.dumps(value).replace('\x7f', '\\u007f'))
         self.flush()

@@ -24,13 +24,13 @@ from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
 
 
 class Session:
-    """State of one `tool-approval run`. Before `begin`, the session asks the user no question."""
+    """State of one `tool-approval run`. The session asks the user no question before `begin` is called."""
 
     def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
         """Load the settings and the saved conversation. Closing `stack` releases the conversation's name.
 
         Raises:
-            UsageError: Another conversation already has the name to save under.
+            UsageError: Another conversation is already saved under this name.
             ApprovalError: The settings, the agent or the conversation cannot be used; the message gives the reason.
         """
         directory = Path.cwd()

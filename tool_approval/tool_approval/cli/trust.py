@@ -61,7 +61,7 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """Return a line for each setting, also of presets, that loosens a default or adds text to questions.
+    """Return a line for each setting, including those of presets, that loosens a default or adds text to questions.
 
     The list is empty if no setting is less strict than the default.
 

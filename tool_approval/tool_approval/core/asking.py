@@ -103,7 +103,7 @@ def lock_within(lock: PromptLock) -> PromptLock:
 
 @contextmanager
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
-    """Yield the lock for questions asked within a question that holds `lock`.
+    """Yield the lock to use for nested questions, while the outer question holds `lock`.
 
     After the outer question has ended, the yielded lock is no longer used for new questions.
     """

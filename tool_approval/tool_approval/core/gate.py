@@ -193,7 +193,7 @@ GateResult: TypeAlias = Refused | Allowed
 
 
 class ExecutedCall(NamedTuple):
-    """A call as a ledger identifies it."""
+    """The values by which a ledger identifies a call."""
 
     run_id: str
     """Id of the run, or of a conversation of several runs."""

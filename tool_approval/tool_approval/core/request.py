@@ -34,7 +34,7 @@ class ApprovalContext(BaseModel):
 
 
 class RememberOption(BaseModel):
-    """A wider scope under which an approval can be remembered. Only the verdict of a tool offers remember options."""
+    """A wider scope under which an approval can be remembered. Remember options come only from a tool's verdict."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -46,7 +46,7 @@ class RememberOption(BaseModel):
     """Values that two requests must share to be treated as the same under this option."""
     brief: str = ''
     """Short text, such as "edits of notes/a.txt", for a UI that has a key to choose this option for the session. Set
-    `brief` only if an approver would expect this scope. Options with an empty `brief` are chosen from a list."""
+    `brief` only if an approver would expect this option's scope. Options without `brief` are chosen from a list."""
 
     @field_validator('kind')
     @classmethod

@@ -71,7 +71,7 @@ async def call_sync_or_async(
 @types.coroutine
 def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
     """Await `work`. If the result is already there when a cancellation arrives, delay the cancellation to the next
-    wait. Otherwise, asyncio would drop the result, which may be an approver's answer.
+    wait. Without this delay, asyncio would drop the result, which may be an approver's answer.
     """
     task = asyncio.current_task()
     assert task is not None, 'the coroutine must run in an asyncio task'

@@ -68,7 +68,7 @@ def facts(
 def is_usual(request: ApprovalRequest) -> bool:
     """Return whether the tool marks the description and the reason as usual; see `ApprovalPresentation`.
 
-    A description from a configuration is never treated as usual, because the tool did not write it.
+    Always return `False` for a description from a configuration, because the tool did not write it.
     """
     return request.described_by is None and _metadata(request).get('is_usual') is True
 

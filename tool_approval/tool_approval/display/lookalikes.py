@@ -58,7 +58,7 @@ STROKES: Final = (
     '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
     '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
 )
-"""East Asian letters of one or two strokes, which look like - | / = O I or others when alone among Latin letters."""
+"""East Asian letters of one or two strokes. Alone among Latin letters, they look like `/`, `=`, `O`, `I` and so on."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
 """Matches `STROKES` that are not next to East Asian characters."""

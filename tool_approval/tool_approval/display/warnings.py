@@ -44,7 +44,7 @@ def has_gap(text: str, *, is_code: bool) -> bool:
 
     Args:
         text: Any text.
-        is_code: Whether a program may read the text. Code has no tables and no indented first line.
+        is_code: Whether a program may read the text, so that a table's blanks and the first indentation are gaps.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True

@@ -110,7 +110,7 @@ class DurableStore:
         """Location of the database, for messages; without secrets."""
 
     def close(self) -> None:
-        """Close files and connections. This method may be called twice."""
+        """Close files and connections. It is safe to call this method twice."""
         self.inbox_store.close()
 
     def secret(self) -> bytes:
@@ -236,7 +236,7 @@ class DurableStore:
 
         Args:
             run_id: The run.
-            segment: The current segment of the run. The next segment has the next number.
+            segment: The current segment of the run. Segment numbers increase by one.
             state: The input of the next segment.
             requests: The requests to post. Existing requests are not changed, whether answered or not.
             deadline: The time of day when the requests expire.

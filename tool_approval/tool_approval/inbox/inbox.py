@@ -55,7 +55,7 @@ class Inbox:
         Args:
             store: Store of the requests. The inbox closes the store.
             keep_history: Time after which settled requests are deleted.
-            now: Returns the current time, which is only recorded.
+            now: Returns the current time, for recorded times and for `keep_history`.
             clock: Returns monotonic seconds, for leases and pauses.
         """
         self.store = store

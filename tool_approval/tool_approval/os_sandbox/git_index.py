@@ -43,7 +43,7 @@ class _Entry(NamedTuple):
     name: bytes
     """SHA-1 of the object, 20 bytes."""
     is_in_tree: bool
-    """Whether a commit would contain the entry. Conflicts and `git add --intent-to-add` are not committed."""
+    """Whether a commit would contain the entry. Conflicts and intent-to-add entries are not committed."""
 
 
 def plain_index(data: bytes) -> bytes:

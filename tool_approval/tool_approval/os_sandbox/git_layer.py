@@ -260,7 +260,7 @@ def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
 
 
 def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File]) -> bool:
-    """Whether a layer keeps the change of the file `name`."""
+    """Whether a layer keeps a command's change to the file `name`."""
     data = after.get(name)
     if data is None and name in files:
         # Attack: a ref whose file has invalid content would be treated as deleted.
@@ -278,7 +278,7 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 
 
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
-    """Restore the lines that a command removed from reflogs, except stashes, and return the names of the logs.
+    """Restore the lines that a command removed from reflogs other than the stash's, and return the logs' names.
 
     Without the reflog, commits that are not on a branch could not be found, and `git gc` would delete them.
     """

@@ -46,7 +46,7 @@ REFUSED: Final = (
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""Variables whose values the shell tool sets, because a backend would pass on the values of this process."""
+"""Environment variables that the shell tool sets itself, because a backend would pass on this process's values."""
 
 _NOT_FOUND: Final = 127
 """Exit status of bash for a program that does not exist."""
@@ -89,7 +89,7 @@ class Confinement:
     """Function that returns the files and folders that currently contain secrets."""
     environments: tuple[str, ...] = ()
     """Folders of environments, such as Python's virtual environments, in the workspace. All commands can read these
-    folders. A command approved with the extra access `environment` can write to them."""
+    folders. Only a command approved with the extra access `environment` can write to the folders."""
 
     def closed(self, profile: OSProfile) -> OSProfile:
         """Return the profile with all current secrets hidden.
@@ -138,7 +138,7 @@ class ConfinedShell(ShellTool):
 
     @property
     def can_be_given_access(self) -> bool:
-        """Whether the model can request extra access, because an OS sandbox confines commands."""
+        """Whether an OS sandbox confines commands, so that the model can request extra access."""
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
@@ -165,7 +165,7 @@ class ConfinedShell(ShellTool):
     def _lacking(
         self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
     ) -> ExtraAccess:
-        """Return the access that the profile of approved commands does not grant already.
+        """Return the part of this access that the profile of approved commands does not grant.
 
         Args:
             names: The kinds of access.
@@ -231,7 +231,7 @@ class ConfinedShell(ShellTool):
         return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
-        """Run a command; see `ShellTool.run`. The profile for approved commands requires an approval of this call.
+        """Run a command; see `ShellTool.run`. The profile for approved commands is used only if this call was approved.
 
         Args:
             command: The command line.

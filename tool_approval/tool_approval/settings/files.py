@@ -38,10 +38,10 @@ class LoadedSettings:
     directory: Path
     """Absolute path of the working directory. Relative roots are resolved against this directory."""
     digest: str
-    """SHA-256 in hexadecimal of the file's bytes, or of no bytes without a file. The digest also covers the rules of
-    presets."""
+    """SHA-256 of the file's bytes, in hexadecimal; of an empty text if there is no file. The digest also covers the
+    rules of presets."""
     trusted: bool
-    """Whether the user trusted these bytes at this path or named the file, or there is no file."""
+    """`True` if the user trusted these bytes at this path, if the user named the file, or if there is no file."""
     why_untrusted: str | None = None
     """Reason, as text for the user, why the file is not trusted; `None` if the file is trusted."""
     named_as: Path | None = None
@@ -79,8 +79,8 @@ def load_settings(
         path: The settings file; `None` to look for one in `directory`.
         directory: The working directory; `None` for the working directory of the process.
         trust: The store of trusted files; by default, the store in the user's state directory.
-        named: Whether the user named the file, as on a command line. A named file is trusted and may be a symbolic
-            link. A file that the user did not name needs trust and must not be a link.
+        named: Whether the user named the file, as on a command line. A file that the user named is trusted and may be a
+            symbolic link. Any other file needs the user's trust, and must not be a symbolic link.
 
     Raises:
         ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,
@@ -210,17 +210,17 @@ def _text(content: bytes, source: Path) -> str:
 def effective(loaded: LoadedSettings) -> Settings:
     """Return the settings that apply, with presets expanded; see `expand`.
 
-    Settings of an untrusted file can only tighten. The file can block calls, but a call that needs approval without the
-    file still needs approval:
+    Settings of an untrusted file can only make the defaults stricter. The file can block calls, but it cannot remove
+    the need for an approval:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, while `hidden` applies.
-    - Roots outside of the working directory are removed. All access to the other roots needs approval.
-    - Shell rules that allow commands without approval are removed. Later rules or the default then decide. Rules that
-      require approval no longer apply to removed roots. Rules that block commands in a removed root block these
-      commands everywhere.
+    - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
+    - Shell rules that allow commands without approval are removed. Later rules or the default decide about these
+      commands. Rules that require approval no longer apply to removed roots. Rules that block commands in a removed
+      root block these commands everywhere.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)

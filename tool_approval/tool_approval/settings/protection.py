@@ -51,11 +51,11 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
 
 def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
-    """Return further paths to which the file tools cannot write. The OS sandbox confines commands by other means.
+    """Return further paths to which the file tools cannot write. Commands are confined by the OS sandbox instead.
 
     Args:
         directory: The absolute working directory.
-        named_as: The path of the settings file with unresolved links, which must not be replaced.
+        named_as: The path of the settings file with unresolved links; no tool may replace a link at this path.
     """
     # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs programs
     # that its `config` names (test_hostile_repository.py). The OS sandbox lets commands make neither name there.

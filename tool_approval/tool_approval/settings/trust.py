@@ -23,7 +23,7 @@ MAX_BYTES = 4 * 1024 * 1024
 """Chosen: maximum bytes of the store, enough for about 20,000 trusted files."""
 
 CHANGED = 'the file has changed since it was trusted'
-"""Reason why a file is not trusted if the user trusted it with different content."""
+"""Reason to show for a file that the user trusted with different content."""
 
 _SO = 'no file is trusted'
 
@@ -56,7 +56,7 @@ class TrustError(ApprovalError):
     """The store cannot be read or written. No file is trusted until the store can be read."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Record the problem and the path of the store, which is empty if there is no file."""
+        """Record the path of the store (empty if there is no file) and the problem."""
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)

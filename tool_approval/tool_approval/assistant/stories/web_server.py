@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def serve(wish: int) -> None:
-    """Serve until standard input is closed. The port is `wish` if that port is free."""
+    """Serve until standard input is closed. If the port `wish` is free, the server uses it."""
     try:
         server = ThreadingHTTPServer(('127.0.0.1', wish), BaseHTTPRequestHandler)
     except OSError:

@@ -249,7 +249,7 @@ def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, A
 
 
 def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
-    """Reject arguments that do not fit a tool without a schema, because the host does not validate them."""
+    """Reject arguments that do not fit the signature: the host validates no arguments of a tool without a schema."""
     if isinstance(tool, Tool):
         if len(passed) != 1:
             raise ValueError(f'the tool takes one argument, not {len(passed)}')

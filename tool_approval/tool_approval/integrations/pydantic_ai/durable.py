@@ -52,7 +52,7 @@ RETRY_S = 1.0
 """Chosen: seconds between two attempts to reach an unavailable store."""
 
 ALIVE_S = 1.0
-"""Chosen: seconds between two checks whether this worker can still run segments."""
+"""Chosen: seconds between checks of whether this worker can still run segments."""
 
 FOLLOW_S = 0.2
 """Chosen: seconds between two checks of a run whose result is awaited."""

@@ -138,7 +138,7 @@ class Segment:
             assert state.stop is not None, 'only the handler of the segment may end a run with unanswered calls'
 
     async def _decided(self, stop: Stop) -> Stop:
-        """Return the stop with its decisions, or with the questions to ask first."""
+        """Return the stop with the decisions about its calls, or with the questions to ask first."""
         if stop.decided is not None:
             return stop
         recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))

@@ -26,7 +26,7 @@ class FileToolError(ApprovalError):
     """Raised if a permitted file operation fails. The message is for the model."""
 
     def __init__(self, file: str, problem: str) -> None:
-        """Set the file in the form `root:path`, never as a path on the host, and the problem with a remedy."""
+        """Set the problem, with a remedy, and the file as `root:path`, never as a path on the host."""
         self.file = file
         self.problem = problem
         super().__init__(f'{file}: {problem}')

@@ -122,7 +122,7 @@ def places(path: Path) -> list[Path]:
 
 
 def control_links(folder: Path) -> Iterator[Path]:
-    """Yield the control files of a directory that are symbolic links, and the folders that its `.git` refers to."""
+    """Yield a directory's control files that are symbolic links, and the folders that the directory's `.git` names."""
     for name in CONTROL_NAMES:
         if os.path.islink(folder / name):  # unlike `Path.is_symlink`, never raises
             yield folder / name

@@ -134,7 +134,7 @@ def _known(names: list[str], *, is_folder: bool) -> LooksLike:
 
 
 def holds_secret(name: str, content: bytes) -> bool:
-    """Return whether the beginning of a file contains a secret, for a name with the result `maybe`."""
+    """For a file whose name was classified as `maybe`, return whether its first bytes contain a secret."""
     return (_CONTENT.get(fold(name)) or _PRIVATE_KEY).search(content) is not None
 
 

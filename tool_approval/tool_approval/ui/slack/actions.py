@@ -117,7 +117,7 @@ class People:
 
         Args:
             channel: Channel with the client for looking up members of user groups.
-            rule: Slack's ids of users and user groups.
+            rule: Slack's ids of the users and user groups that may answer.
             ids: Mapping of Slack's user ids to approver ids; see `people` of `SlackBot`.
             clock: Clock that returns monotonic seconds.
         """

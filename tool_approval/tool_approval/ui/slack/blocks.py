@@ -74,7 +74,7 @@ def message_of(entry: InboxEntry) -> Message:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Return whether the message shows the whole request, and its dialog everything that a session approval covers."""
+    """Return whether the message shows the whole request, and the dialog shows all that a session approval covers."""
     return _body(request)[1] and _is_dialog_whole(request)
 
 

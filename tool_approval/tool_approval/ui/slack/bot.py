@@ -33,7 +33,7 @@ _log = logging.getLogger('tool_approval.slack')
 
 
 class SlackBot:
-    """Posts the open requests of an inbox to a Slack channel, and records the answers that approvers press there.
+    """Posts the open requests of an inbox to a Slack channel, and records the approvers' answers.
 
     Run only one bot for a channel and inbox: two bots would post every request twice.
     """

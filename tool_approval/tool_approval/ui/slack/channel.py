@@ -218,8 +218,8 @@ MOST_RETRIES = 5
 """Chosen: maximum number of retries after a rate limit."""
 
 LONGEST_WAIT_S = 120
-"""Chosen: maximum seconds to wait. Slack normally requests at most a minute; a call that would have to wait longer
-fails."""
+"""Chosen: maximum seconds to wait before a retry. Slack normally asks clients to wait at most a minute. A call that
+would have to wait longer than the maximum fails."""
 
 _UNTOLD_S = 5
 """Chosen: seconds to wait if Slack's response has no `Retry-After` header."""

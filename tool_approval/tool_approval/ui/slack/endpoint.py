@@ -19,7 +19,7 @@ _SIGNED = {
     'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
     'x-slack-signature': re.compile(r'v0=[0-9a-f]{64}'),
 }
-"""Headers that must occur exactly once, with the format of each that Slack's library accepts."""
+"""Maps each header that must occur exactly once to the format that Slack's library accepts."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -97,7 +97,7 @@ class Replays:
     """Detects replayed requests by their signatures, which differ for each request because they cover the timestamp."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Measure time with a monotonic clock."""
+        """Start without signatures; `clock` returns monotonic seconds."""
         self._clock = clock
         self._seen: OrderedDict[str, float] = OrderedDict()
 

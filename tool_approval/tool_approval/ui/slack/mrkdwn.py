@@ -35,7 +35,7 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Render untrusted text as one line of inline code. The text cannot end the code."""
+    """Render untrusted text as one line of inline code. The text cannot close the inline code."""
     cut = text if len(text) <= LONGEST_NAME else f'{text[:LONGEST_NAME]}...'
     return f'`{plain(escape_line(cut, also="`", mark_end=True))}`' if cut else '`(empty)`'
 
@@ -54,7 +54,7 @@ def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
 def sections(lines: Iterable[Line]) -> list[str]:
     """Split lines into the texts of sections, each within Slack's limit.
 
-    Quoted lines are in code fences, which they cannot close.
+    Quoted lines are in code fences that the quoted text cannot close.
     """
     done: list[str] = []
     pieces: list[Line] = []

@@ -27,7 +27,7 @@ PATIENCE_S = 10.0
 """Chosen: maximum seconds for a presenter; the approver can also decide on the plain arguments."""
 
 POLL_S = 0.02
-"""Chosen: seconds between checks whether the presenter has finished."""
+"""Chosen: seconds between checks of whether the presenter has finished."""
 
 NOT_SAID = 'The tool cannot show the changed call.'
 
@@ -111,14 +111,14 @@ def change(
     """Let the approver edit the arguments in an editor or, if no editor is set, one argument after another.
 
     Args:
-        dialogue: Dialogue that shows the request. The caller must redraw it afterwards.
+        dialogue: Dialogue that shows the request. The caller must redraw the dialogue afterwards.
         request: The original request.
         asked: The request with the approver's earlier changes, or the original request.
         present: Function that adds the presentation to the changed request.
         environment: Environment variables that name the editor.
 
-    Returns: The request to ask about now, and a line to show. The request is the changed request, `request` if no
-        argument was changed, or `asked` if the approver went back.
+    Returns: The request to ask about now, and a line to show. The request to ask about is the changed request. It is
+        `request` if no argument was changed, and `asked` if the approver went back.
     """
     editor = editor_of(environment)
     try:

@@ -30,7 +30,7 @@ file for modelines (`vim: set ...`), and would execute a modeline in an argument
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:
-    """Return whether to edit `args` as YAML, because their YAML text parses back to the same values."""
+    """Return whether the YAML text of `args` parses back to the same values, so that it can be edited."""
     try:
         from .yaml_text import NotYaml, dump, load
     except ImportError:  # the extra `yaml` is not installed
@@ -95,7 +95,7 @@ def read_value(text: str) -> Any:
 
 
 POLL_S = 0.05
-"""Chosen: seconds between checks whether the editor has ended."""
+"""Chosen: seconds between checks of whether the editor has ended."""
 
 PATIENCE_S = 2.0
 """Chosen: seconds to wait for the editor to end after SIGTERM."""

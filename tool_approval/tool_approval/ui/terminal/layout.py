@@ -21,8 +21,8 @@ Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd']
 _CODES: dict[Style, str] = {
     'plain': '', 'frame': '2', 'title': '1', 'strong': '1', 'added': '32', 'removed': '31', 'odd': '1;35',
 }  # fmt: skip
-"""Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Only colours that common themes show clearly are
-used: yellow is too faint on white, and blue on black."""
+"""Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Yellow and blue are not used: yellow is too faint
+on white, and blue on black."""
 
 _SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong'}
 _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}

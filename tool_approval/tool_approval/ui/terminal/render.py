@@ -64,7 +64,7 @@ def render_request(
     Args:
         request: Request to show.
         width: Columns of the terminal. With fewer than 24 columns, only a text that asks for a wider window is
-            returned. The caller must then not accept a key that approves.
+            returned. In this case, the caller must not accept a key that approves.
         height: Rows of the terminal. If the box is higher than the terminal, the question repeats the tool's name.
         color: Whether to use colours. Without colours, the text has no escape sequences.
         ascii_only: Whether to draw with ASCII only and escape all other characters.
@@ -107,7 +107,7 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
 def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], ascii_only: bool = False) -> list[str]:
     """Render the rows for the key `?`: all keys, less important facts, and the digest of the request.
 
-    The digests of two requests differ if anything differs, even if it is not shown.
+    The digests of two requests differ if the requests differ in any value, shown or not.
     """
     layout = Layout(max(width, NARROWEST), color=False, ascii_only=ascii_only)
     covered = dict(remember_choices(request, ascii_only=ascii_only))[session_choice(request)[0]]
@@ -119,7 +119,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
-    """Return the labelled facts of a request for the box or for the key `?`."""
+    """Return the labelled facts of a request to show in the box, or after the approver presses `?`."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
     shown = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
     if is_more:
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first key text that fits, or else only the keys; and whether the first key text fits."""
+    """Return `lead` with the first key texts that fit, or with bare keys; and whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())

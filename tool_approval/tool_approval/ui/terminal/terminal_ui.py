@@ -29,7 +29,7 @@ editor must be ended."""
 
 
 class TerminalUI:
-    """Asks at the controlling terminal, for `ApprovalController(ui=TerminalUI())`.
+    """Asks at the controlling terminal. Use it as `ApprovalController(ui=TerminalUI())`.
 
     The answer is read from the terminal itself, even if standard input is a file or a pipe. If there is no terminal or
     the terminal is closed, all calls are denied, and a line on standard error says so. An answer is a single key that

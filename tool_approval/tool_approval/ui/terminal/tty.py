@@ -280,8 +280,8 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 def restored_at_signals(terminal: Terminal) -> Generator[None]:
     """In the `with` block, restore the terminal when a signal is about to end or stop this process.
 
-    Signals that the program handles are left alone. Outside of the main thread, this function does nothing. After the
-    program is stopped and continued, `Terminal.is_raw` is `False`.
+    A signal for which the program has a handler keeps that handler. Outside of the main thread, this function does
+    nothing. After the program is stopped and continued, `Terminal.is_raw` is `False`.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:

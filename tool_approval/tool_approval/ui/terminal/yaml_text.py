@@ -16,7 +16,7 @@ LONGEST = 200_000
 
 
 class NotYaml(UnreadableArguments):
-    """The text is not a mapping in this subset. The message gives the reason and the line."""
+    """The text is not a mapping in the supported subset of YAML. The message gives the reason and the line."""
 
 
 def dump(args: Mapping[str, Any]) -> str:

@@ -173,7 +173,7 @@ def _head(entry: InboxEntry, name: str) -> Html:
 
 
 def timed(before: str, moment: datetime) -> Html:
-    """Render a time in UTC. The page's script replaces it with local time."""
+    """Render a time in UTC, which the page's script replaces with local time."""
     return element('span', before, element('time', time_of(moment), datetime=moment.isoformat()))
 
 

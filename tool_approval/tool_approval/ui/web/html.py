@@ -18,7 +18,7 @@ def element(name: str, /, *children: str | None, **attributes: str | bool | None
     """Return an element.
 
     Args:
-        name: Name of the element, which must be trusted.
+        name: Name of the element; never untrusted text.
         *children: Markup, or texts, which are escaped; `None` is left out.
         **attributes: Attributes of the element. In names, `_` becomes `-`, and a trailing `_` is removed. The value
             `True` writes an attribute without a value; `None` and `False` omit the attribute.

@@ -68,7 +68,7 @@ class Runs:
         """Return runs, newest first; an empty status matches every run. See `DurableStore.list_runs`.
 
         Raises:
-            HttpRefusal: The status is unknown.
+            HttpRefusal: There is no run status with this name.
         """
         store = self._store
         wanted = STATUSES.get(status or '')
@@ -89,7 +89,7 @@ class Runs:
         return await self._apart(lambda: cancel_run(store, run_id, by, at=datetime.now(UTC)))
 
     async def settle(self, body: SettleBody, by: Approver) -> RunDetails:
-        """Settle an unknown call; see `settle_call`.
+        """Settle a call with an unknown outcome; see `settle_call`.
 
         Raises:
             NotUnknown: The outcome of the call is no longer unknown.

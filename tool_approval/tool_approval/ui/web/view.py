@@ -18,7 +18,7 @@ from tool_approval.inbox import Approver, InboxEntry, NotAnApprover, State
 
 
 def time_of(moment: datetime) -> str:
-    """Return date and time in UTC. The page's script replaces them with local time."""
+    """Return date and time in UTC, which the page's script replaces with local time."""
     return f'{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC'
 
 
@@ -52,8 +52,8 @@ class LineView(ApiModel):
     """A line of a request's content."""
 
     kind: LineKind
-    """Kind of line. Lines of the kinds `meta` and `cut` are texts of this program. All other lines quote a model or a
-    tool, and must be marked as quoted."""
+    """Kind of line. Lines of the kinds `meta` and `cut` are texts of this program. Lines of all other kinds quote a
+    model or a tool, and must be marked as quoted."""
     text: str
     """Escaped text, without control characters."""
     number: int | None

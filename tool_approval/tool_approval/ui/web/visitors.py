@@ -67,14 +67,14 @@ class LocalLogin:
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
-        """End the session for all browsers with its cookie."""
+        """End the session in every browser that has its cookie."""
         self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
 
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
         """Set or delete the session cookie, which is sent only to the path of this page.
 
         Browsers send cookies to all ports of a host, so servers that an agent starts on this machine could read the
-        cookie. `tool-approval serve` therefore uses an unguessable path (test_serve.py:
+        cookie. `tool-approval serve` therefore limits the cookie to an unguessable path (test_serve.py:
         test_the_cookie_is_not_sent_to_other_servers_of_this_machine).
         """
         is_https = request.url.scheme == 'https'
@@ -194,7 +194,7 @@ def _check_origin(request: Request) -> None:
     the token.
 
     The forms of this page have the origin `null`, because of its referrer policy. Forms in a hostile frame also have
-    this origin, but a different `Sec-Fetch-Site`. Source:
+    the origin `null`, but a different `Sec-Fetch-Site`. Source:
     https://fetch.spec.whatwg.org/#append-a-request-origin-header.
     """
     origins, sites = request.headers.getlist('origin'), request.headers.getlist('sec-fetch-site')
