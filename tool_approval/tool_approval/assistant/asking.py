@@ -101,7 +101,7 @@ class ConversationUI:
     """Whether to ask one question at a time: always true, because there is only one keyboard."""
 
     def __init__(self, inner: AskedUI, view: TurnView) -> None:
-        """Ask through `inner`. While a question is open, `view` shows nothing else."""
+        """Ask through `inner`. While a question is open, `view` shows only the question."""
         self._inner = inner
         self._view = view
         self.groups_responses = isinstance(inner, TerminalUI | FirstOf)

@@ -139,7 +139,7 @@ def build_assistant(
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
     """Yield the names, as the model sees them, of tools without `requires_approval=True` and without their own check.
 
-    Tools behind a wrapper that may ask for approval on their behalf are left out.
+    Tools are left out if a wrapper may ask for approval on their behalf.
     """
     match toolset:
         case toolsets.FunctionToolset():

@@ -1,8 +1,8 @@
 """Run the calls of a response in order, even if only some of them need approval.
 
-Pydantic AI first runs the calls that need no approval, then the approved calls. If a response edits a file and then
-reads it, the model would get the old content. Therefore, if a call waits for approval, all later calls of the response
-wait as well.
+Pydantic AI first runs the calls that need no approval, then the approved calls. If a response edits a file with
+approval and then reads the file, the read would run first and return the old content. Therefore, if a call waits for
+approval, all later calls of the response wait as well.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class CallOrder:
         return results
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run an approved call. If the call has only waited for other calls, the policy judges it now."""
+        """Run an approved call. A call that waited only for other calls is now judged by the policy."""
         if (ctx.run_id, call.tool_call_id) in self.waiting:
             return await run(args)
         return await self.handler.around_execute(ctx, call, args, run)

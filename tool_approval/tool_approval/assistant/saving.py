@@ -121,7 +121,7 @@ class SavedConversation:
         """Return the saved messages.
 
         Raises:
-            AssistantError: The file does not exist, is open to other users, or does not contain a conversation.
+            AssistantError: The file does not exist, is accessible to other users, or does not contain a conversation.
         """
         if not self.exists():
             raise AssistantError(f'there is no saved conversation {self._name!r}')
@@ -140,7 +140,7 @@ class SavedConversation:
     def save(self, messages: list[ModelMessage]) -> None:
         """Replace the saved messages with these messages.
 
-        If a directory then has more than `MOST_UNNAMED` unnamed conversations, the oldest are deleted.
+        If the directory now has more than `MOST_UNNAMED` unnamed conversations, the oldest are deleted.
 
         Raises:
             AssistantError: The file cannot be written.

@@ -68,7 +68,7 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
 def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[str, Mapping[str, Any]]:
     """Read a call from the words of a command line.
 
-    The tool determines the words: a quoted shell command, a path, a path and a destination, or a JSON object.
+    The words depend on the tool: a quoted shell command, a path, a path and a destination, or a JSON object.
 
     Raises:
         UsageError: The words are not valid arguments of the tool.
@@ -338,7 +338,7 @@ class Configurations:
     """Finds a call's configuration, in the call itself or in the directory's settings file, and compiles it."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
-        """Use the settings file from the command line, if one was given, and a function that reports problems."""
+        """Use the settings file `named` on the command line, if any, and report problems with `notify`."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(self._compiled)

@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Map each frozen folder around the paths to the reason why it cannot have a layer, or to `None`."""
+        """Map each frozen folder that contains one of the paths to the reason why it cannot have a layer, or `None`."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -210,7 +210,7 @@ class ConfinedShell(ShellTool):
         return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
 
     def _control(self) -> str:
-        """Return the `.git` that git uses: in the working directory, or the nearest folder above it."""
+        """Return the path of the `.git` that git uses, in the working directory or in a folder above it."""
         controls = [os.path.join(path, '.git') for path in lineage(self.cwd)]
         return next(filter(os.path.lexists, controls), controls[-1])
 

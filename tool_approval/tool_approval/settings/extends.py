@@ -78,7 +78,7 @@ def read_preset(name: PresetName) -> Settings:
 
 
 def expand(settings: Settings) -> Settings:
-    """Return the settings with the presets that they extend added.
+    """Return the settings together with the content of the presets that they extend.
 
     - The order of rules is: presets' rules that block, the settings' rules, other rules of presets.
     - A preset's directory is added unless the settings have an entry for it. An existing entry also applies to the
@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """Return expanded settings for commands without an OS sandbox: presets' rules that allow commands are removed."""
+    """Return expanded settings for use without an OS sandbox, without the presets' rules that allow commands."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))

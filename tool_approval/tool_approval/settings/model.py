@@ -112,7 +112,7 @@ class Settings(BaseModel):
     """Rules by tool name or glob."""
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """More rules by tool name or glob, so that a file can list the application's own tools separately. A name must not
-    be in both mappings."""
+    be in both `tools` and `custom_tools`."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """Maps a tool's `isolation_profile` to the capabilities that are granted without asking."""
     sandbox: SandboxSettings | None = None

@@ -72,7 +72,7 @@ class TrustStore:
     def __init__(
         self, path: str | os.PathLike[str] | None = None, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        """Set the path of the store. No file is opened or created.
+        """Set the path of the store, without opening or creating the file.
 
         Args:
             path: Path of the store; `None` for `trusted.json` in the user's state directory.

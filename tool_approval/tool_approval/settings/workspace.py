@@ -223,6 +223,6 @@ def _confinement(
 
 
 def _with_toolchains(profile: OSProfile, toolchains: Toolchains) -> OSProfile:
-    """Add the toolchains' variables, and deny write access to environments in the workspace."""
+    """Add the toolchains' environment variables, and deny write access to virtual environments in the workspace."""
     roots = [Root(path=each, access=min(profile.access(each), Access.READ)) for each in toolchains.environments]
     return replace(profile, roots=(*profile.roots, *roots), variables=tuple(toolchains.variables.items()))

@@ -63,7 +63,7 @@ Story: TypeAlias = Callable[[], AbstractContextManager[Scene]]
 
 
 def scripted(plan: Plan) -> FunctionModel:
-    """Return a model that follows the plan, also in streamed runs."""
+    """Return a model that follows the plan, in ordinary and in streamed runs."""
 
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         step = plan(_returns(messages))

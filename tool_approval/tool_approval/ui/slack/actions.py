@@ -163,7 +163,7 @@ class ButtonActions:
     """Handles button presses. Answers of approvers are recorded, and other people get a private message."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, messages: MessageSync, people: People) -> None:
-        """Answer requests of `inbox` that `messages` shows in `channel`. `people` determines who may answer."""
+        """Answer requests of `inbox`, which `messages` shows in `channel`. `people` determines who may answer."""
         self._inbox = inbox
         self._channel = channel
         self._messages = messages

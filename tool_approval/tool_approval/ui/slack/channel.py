@@ -228,7 +228,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class RateLimits(AsyncRetryHandler):
-    """Retries calls with status 429, which Slack has not executed, so that no action happens twice."""
+    """Retries calls that failed with status 429. Slack did not execute such calls, so no action happens twice."""
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
         """Use `sleep` to wait a number of seconds."""

@@ -15,7 +15,7 @@ _ROOM = 2_800
 """Chosen: maximum characters of content in a section, which leaves room for fences and a label."""
 
 _LONGEST_PIECE = 900
-"""Chosen: maximum characters of a line, so that sections can be filled; longer lines are broken."""
+"""Chosen: maximum characters of a line. Longer lines are broken, so that little of a section stays empty."""
 
 LONGEST_NAME = 80
 """Chosen: maximum characters to show of a name."""

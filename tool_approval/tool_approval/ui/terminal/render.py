@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return the bottom edge with `keys` and any tool name, below extra rows for texts that do not fit."""
+    """Return rows for texts that do not fit into the bottom edge, and this edge with `keys` and any tool name."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -212,8 +212,8 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""Keys of a question about several requests, none of which is a key for a single request. The key `q` is listed only
-after `?`."""
+"""Keys of a question about several requests. `A`, `N` and `o` are not used for a single request. The key `q` is listed
+only after `?`."""
 
 _GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}
 

@@ -63,7 +63,7 @@ class TerminalUI:
             environment: Environment variables (`VISUAL`, `EDITOR`, `TERM`, `NO_COLOR`); `None` for the process's
                 environment.
             quiet_s: Seconds without typing, after a question is drawn, until a key is accepted.
-            groups_responses: Whether to ask about all calls of a response together, even if their groups differ.
+            groups_responses: Whether to ask about all calls of a response together, even in different groups.
         """
         self.groups_responses = groups_responses
         self._memory = memory

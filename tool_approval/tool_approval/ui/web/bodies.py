@@ -43,7 +43,7 @@ def single(fields: list[tuple[str, str]], name: str) -> str | None:
     """Return the value of a form field, or `None` if the field is missing.
 
     Raises:
-        HttpRefusal: The field occurs twice, which programs interpret differently.
+        HttpRefusal: The field occurs twice, and programs differ in which value they use.
     """
     found = [value for key, value in fields if key == name]
     if len(found) > 1:
@@ -101,7 +101,7 @@ async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: App
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
-    """Raise an exception unless the page shows each request whole, so that they may be approved together.
+    """Raise an exception unless the page shows each of these requests whole, as a common approval requires.
 
     Raises:
         NotOffered: A request is not shown whole.

@@ -30,7 +30,7 @@ _ROWS = 2_000
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
-    """Split lines into pages, at least one, and return the line indexes of each page."""
+    """Split lines into one or more pages, and return the line indexes of each page."""
     starts, room = [0], _ROOM
     for index, line in enumerate(lines):
         room -= len(line.text)

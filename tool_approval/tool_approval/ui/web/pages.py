@@ -146,7 +146,7 @@ def search_form(query: QueryParams, base: str) -> Html:
 
 
 def choice(name: str, values: Sequence[str], wanted: str | None) -> Html:
-    """Render the field of a filter with the values to choose from, and `all`."""
+    """Render a filter's list of values to choose from, including `all`."""
     options = [element('option', short_name(each), value=each, selected=each == wanted) for each in values]
     select = element('select', element('option', 'all', value=''), *options, id=f'by-{name}', name=name)
     return element('p', element('label', name.capitalize(), for_=f'by-{name}'), select)
@@ -157,7 +157,7 @@ def _input(kind: str, name: str, query: QueryParams) -> Html:
 
 
 def shown_text(entry: InboxEntry) -> str:
-    """Return the text to search of a settled request: case-folded, and without hidden arguments."""
+    """Return the text of a settled request for searches: case-folded, and without hidden arguments."""
     request = entry.request
     note = None if entry.answer is None else entry.answer.decision.note
     texts = [name_of(request.tool_name), request.run_id or '', entry.outcome, note or '']
