@@ -285,7 +285,9 @@ class ConfinedShell(ShellTool):
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program on layers. If the program ends before the time limit, keep its permitted changes."""
+        """Run a program with layers for the extra access. If the program ends before the time limit, keep its permitted
+        changes.
+        """
         opened = ExitStack()
         try:
             layer = await _to_its_end(
