@@ -105,7 +105,7 @@ class Ledger:
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             beats: Whether a thread of the ledger calls `tick`.
             clock: Monotonic clock in seconds, to measure heartbeats.
-            now: Clock that returns the time of day, which is only recorded.
+            now: Clock that returns the time of day. The times are recorded, but decide nothing.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
