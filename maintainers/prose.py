@@ -31,7 +31,7 @@ PATTERNS = {
 _UNCHECKED = {Path('maintainers/prose.py'), Path('maintainers/tests/test_prose.py')}
 _FIRST_LINE = r'^From\b.* to '
 _CODE = re.compile(r'^ *```.*?^ *```|<!--.*?-->|``.*?``|`[^`]*`', re.MULTILINE | re.DOTALL)
-_SQL = re.compile(r'(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA) ')
+_SQL = re.compile(r'\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA|WHERE|AND) ')
 _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
 
 
@@ -90,12 +90,12 @@ def files(root: Path) -> list[Path]:
 
 
 def _long_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences and table cells of at least five words, with wrapped lines joined."""
+    """Yield the sentences and table cells of at least five words, without SQL, and with wrapped lines joined."""
     without_blocks = re.sub(r'^ *```.*?^ *```|<!--.*?-->', '', text, flags=re.MULTILINE | re.DOTALL)
     for paragraph in re.split(r'\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.|\w+:) ?)', without_blocks):
         if not paragraph.lstrip().startswith(('#', '!')):
             for sentence in re.split(r'(?<=[.!?]) +| *\| *', _MARKUP.sub('', ' '.join(paragraph.split()))):
-                if len(sentence.split()) >= 5 and not _SQL.match(sentence):
+                if len(re.sub(r'`[^`]*`', 'x', sentence).split()) >= 5 and not _SQL.search(sentence):
                     yield sentence
 
 
