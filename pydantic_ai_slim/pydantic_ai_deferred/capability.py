@@ -114,8 +114,8 @@ class RunPlace(RunCapability):
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get, to show them to the handler. This capability is the outermost one,
-    so it sees the arguments after all other capabilities have changed them.
+    """Keeps the arguments that the tools would get, to show them to the handler. Being the outermost
+    capability, its hook runs after the hooks of all others, and gets the arguments with their changes.
     """
 
     def get_ordering(self) -> CapabilityOrdering:

@@ -85,7 +85,7 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
         'init',
         'write an approvals.yaml for a directory',
         options=(
-            _option('--preset', action='append', metavar='NAME', help='extend this preset; by default, all that fit'),
+            _option('--preset', action='append', metavar='NAME', help='extend this preset; by default, the suggested ones'),
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that require approval'),
             _ROOTS_BEGIN,

@@ -54,7 +54,7 @@ class ApprovalDecision(BaseModel):
     remember: Remember = 'none'
     """How long to remember the approval for the same payload. Denials are never remembered."""
     remember_option: str = EXACT
-    """Scope to remember: `exact`, or the kind of one of the request's `remember_options`."""
+    """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`."""
     decided_by: str | None = None
     """Name of the approver, or of the rule: `policy`, `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`."""
     decided_at: AwareDatetime | None = None

@@ -24,7 +24,7 @@ from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
 
 PATIENCE_S = 10.0
-"""Chosen: maximum seconds for a presenter; the approver can also decide on the plain arguments."""
+"""Chosen: maximum seconds for a presenter. After this time, the approver sees the plain arguments."""
 
 POLL_S = 0.02
 """Chosen: seconds between checks of whether the presenter has finished."""
