@@ -19,7 +19,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
 
-MAX_BYTES = 1_000_000  # chosen: far more than an answer needs, but a false length cannot fill the memory
+MAX_BYTES = 1_000_000  # Far more than an answer needs, but a false length cannot fill the memory
 
 Message = dict[str, Any]
 

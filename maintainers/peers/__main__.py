@@ -18,7 +18,7 @@ from .process import Worker
 from .results import Results
 
 READY_S = 180
-"""chosen: a worker that takes longer to answer is given up, and the page says so."""
+"""A worker that takes longer to answer is given up, and the page says so."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

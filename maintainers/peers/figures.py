@@ -12,7 +12,7 @@ from .catalog import CONTROL, PEERS, REFERENCE
 from .results import Case, Crowd, Sample, Wait
 
 ENOUGH = 5
-"""chosen: with fewer rounds, quartiles cannot show which peer is faster."""
+"""With fewer rounds, quartiles cannot show which peer is faster."""
 
 
 @dataclass(frozen=True, kw_only=True)

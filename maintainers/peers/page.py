@@ -122,7 +122,7 @@ def _titles(results: Results) -> list[tuple[str, str]]:
 
 
 def _loud(results: Results) -> Iterator[str]:
-    # chosen: more than half a process of other work shows in the figures.
+    # More than half a process of other work shows in the figures.
     if max(results.load_before, results.load_after) > 1.5:
         yield 'Other work ran on the machine at the same time: ignore differences that are smaller than the noise.'
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 Series: TypeAlias = Mapping[str, Sequence[tuple[float, float]]]
 """Points of each line, by its name."""
 
-# chosen: colours of Okabe and Ito, which colour-blind readers can tell apart, and greys.
+# Colours of Okabe and Ito, which colour-blind readers can tell apart, and greys.
 _COLOURS = (
     '#000000',
     '#0072b2',

@@ -16,7 +16,7 @@ Run: TypeAlias = Callable[[str, bool], Awaitable[None]]
 """Function that runs an agent from its prompt to its final text. The flag is whether its calls need approval."""
 
 RUN_LIMIT = 10_000
-"""chosen: more steps than any run has, for frameworks that stop after a number of them."""
+"""More steps than any run has, for frameworks that stop after a number of them."""
 
 
 @dataclass(kw_only=True)

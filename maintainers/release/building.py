@@ -15,7 +15,7 @@ def epoch(root: Path = ROOT) -> str:
     try:
         return run('git', 'log', '-1', '--format=%ct', cwd=root).strip()
     except CommandError:
-        return '1577836800'  # chosen: the first second of 2020, for a tree without git; zip has no year before 1980
+        return '1577836800'  # The first second of 2020, for a tree without git; zip has no year before 1980
 
 
 def build(folder: Path, target: Path, *, time: str) -> list[Path]:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[2] / 'examples'
-# chosen: many times what the slowest example takes; it only keeps a failing test from hanging
+# Many times what the slowest example takes; it only keeps a failing test from hanging
 LIMIT_S = 60
 
 

@@ -21,7 +21,7 @@ pydantic-ai-filesystem-sandbox==0.9.0 \
     --hash=sha256:d8d81f01d5c9330e4df24302055c989427e349634d553912dd16e9b45258b69e
 """
 TIMEOUT_S = 120
-"""Chosen: many times what either suite needs, so that an endless loop in the layer is an error."""
+"""Many times what either suite needs, so that an endless loop in the layer is an error."""
 # Before pytest imports a test: the old name means our package from then on.
 PYTEST = """
 from tool_approval.compat.blocking_approval import install_alias

@@ -194,7 +194,7 @@ class ThenAwaited(OnFuture):
 
 
 STEPS = 9
-"""Chosen: after so many turns of the loop, one approval has long been returned."""
+"""After so many turns of the loop, one approval has long been returned."""
 
 
 async def turns(count):

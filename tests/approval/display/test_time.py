@@ -9,7 +9,7 @@ from benchmarks.terminal import requests
 from tests.tables import table
 
 MOST_CALLS = 800_000
-"""Chosen: twice what the slowest of them needs. Calls are counted, as a busy machine needs longer for them."""
+"""Twice what the slowest of them needs. Calls are counted, as a busy machine needs longer for them."""
 
 REQUESTS = requests()
 

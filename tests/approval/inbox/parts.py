@@ -7,7 +7,7 @@ from tool_approval.inbox import Approver, Inbox, InboxEntry
 from tool_approval import ApprovalDecision
 
 ADA, BOB = Approver(id='ada', name='Ada'), Approver(id='bob', groups=frozenset({'ops'}))
-# chosen: many times what a process needs to start; it only keeps a failing test from hanging
+# Many times what a process needs to start; it only keeps a failing test from hanging
 LIMIT_S = 60
 YES, NO = ApprovalDecision(approved=True), ApprovalDecision(approved=False, note='Not now.')
 

@@ -20,7 +20,7 @@ Kind: TypeAlias = Literal['ordinary', 'declared', 'raised', 'deferred', 'questio
 """`declared` and `raised` await approval, `deferred` and `question` a result from elsewhere; the last two do both."""
 
 RETRIES = 100
-"""Chosen: more than a scenario can use. A resumed run starts its budgets anew, an inline run does not."""
+"""More than a scenario can use. A resumed run starts its budgets anew, an inline run does not."""
 
 ASYNC, SYNC, ALONE, ONE_MODEL = 'async', 'sync', 'alone', 'one_model'
 _FLAVOURS: dict[Kind, tuple[str, ...]] = {

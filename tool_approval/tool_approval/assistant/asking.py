@@ -25,10 +25,10 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Chosen: maximum passes of the event loop to wait for the end of a cancelled run; a nested run takes five."""
+"""Maximum passes of the event loop to wait for the end of a cancelled run; a nested run takes five."""
 
 WIDEST = 100
-"""Chosen: width in columns of a question that is written to a file or pipe."""
+"""Width in columns of a question that is written to a file or pipe."""
 
 
 class PreparedAnswers:

@@ -27,22 +27,22 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""Chosen: number of lines to show to the user from the start and the end of a longer result."""
+"""Number of lines to show to the user from the start and the end of a longer result."""
 
 MOST_CALLS = 20
-"""Chosen: maximum number of calls to list before a question."""
+"""Maximum number of calls to list before a question."""
 
 LONGEST_LINE = 500
-"""Chosen: maximum characters to show of a result's line or a call's arguments."""
+"""Maximum characters to show of a result's line or a call's arguments."""
 
 LONGEST_NAME = 100
-"""Chosen: maximum characters to show of a tool's name; a model can invent names."""
+"""Maximum characters to show of a tool's name; a model can invent names."""
 
 SHOWN_AFTER_S = 1.0
-"""Chosen: seconds that a step must take before its progress is shown."""
+"""Seconds that a step must take before its progress is shown."""
 
 EVERY_S = 0.5
-"""Chosen: seconds between two updates of the progress line."""
+"""Seconds between two updates of the progress line."""
 
 
 class TurnView:

@@ -29,10 +29,10 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
-"""Chosen: maximum bytes of a file to read; no model accepts a longer conversation."""
+"""Maximum bytes of a file to read; no model accepts a longer conversation."""
 
 MOST_UNNAMED = 50
-"""Chosen: maximum number of unnamed conversations to keep for each directory."""
+"""Maximum number of unnamed conversations to keep for each directory."""
 
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9_.-]{0,63}')
 

@@ -16,7 +16,7 @@ UNLIMITED = 1_000_000
 """Line width for a file or pipe, in which lines are not wrapped."""
 
 NARROWEST = 20
-"""Chosen: minimum width of a line, even in a narrower terminal."""
+"""Minimum width of a line, even in a narrower terminal."""
 
 
 class Screen:

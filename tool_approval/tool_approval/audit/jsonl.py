@@ -16,7 +16,7 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Chosen: maximum bytes of a line. Real payloads are much smaller than a megabyte. If the line would be longer, it is
+"""Maximum bytes of a line. Real payloads are much smaller than a megabyte. If the line would be longer, it is
 rejected, and the call does not run."""
 
 

@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Chosen: number of digits of a 64-digit id in lists, and minimum number of digits that identify an approval."""
+"""Number of digits of a 64-digit id in lists, and minimum number of digits that identify an approval."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')
@@ -85,7 +85,9 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
         'init',
         'write an approvals.yaml for a directory',
         options=(
-            _option('--preset', action='append', metavar='NAME', help='extend this preset; by default, the suggested ones'),
+            _option(
+                '--preset', action='append', metavar='NAME', help='extend this preset; default: the suggested ones'
+            ),
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that require approval'),
             _ROOTS_BEGIN,

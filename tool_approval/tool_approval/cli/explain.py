@@ -77,7 +77,7 @@ def _print_labels(command: object, shell: ShellTool, output: Output) -> None:
 
 
 LONGEST_LINE: Final = 1_000_000
-"""Chosen: maximum length of a batch's line in bytes, so that an endless line does not fill the memory."""
+"""Maximum length of a batch's line in bytes, so that an endless line does not fill the memory."""
 _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 

@@ -42,7 +42,7 @@ FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Required arguments of each file tool, without the content to write."""
 _LONGEST_NAME: Final = 200
-"""Chosen: maximum length of a tool's name in characters, more than the 64 that model providers allow."""
+"""Maximum length of a tool's name in characters, more than the 64 that model providers allow."""
 
 
 def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
@@ -329,7 +329,7 @@ def _of_target(target: PathTarget) -> PartDecision:
 
 
 _KEPT: Final = 64
-"""Chosen: maximum number of compiled configurations in the cache."""
+"""Maximum number of compiled configurations in the cache."""
 
 _NO_FILE: Final = '{} has no settings file, so the preset `default` applies, as in `tool-approval run`'
 

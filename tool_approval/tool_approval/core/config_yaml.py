@@ -12,7 +12,7 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Chosen: maximum characters, enough for thousands of rules. PyYAML reads a text of this length in a second or two."""
+"""Maximum characters, enough for thousands of rules. PyYAML reads a text of this length in a second or two."""
 
 NOT_TEXT = object()
 """Placeholder for values that no configuration needs, such as dates and unusual numbers. Validation rejects it. PyYAML
@@ -22,7 +22,7 @@ _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
 """Numbers that every YAML reader reads as the same value. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
-"""Chosen: maximum depth, four times what a configuration needs. PyYAML needs a minute for a few thousand levels."""
+"""Maximum depth, four times what a configuration needs. PyYAML needs a minute for a few thousand levels."""
 
 
 def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:

@@ -145,7 +145,7 @@ Path = tuple[str | int, ...]
 """Keys that lead from the top of a document to one of its values."""
 
 LONGEST_SHOWN = 60
-"""Chosen: maximum characters of a key or value that an error quotes."""
+"""Maximum characters of a key or value that an error quotes."""
 
 
 def dotted(path: Path) -> str | None:

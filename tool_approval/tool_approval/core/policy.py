@@ -72,7 +72,7 @@ class ApprovalPolicy:
         self.config = config
         self.source = source or 'the configuration'
         """Name of the configuration, shown in questions next to descriptions from the configuration."""
-        # Bounded, because a model may invent names. Chosen: more tools than a model is ever offered.
+        # Bounded, because a model may invent names. The limit exceeds the tools that a model is offered.
         self._rule_for = lru_cache(maxsize=4096)(ToolRules(config.tools).find)
         self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
 

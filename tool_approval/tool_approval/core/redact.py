@@ -93,7 +93,7 @@ SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|autho
 """Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Chosen: minimum characters of an excluded value to replace. Very short values, such as "1", occur everywhere."""
+"""Minimum characters of an excluded value to replace. Very short values, such as "1", occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16

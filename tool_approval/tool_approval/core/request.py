@@ -310,7 +310,7 @@ def _made(values: dict[str, Any]) -> ApprovalRequest:
 
 
 _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
-"""Chosen: maximum number of capabilities, and of characters in each name, that a question shows in full."""
+"""Maximum number of capabilities, and of characters in each name, that a question shows in full."""
 
 
 def _capabilities(given: object) -> list[str]:

@@ -17,7 +17,7 @@ from .errors import ApprovalError
 T = TypeVar('T')
 
 _SIGNAL_CHECK_S = 0.5
-"""Chosen: maximum delay before an interrupt is noticed, in seconds."""
+"""Maximum delay before an interrupt is noticed, in seconds."""
 
 
 class RunCancelled(asyncio.CancelledError):

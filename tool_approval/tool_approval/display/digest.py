@@ -16,10 +16,10 @@ _KEY: Final = token_bytes(32)
 (test_display.py)."""
 
 _MANY = 1_000
-"""Chosen: maximum number of arguments to serialise one by one. If there are more, they are serialised together."""
+"""Maximum number of arguments to serialise one by one. If there are more, they are serialised together."""
 
 _LONG = 10_000
-"""Chosen: maximum characters of a value to serialise. A value above this limit is hashed, which is faster."""
+"""Maximum characters of a value to serialise. A value above this limit is hashed, which is faster."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:

@@ -31,7 +31,7 @@ HIDDEN: Final = re.compile(
 """Printable characters that have no visible shape."""
 
 _MOST_MARKS: Final = 3
-"""Chosen: maximum marks on one letter. Marks above this limit overlap the lines above and below, and no living language
+"""Maximum marks on one letter. Marks above this limit overlap the lines above and below, and no living language
 needs them."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))

@@ -14,11 +14,11 @@ from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
 MOST_EXTRA_ACCESS = 10
-"""Chosen: maximum lines of facts, because people read no more. To see further lines, the approver must open the whole
+"""Maximum lines of facts, because people read no more. To see further lines, the approver must open the whole
 request."""
 LONGEST_NAME = 100
 _LONGEST = 600
-"""Chosen: maximum characters of a fact, enough for a sentence or two. A text above this limit is cut, with a notice."""
+"""Maximum characters of a fact, enough for a sentence or two. A text above this limit is cut, with a notice."""
 
 
 def facts(

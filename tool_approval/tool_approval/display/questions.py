@@ -37,13 +37,13 @@ THE_SAME: Final = 'the same call'
 """Short form of `EXACTLY`, to show next to a key."""
 
 LONGEST_BRIEF: Final = 60
-"""Chosen: maximum characters of a text that fits next to a key."""
+"""Maximum characters of a text that fits next to a key."""
 
 LONGEST_LABEL: Final = 300
-"""Chosen: maximum characters of a label that can be shown in full below the keys."""
+"""Maximum characters of a label that can be shown in full below the keys."""
 
 MOST_CHOICES: Final = 9
-"""Chosen: maximum number of choices, because each choice has one digit."""
+"""Maximum number of choices, because each choice has one digit."""
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)

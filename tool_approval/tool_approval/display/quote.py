@@ -25,7 +25,7 @@ def shares(needs: Sequence[int], room: int) -> list[int]:
 
 
 _SAMPLE = 1_000
-"""Chosen: characters of the sample that is used to estimate how much escapes lengthen a text."""
+"""Characters of the sample that is used to estimate how much escapes lengthen a text."""
 
 LINE: int = 100
 """Number of characters that are treated as one line of room, because a long line takes several lines on a screen."""
@@ -124,7 +124,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Chosen: maximum lines of a diff to classify. Only a small part of a diff with more lines could be shown."""
+"""Maximum lines of a diff to classify. Only a small part of a diff with more lines could be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 

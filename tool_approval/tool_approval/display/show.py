@@ -20,10 +20,10 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Chosen: minimum characters of a line to look for in a diff. Very short lines occur in most diffs by chance."""
+"""Minimum characters of a line to look for in a diff. Very short lines occur in most diffs by chance."""
 
 _MOST_COMPARED = 20
-"""Chosen: maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
+"""Maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
 
 _EDITED = frozenset(
     {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
@@ -139,16 +139,16 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Chosen: maximum lines of 100 characters to show, a few screens. A pager shows more."""
+"""Maximum lines of 100 characters to show, a few screens. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Chosen: maximum lines of a command to show. Commands that people type have fewer lines, so they are shown in full."""
+"""Maximum lines of a command to show. Commands that people type have fewer lines, so they are shown in full."""
 
 DIFF_ROOM = 250
-"""Chosen: maximum lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
+"""Maximum lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
 
 _MOST_HIDDEN = 20
-"""Chosen: maximum number of hidden arguments to name."""
+"""Maximum number of hidden arguments to name."""
 
 _EVERYTHING = 1 << 40
 _ROOMS: Mapping[str, int] = {'command': COMMAND_ROOM, 'diff': DIFF_ROOM}
@@ -298,10 +298,10 @@ def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayL
 
 
 _MOST_COMPARED_LINES = 500
-"""Chosen: maximum lines of texts to compare. Comparing more lines would delay the question."""
+"""Maximum lines of texts to compare. Comparing more lines would delay the question."""
 
 _MOST_CHANGES = 40
-"""Chosen: maximum lines of changes to show, about two screens."""
+"""Maximum lines of changes to show, about two screens."""
 
 
 def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:

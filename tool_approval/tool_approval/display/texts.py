@@ -16,7 +16,7 @@ from .lookalikes import LONE_STROKES, Care
 from .quote import shares
 
 _LONGEST_LINE: Final = 4_000
-"""Chosen: maximum characters of prose in one line. A line or command above this limit is always checked as code."""
+"""Maximum characters of prose in one line. A line or command above this limit is always checked as code."""
 
 # Letters exclude signs used in commands, words do not begin with dashes, and contain little punctuation.
 _LETTER: Final = (
@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Chosen: maximum number of characters before a message, because these characters are searched once per quoted text."""
+"""Maximum number of characters before a message, because these characters are searched once per quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -97,10 +97,10 @@ def _is_calm(message: str) -> bool:
 
 
 _MOST_VALUES = 1_000
-"""Chosen: maximum values in a request that is shown in full. Each container, name and value is counted as one."""
+"""Maximum values in a request that is shown in full. Each container, name and value is counted as one."""
 
 _MOST_LEVELS = 100
-"""Chosen: maximum number of agents above the asking agent to read. A question names at most five agents."""
+"""Maximum number of agents above the asking agent to read. A question names at most five agents."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
@@ -109,7 +109,7 @@ _MOST_OPTIONS = 9
 """Maximum number of remember options; if there are more, none is offered."""
 
 _DEEPEST = 20
-"""Chosen: maximum depth of nested values to read. Values below this depth are not drawn either."""
+"""Maximum depth of nested values to read. Values below this depth are not drawn either."""
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',

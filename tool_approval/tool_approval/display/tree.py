@@ -21,7 +21,7 @@ from .quote import lines_needed, quote, shares
 _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
 
 DEEPEST = 12
-"""Chosen: maximum depth of values to draw, because deeper indentation would leave no room."""
+"""Maximum depth of values to draw, because deeper indentation would leave no room."""
 
 
 class Tree:

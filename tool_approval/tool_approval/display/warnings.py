@@ -19,16 +19,16 @@ _SCREEN: Final = 80
 """Columns of an ordinary terminal. Text after a gap in a table is visible within these columns."""
 
 _HIGH_GAP: Final = '\n' * 20
-"""Chosen: minimum number of newlines that are treated as a gap, because they fill most of a screen."""
+"""Minimum number of newlines that are treated as a gap, because they fill most of a screen."""
 
 _TAB_COLUMNS: Final = 4
 """Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Chosen: minimum columns of a gap in a text, more than between two words of ordinary text."""
+"""Minimum columns of a gap in a text, more than between two words of ordinary text."""
 
 _MOST_RUNS: Final = 2_000
-"""Chosen: maximum number of long runs of blanks to check. A text with more of them is treated as having a gap."""
+"""Maximum number of long runs of blanks to check. A text with more of them is treated as having a gap."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
@@ -71,14 +71,14 @@ def _is_long(text: str, start: int, end: int, columns: int, *, is_code: bool) ->
 _T = TypeVar('_T')
 
 _NAMED = 4
-"""Chosen: maximum number of characters of each kind that a warning names."""
+"""Maximum number of characters of each kind that a warning names."""
 
 _LOOKED_AT = 20_000
-"""Chosen: maximum characters of a request to check in full, more than the screens of one question show. Short texts are
+"""Maximum characters of a request to check in full, more than the screens of one question show. Short texts are
 checked in full. Of texts above this limit, only the beginning and the end are checked, and a warning reports this."""
 
 _MOST_CHARACTERS = 3_000
-"""Chosen: maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have fewer
+"""Maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have fewer
 different characters."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')

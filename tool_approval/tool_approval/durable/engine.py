@@ -24,11 +24,11 @@ except ImportError:
 T = TypeVar('T')
 
 GRACE_S = 10
-"""Chosen: seconds that a running segment has to finish when its worker stops. Most tools finish within this time. If a
+"""Seconds that a running segment has to finish when its worker stops. Most tools finish within this time. If a
 call is interrupted, its outcome is unknown."""
 
 CONNECTIONS = 8
-"""Chosen: maximum database connections of the engine in each process. PostgreSQL's default limit is 100 in total."""
+"""Maximum database connections of the engine in each process. PostgreSQL's default limit is 100 in total."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
@@ -95,7 +95,7 @@ _GIVEN_UP = ['ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED']
 """DBOS's states of segments that were started, did not end, and will not run again."""
 
 _PRUNED_AT_ONCE = 500
-"""Chosen: maximum records to delete in one transaction."""
+"""Maximum records to delete in one transaction."""
 
 
 @DBOS.workflow(name=_SEGMENT)

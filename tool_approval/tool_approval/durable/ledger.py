@@ -34,13 +34,13 @@ from .store import DurableStore, ExecutionRow, ExecutionState
 T = TypeVar('T')
 
 POLL_S = 0.2
-"""Chosen: seconds between two checks of an execution that another worker holds."""
+"""Seconds between two checks of an execution that another worker holds."""
 
 PATIENCE_S = 30.0
-"""Chosen: seconds that a call waits if the store is unavailable. After this time, the call is not run."""
+"""Seconds that a call waits if the store is unavailable. After this time, the call is not run."""
 
 RETRY_S = 0.5
-"""Chosen: seconds between two attempts to reach an unavailable store."""
+"""Seconds between two attempts to reach an unavailable store."""
 
 _log = logging.getLogger('tool_approval')
 

@@ -20,18 +20,18 @@ from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
-"""Chosen: maximum runs to find in one check. The next check finds the remaining runs."""
+"""Maximum runs to find in one check. The next check finds the remaining runs."""
 
 WATCH_S = 0.25
-"""Chosen: seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
+"""Seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
 immediately."""
 
 SWEEP_S = 1.0
-"""Seconds between two checks of all parked runs, to find changes that were missed. Chosen: a check of ten thousand runs
+"""Seconds between two checks of all parked runs, to find changes that were missed. A check of ten thousand runs
 takes a few milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
-"""Chosen: maximum seconds before the worker notices that a store is available again."""
+"""Maximum seconds before the worker notices that a store is available again."""
 
 _log = logging.getLogger('tool_approval')
 

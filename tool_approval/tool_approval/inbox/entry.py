@@ -22,10 +22,10 @@ from .errors import AlreadySettled, InvalidAnswer, NotAnApprover, OtherContent, 
 from .store import Row, State
 
 LONGEST_SHOWN = 80
-"""Chosen: characters to show of the name of a person or a run; the rest is cut off."""
+"""Characters to show of the name of a person or a run; the rest is cut off."""
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Chosen: maximum size of a request or an answer, about a thousand pages of text. An approver cannot read more."""
+"""Maximum size of a request or an answer, about a thousand pages of text. An approver cannot read more."""
 
 
 _TEXTS = ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id', 'session_id', 'reason')

@@ -25,10 +25,10 @@ from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
-"""Chosen: keep settled requests long enough to look up last month's answers. The audit log keeps decisions longer."""
+"""Settled requests are kept long enough to look up last month's answers. The audit log keeps decisions longer."""
 
 GRACE_S = 5.0
-"""Chosen: seconds to wait, after the timeout, for the store to report whether an answer came in time."""
+"""Seconds to wait, after the timeout, for the store to report whether an answer came in time."""
 
 _ID = re.compile(r'[A-Za-z0-9_-]{43}')
 """Format of an id made by `secrets.token_urlsafe(32)`."""

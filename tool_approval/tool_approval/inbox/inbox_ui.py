@@ -24,7 +24,7 @@ from .inbox import GRACE_S, Inbox
 from .store import Settled
 
 CHANNEL_S = 30.0
-"""Chosen: maximum seconds for one notification of a channel. The run does not wait for a notification."""
+"""Maximum seconds for one notification of a channel. The run does not wait for a notification."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -65,11 +65,11 @@ async def _tell(
 
 
 TIMEOUT_S = 3600.0
-"""Chosen: seconds until a request expires. An approver who has not answered for an hour is unlikely to answer soon, and
+"""Seconds until a request expires. An approver who has not answered for an hour is unlikely to answer soon, and
 the waiting run uses resources."""
 
 RETRY_S = 1.0
-"""Chosen: seconds between attempts to post while the store is unavailable."""
+"""Seconds between attempts to post while the store is unavailable."""
 
 
 class InboxUI:

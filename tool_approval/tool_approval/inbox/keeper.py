@@ -67,7 +67,7 @@ def _wake(waiters: Sequence[Waiter]) -> None:
 
 
 BEAT_S = 10.0
-"""Chosen: seconds between heartbeats, and between checks of other processes' heartbeats. A lease is as long as three
+"""Seconds between heartbeats, and between checks of other processes' heartbeats. A lease is as long as three
 intervals, so one heartbeat may fail."""
 
 LEASE_S = 30.0
@@ -109,13 +109,13 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Chosen: maximum seconds of one wait for changes, which can delay closing. A change ends the wait immediately."""
+"""Maximum seconds of one wait for changes, which can delay closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
-"""Chosen: seconds between deletions of old history. The history is kept for weeks, so one hour more does not matter."""
+"""Seconds between deletions of old history. The history is kept for weeks, so one hour more does not matter."""
 
 LONGEST_PAUSE_S = 2.0
-"""Chosen: maximum number of seconds until the inbox notices that a store is available again."""
+"""Maximum number of seconds until the inbox notices that a store is available again."""
 
 Listener = Callable[[frozenset[str] | None], None]
 """Called in the keeper's thread with the ids of changed requests, or with `None` if any request may have changed."""

@@ -17,7 +17,7 @@ from .store import InboxStore, Row
 T = TypeVar('T')
 
 PAUSE_S = 0.5
-"""Chosen: seconds after a failure during which calls fail without trying the store. Thousands of waiting calls then
+"""Seconds after a failure during which calls fail without trying the store. Thousands of waiting calls then
 fail at once, instead of one after another with the store's timeout."""
 
 
@@ -103,7 +103,7 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Chosen: rows to read at once. If thousands of calls wake together, a few hundred reads are needed, and only a few
+"""Rows to read at once. If thousands of calls wake together, a few hundred reads are needed, and only a few
 large rows are in memory at once."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'

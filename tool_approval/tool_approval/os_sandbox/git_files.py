@@ -20,16 +20,16 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Chosen: maximum bytes to read from one `.git`. The same limit applies to the unpacked new objects of this `.git`."""
+"""Maximum bytes to read from one `.git`. The same limit applies to the unpacked new objects of this `.git`."""
 _MOST_PACKED_REFS: Final = 1 << 24
-"""Chosen: maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
+"""Maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
-"""Chosen: maximum number of objects. The limit is enough for a command that adds a large folder."""
+"""Maximum number of objects. The limit is enough for a command that adds a large folder."""
 _DEEPEST: Final = 64
-"""Chosen: maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
+"""Maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
 _CHUNK: Final = 1 << 16
 _MOST_NAMED: Final = 10
-"""Chosen: maximum number of names to list in one line."""
+"""Maximum number of names to list in one line."""
 
 ID: Final = re.compile(rb'[0-9a-f]{40}')
 """Name of an object. Repositories with SHA-256 are not supported."""

@@ -43,7 +43,7 @@ _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
 _LONGEST: Final = 1000
 _MOST_REMOVED: Final = 20
-"""Chosen: maximum number of removed refs. The result lists all removed refs, so that the user can restore them."""
+"""Maximum number of removed refs. The result lists all removed refs, so that the user can restore them."""
 
 
 class GitLayer:

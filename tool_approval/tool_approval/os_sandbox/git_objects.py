@@ -22,7 +22,7 @@ STASH: Final = 'logs/refs/stash'
 """Reflog that lists the stashes."""
 _CHECK_S: Final = 120
 _LOOK_S: Final = 0.1
-"""Chosen: seconds between checks for a cancellation."""
+"""Seconds between checks for a cancellation."""
 
 _SHALLOW: Final = 4
 _TOO_DIFFERENT: Final = 5

@@ -20,7 +20,7 @@ class PartlyWritten(Exception):
 
 
 _PATIENCE_S: Final = 1.0
-"""Chosen: seconds to wait for a lock. A shell prompt or an editor releases its git locks within this time."""
+"""Seconds to wait for a lock. A shell prompt or an editor releases its git locks within this time."""
 _FIRST: Final = ('shallow',)
 _LAST: Final = ('COMMIT_EDITMSG', 'index')
 

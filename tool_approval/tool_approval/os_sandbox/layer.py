@@ -30,7 +30,7 @@ _NAME: Final = 'tool-approval-layer-'
 _LOCK: Final = 'lock'
 _MOST_LOOKED_AT: Final = 10_000
 _MOST_SWEPT: Final = 5
-"""Chosen: maximum number of leftover folders to remove at a time. A killed process leaves one or two folders behind."""
+"""Maximum number of leftover folders to remove at a time. A killed process leaves one or two folders behind."""
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:

@@ -22,7 +22,7 @@ from typing import Literal
 from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way_to_root
 
 MOST_FROZEN_ENTRIES = 200
-"""Chosen: maximum number of entries of a frozen folder that are mounted one by one. If a frozen folder has more
+"""Maximum number of entries of a frozen folder that are mounted one by one. If a frozen folder has more
 entries, all of them are read-only."""
 
 FROZEN = 'commands cannot make, rename or delete anything directly in'

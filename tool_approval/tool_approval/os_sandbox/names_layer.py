@@ -23,10 +23,10 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Chosen: maximum bytes of a file to copy, which takes a few milliseconds. Files above this limit are mounted, and
+"""Maximum bytes of a file to copy, which takes a few milliseconds. Files above this limit are mounted, and
 cannot be removed."""
 _MOST_COPIED: Final = 1000
-"""Chosen: maximum number of files to copy. Copying a small file takes a quarter of a millisecond."""
+"""Maximum number of files to copy. Copying a small file takes a quarter of a millisecond."""
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:

@@ -22,7 +22,7 @@ from .profile import covers
 from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, ToolchainLayout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
-"""Chosen: maximum bytes of a `pyvenv.cfg` to read. Normally, the file has a few hundred bytes."""
+"""Maximum bytes of a `pyvenv.cfg` to read. Normally, the file has a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
 """Kind of toolchain, in messages, for a folder from the settings."""

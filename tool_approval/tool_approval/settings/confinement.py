@@ -66,7 +66,7 @@ _NOT_ACTIVE: Final = (
 )
 
 _MOST_SECRETS: Final = 500
-"""Chosen: maximum number of secrets, because each secret adds a mount to the command line of the OS sandbox."""
+"""Maximum number of secrets, because each secret adds a mount to the command line of the OS sandbox."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')

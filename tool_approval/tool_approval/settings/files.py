@@ -24,7 +24,7 @@ NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
 """Names of settings files. A TOML file is an error, but its name is listed to protect it from the tools."""
 
 MAX_BYTES = 400_000
-"""Chosen: maximum bytes of a settings file, enough for the parser's longest text with four bytes per character."""
+"""Maximum bytes of a settings file, enough for the parser's longest text with four bytes per character."""
 
 
 @dataclass(frozen=True, kw_only=True)

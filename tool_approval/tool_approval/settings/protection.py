@@ -18,7 +18,7 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Chosen: maximum number of submodules to protect one by one, because each can be a mount. If a repository has more
+"""Maximum number of submodules to protect one by one, because each can be a mount. If a repository has more
 submodules, its whole work tree is protected."""
 
 

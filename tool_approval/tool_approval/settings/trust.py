@@ -20,7 +20,7 @@ from tool_approval.storage.private_file import (
 )
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Chosen: maximum bytes of the store, enough for about 20,000 trusted files."""
+"""Maximum bytes of the store, enough for about 20,000 trusted files."""
 
 CHANGED = 'the file has changed since it was trusted'
 """Reason to show for a file that the user trusted with different content."""

@@ -17,7 +17,7 @@ from .fuzzing import TRIP, Fuzzer, Oracle, judges
 SECONDS = float(os.environ.get('FUZZ_S', '600'))
 BATCH = 60
 LONGEST_S = 2.0
-"""Chosen: a decision takes a millisecond; this much is a loop that grows with the square of the command."""
+"""A decision takes a millisecond; this much is a loop that grows with the square of the command."""
 FOUND = [
     line.encode().decode('unicode_escape') for line in (Path(__file__).parent / 'found.txt').read_text().splitlines()
 ]

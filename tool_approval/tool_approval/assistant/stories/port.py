@@ -23,7 +23,7 @@ WISHED_PORT = 8080
 """Preferred port of the web server."""
 
 READY_WITHIN_S = 20.0
-"""Chosen: seconds to wait for a Python process to start."""
+"""Seconds to wait for a Python process to start."""
 
 _OWNER = re.compile(r'\bpid=(\d+)|^p(\d+)$', re.MULTILINE)
 """Pattern of process ids in the output of `ss`, `lsof` and `port_owner.py`."""

@@ -23,7 +23,7 @@ from .restart_worker import INVOICE, PAYMENTS, make_bookkeeper
 T = TypeVar('T')
 
 _WITHIN_S = 60.0
-"""Chosen: seconds to wait for a process to start, to ask or to end."""
+"""Seconds to wait for a process to start, to ask or to end."""
 
 
 async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:

@@ -33,11 +33,11 @@ CONNECT: Mapping[str, str] = {
     'keepalives_count': '3',
     'tcp_user_timeout': '8000',
 }
-"""Chosen: default connection parameters, which the DSN can override. Times are in seconds, except `tcp_user_timeout`,
+"""Default connection parameters, which the DSN can override. Times are in seconds, except `tcp_user_timeout`,
 which is in milliseconds."""
 
 STATEMENT_MS = 8000
-"""Chosen: maximum milliseconds of a statement, which is less than the ten seconds that a call may take."""
+"""Maximum milliseconds of a statement, which is less than the ten seconds that a call may take."""
 
 _MIGRATING = 0x7461496E626F78
 """Key of the advisory lock for migrations: an arbitrary number, which other programs are unlikely to use."""

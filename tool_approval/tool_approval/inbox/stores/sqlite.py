@@ -19,7 +19,7 @@ from tool_approval.storage import default_path as approvals_path
 from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
-"""Chosen: seconds between checks for changes, a fifth of the 100 ms within which an answer must arrive. SQLite cannot
+"""Seconds between checks for changes, a fifth of the 100 ms within which an answer must arrive. SQLite cannot
 wake another process. A check takes microseconds, and serves all waiting requests of a process."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (

@@ -18,7 +18,7 @@ from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.storage.private_file import MODE, check_private, locked, make_private_folder
 
 BUSY_S = 5.0
-"""Chosen: seconds to wait for a lock. Other processes hold the lock for milliseconds, so a longer wait means a
+"""Seconds to wait for a lock. Other processes hold the lock for milliseconds, so a longer wait means a
 fault."""
 
 APPLICATION_ID = 0x74614962

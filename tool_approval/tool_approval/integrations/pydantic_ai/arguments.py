@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""Chosen: maximum depth of nested toolsets, far more than anyone needs. A cycle of toolsets exceeds this depth."""
+"""Maximum depth of nested toolsets, far more than anyone needs. A cycle of toolsets exceeds this depth."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:

@@ -49,13 +49,13 @@ Factory: TypeAlias = Callable[..., Any]
 coroutine function. The function is called in each segment."""
 
 RETRY_S = 1.0
-"""Chosen: seconds between two attempts to reach an unavailable store."""
+"""Seconds between two attempts to reach an unavailable store."""
 
 ALIVE_S = 1.0
-"""Chosen: seconds between checks of whether this worker can still run segments."""
+"""Seconds between checks of whether this worker can still run segments."""
 
 FOLLOW_S = 0.2
-"""Chosen: seconds between two checks of a run whose result is awaited."""
+"""Seconds between two checks of a run whose result is awaited."""
 
 _log = logging.getLogger('tool_approval')
 

@@ -14,11 +14,11 @@ MISSING = 'missing'
 """State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Chosen: maximum bytes of a file to hash, which takes about 10 ms. For a file above this limit, the state is the
+"""Maximum bytes of a file to hash, which takes about 10 ms. For a file above this limit, the state is the
 inode, size and modification time."""
 
 MAX_TREE = 10_000
-"""Chosen: maximum number of files and directories that one call can move or delete."""
+"""Maximum number of files and directories that one call can move or delete."""
 
 # O_NONBLOCK: a pipe in place of the file must not block. O_NOCTTY: a terminal must not become the controlling terminal.
 _READING = sum(getattr(os, flag, 0) for flag in ('O_NOFOLLOW', 'O_NONBLOCK', 'O_NOCTTY', 'O_CLOEXEC'))

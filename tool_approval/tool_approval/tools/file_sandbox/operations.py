@@ -16,7 +16,7 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LISTED = 1000
-"""Chosen: maximum number of names in the list for the model."""
+"""Maximum number of names in the list for the model."""
 
 SAME = '`old_text` and `new_text` are the same'
 """Error message if the old and new text of an edit are the same."""

@@ -30,7 +30,7 @@ PASSING = FOLDER | getattr(os, 'O_PATH', os.O_RDONLY)
 """Flags that open a directory only for looking up names, if the system supports this."""
 
 MAX_DEPTH = 200
-"""Chosen: maximum depth of a path. Each level needs a file descriptor, and the usual limit is 1024."""
+"""Maximum depth of a path. Each level needs a file descriptor, and the usual limit is 1024."""
 
 
 def is_possible() -> bool:

@@ -58,7 +58,7 @@ _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
 """Folders in which `.pem` and `.key` files are test data, not secrets."""
 _READ_BYTES: Final = 65_536
-"""Chosen: maximum bytes of a file to search. A key file may begin with certificates, which are shorter than this
+"""Maximum bytes of a file to search. A key file may begin with certificates, which are shorter than this
 limit."""
 
 
@@ -155,12 +155,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 MOST_FOLDERS: Final = 20_000
-"""Chosen: maximum number of folders to search in each root. Folders near the root are searched first. See
+"""Maximum number of folders to search in each root. Folders near the root are searched first. See
 docs/explanation/os-sandbox.md."""
 _NOT_SEARCHED: Final = frozenset({'.git', '__pycache__', 'node_modules'})
 """Folders that programs generate and that contain no secrets of the user."""
 _UNSETTLED_NS: Final = 2_000_000_000
-"""Chosen: a file system such as FAT rounds times to two seconds, so two changes can have the same time."""
+"""A file system such as FAT rounds times to two seconds, so two changes can have the same time."""
 
 
 def glob_problem(glob: str) -> str | None:

@@ -18,14 +18,14 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LONGEST_DIFF = 200_000
-"""Chosen: maximum characters of the old and new text for a diff. A longer diff takes seconds to compute, and approvers
+"""Maximum characters of the old and new text for a diff. A longer diff takes seconds to compute, and approvers
 do not read it."""
 
 MOST_LINES = 5_000
-"""Chosen: maximum number of lines of the old and new text for a diff."""
+"""Maximum number of lines of the old and new text for a diff."""
 
 LISTED = 200
-"""Chosen: maximum number of names to show if a directory is deleted."""
+"""Maximum number of names to show if a directory is deleted."""
 
 _VERBS = {'read_file': 'Reads', 'list_files': 'Lists the names in', 'make_directory': 'Creates the directory'}
 _LANGUAGES = {

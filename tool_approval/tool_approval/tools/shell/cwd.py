@@ -18,7 +18,7 @@ _GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git b
 _CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
 _CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
 _DEEPEST: Final = 8
-"""Chosen: maximum depth of nested wrappers to search."""
+"""Maximum depth of nested wrappers to search."""
 
 
 def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Chosen: maximum bytes of a command, to limit the time for parsing."""
+"""Maximum bytes of a command, to limit the time for parsing."""
 MAX_PARSE_S: Final = 0.020
-"""Chosen: maximum seconds for parsing. Some inputs of 8 kB take a second to parse."""
+"""Maximum seconds for parsing. Some inputs of 8 kB take a second to parse."""
 MAX_DEPTH: Final = 60
-"""Chosen: maximum depth of a syntax tree, far below Python's recursion limit."""
+"""Maximum depth of a syntax tree, far below Python's recursion limit."""
 _MAX_PIPES: Final = 200
-"""Chosen: maximum number of commands in a pipeline. The time for parsing grows with the square of this number, and
+"""Maximum number of commands in a pipeline. The time for parsing grows with the square of this number, and
 parsing cannot be interrupted."""
 _CHUNK: Final = 64
 """Bytes that the parser gets at a time. The clock is checked before each chunk."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from .config import ShellConfig
 
 _MAX_DEPTH: Final = 8
-"""Chosen: maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
+"""Maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
 _LOOKED_AT: Final = 1_000
-"""Chosen: maximum characters of an unparsable command to search for a blocked program."""
+"""Maximum characters of an unparsable command to search for a blocked program."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
 """The most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({
@@ -285,7 +285,7 @@ class ShellJudge:
             if inside.is_transparent and is_itself:
                 return 'allow', 'the wrapped command is judged separately', None
             if default.allowed:
-                return 'ask', f'the command runs another command, and no rule matches `{name}` itself', None
+                return 'ask', f'`{name}` runs another command, and no rule matches `{name}` itself', None
         if not default.allowed:
             return 'block', 'no rule matches, and the default is to block', 'default'
         if name in _NEUTRAL and not state.is_in_runner:

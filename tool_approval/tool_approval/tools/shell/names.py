@@ -74,7 +74,7 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Chosen: maximum number of options of a pattern that are compared in every order. If a pattern has more options than
+"""Maximum number of options of a pattern that are compared in every order. If a pattern has more options than
 this, it matches only as written."""
 
 

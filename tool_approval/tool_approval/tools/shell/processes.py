@@ -13,10 +13,10 @@ from typing import Final, NamedTuple
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
 """Environment variable with a random value, by which a command's processes are found outside of its process group."""
 _ROUNDS: Final = 20
-"""Chosen: maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
+"""Maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
 only a PID namespace can end it."""
 _PATIENCE_S: Final = 0.5
-"""Chosen: seconds to wait for processes that are ending or loading a program."""
+"""Seconds to wait for processes that are ending or loading a program."""
 _LOOK_AGAIN_S: Final = 0.001
 
 

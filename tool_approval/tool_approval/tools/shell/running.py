@@ -62,7 +62,7 @@ class BoundedOutput:
 
 
 _GRACE_S: Final = 1.0
-"""Chosen: seconds to wait for a command to end after SIGTERM."""
+"""Seconds to wait for a command to end after SIGTERM."""
 _CHUNK: Final = 65_536
 """Bytes to read at a time: the capacity of a pipe."""
 

@@ -38,7 +38,7 @@ class WrappedCommand:
 
 UNKNOWN_CODE: Final = 'the code for the shell is unknown until the command runs'
 _MAX_SCRIPT: Final = 2_000
-"""Chosen: maximum characters of a script to read. Longer scripts need approval."""
+"""Maximum characters of a script to read. Longer scripts need approval."""
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
 _SED: Final = re.compile(

@@ -45,7 +45,7 @@ from .mrkdwn import code, plain
 from .sync import MessageSync
 
 REMEMBERED_S = 60.0
-"""Chosen: seconds to cache the members of a user group; during this time, removed members can still answer."""
+"""Seconds to cache the members of a user group; during this time, removed members can still answer."""
 
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
 """Format of the ids of Slack's user groups."""

@@ -31,17 +31,17 @@ LONGEST_NOTE = 3000
 """Source: maximum characters of a plain text input, from Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Chosen: maximum characters to show of a note; the inbox shows the whole note."""
+"""Maximum characters to show of a note; the inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
 """Source: maximum characters of a confirmation dialog's text, from Slack's reference."""
 
 _MOST_CONTENT = 4
-"""Chosen: maximum sections of content in a message, about two screens. Slack's limit is 50 blocks."""
+"""Maximum sections of content in a message, about two screens. Slack's limit is 50 blocks."""
 _MOST_OF_A_FACT = 2
 
 _PER_PAGE = 12
-"""Chosen: maximum sections on a page of the full view. Slack's limits for a view are 100 blocks and 250 kB, and an
+"""Maximum sections on a page of the full view. Slack's limits for a view are 100 blocks and 250 kB, and an
 escaped character may take 12 bytes."""
 
 

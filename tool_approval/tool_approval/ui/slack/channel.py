@@ -215,14 +215,14 @@ def _word(response: Any) -> str:
 
 
 MOST_RETRIES = 5
-"""Chosen: maximum number of retries after a rate limit."""
+"""Maximum number of retries after a rate limit."""
 
 LONGEST_WAIT_S = 120
-"""Chosen: maximum seconds to wait before a retry. Slack normally asks clients to wait at most a minute. A call that
+"""Maximum seconds to wait before a retry. Slack normally asks clients to wait at most a minute. A call that
 would have to wait longer than the maximum fails."""
 
 _UNTOLD_S = 5
-"""Chosen: seconds to wait if Slack's response has no `Retry-After` header."""
+"""Seconds to wait if Slack's response has no `Retry-After` header."""
 
 Sleep = Callable[[float], Awaitable[None]]
 

@@ -13,7 +13,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
 MAX_BYTES = 1024 * 1024
-"""Chosen: maximum size of a request body. A request contains only the message with the pressed button."""
+"""Maximum size of a request body. A request contains only the message with the pressed button."""
 
 _SIGNED = {
     'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
@@ -90,7 +90,7 @@ REMEMBERED_S = 600.0
 minutes."""
 
 MOST = 100_000
-"""Chosen: maximum number of remembered signatures, far more than there are button presses in ten minutes."""
+"""Maximum number of remembered signatures, far more than there are button presses in ten minutes."""
 
 
 class Replays:

@@ -12,13 +12,13 @@ LONGEST_SECTION = 3000
 """Source: maximum characters of text in a `section` block, from Slack's reference."""
 
 _ROOM = 2_800
-"""Chosen: maximum characters of content in a section, which leaves room for fences and a label."""
+"""Maximum characters of content in a section, which leaves room for fences and a label."""
 
 _LONGEST_PIECE = 900
-"""Chosen: maximum characters of a line. Longer lines are broken, so that little of a section stays empty."""
+"""Maximum characters of a line. Longer lines are broken, so that little of a section stays empty."""
 
 LONGEST_NAME = 80
-"""Chosen: maximum characters to show of a name."""
+"""Maximum characters to show of a name."""
 
 # Source: Slack's "Formatting text for app surfaces": only these three begin a mention, a link or an entity.
 _ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;'}

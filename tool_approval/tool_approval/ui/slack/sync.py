@@ -12,14 +12,14 @@ from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequ
 from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
-"""Chosen: after a restart, messages of settled requests are updated up to this age, enough for a weekend. For open
+"""After a restart, messages of settled requests are updated up to this age, enough for a weekend. For open
 requests, messages of any age are updated."""
 
 LONGEST_PAUSE_S = 60.0
-"""Chosen: maximum seconds between retries."""
+"""Maximum seconds between retries."""
 
 _CLOCKS = timedelta(minutes=5)
-"""Chosen: allowed difference between Slack's clock and the clock of this process."""
+"""Allowed difference between Slack's clock and the clock of this process."""
 
 _log = logging.getLogger('tool_approval')
 

@@ -24,10 +24,10 @@ from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
 
 PATIENCE_S = 10.0
-"""Chosen: maximum seconds for a presenter. After this time, the approver sees the plain arguments."""
+"""Maximum seconds for a presenter. After this time, the approver sees the plain arguments."""
 
 POLL_S = 0.02
-"""Chosen: seconds between checks of whether the presenter has finished."""
+"""Seconds between checks of whether the presenter has finished."""
 
 NOT_SAID = 'The tool cannot show the changed call.'
 

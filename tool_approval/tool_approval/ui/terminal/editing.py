@@ -22,7 +22,7 @@ from tool_approval.display import escape_line
 from .tty import Terminal, stops
 
 LONGEST_TEXT = 1_000_000
-"""Chosen: maximum characters of an edited text; parsing more YAML takes seconds."""
+"""Maximum characters of an edited text; parsing more YAML takes seconds."""
 
 FENCE = 5
 """Number of comments or blank lines above and below the edited text. Vim searches this many lines at both ends of a
@@ -95,10 +95,10 @@ def read_value(text: str) -> Any:
 
 
 POLL_S = 0.05
-"""Chosen: seconds between checks of whether the editor has ended."""
+"""Seconds between checks of whether the editor has ended."""
 
 PATIENCE_S = 2.0
-"""Chosen: seconds to wait for the editor to end after SIGTERM."""
+"""Seconds to wait for the editor to end after SIGTERM."""
 
 
 class EditorFailed(Exception):

@@ -29,7 +29,7 @@ class Paste:
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Chosen: maximum characters of a paste, more than notes and one-line arguments have."""
+"""Maximum characters of a paste, more than notes and one-line arguments have."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -117,17 +117,17 @@ def _name(character: str) -> str:
 
 
 QUIET_S = 0.4
-"""Chosen: seconds without typing, after a question is drawn, until a key is accepted. The interval is longer than the
+"""Seconds without typing, after a question is drawn, until a key is accepted. The interval is longer than the
 pause between key repeats, but too short for anyone to have read the question."""
 
 BURST_S = 0.05
-"""Chosen: keys that arrive within this many seconds of each other form a burst, such as a paste or a held key."""
+"""Keys that arrive within this many seconds of each other form a burst, such as a paste or a held key."""
 
 LONGEST_BURST = 65_536
-"""Chosen: maximum number of keys to keep of a burst, because a burst may never end."""
+"""Maximum number of keys to keep of a burst, because a burst may never end."""
 
 TICK_S = 0.2
-"""Chosen: seconds between checks of the terminal's size and state."""
+"""Seconds between checks of the terminal's size and state."""
 
 
 class Stopped(Exception):

@@ -12,7 +12,7 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Chosen: minimum columns of a terminal, enough for the frame with the digest or with the longest escape."""
+"""Minimum columns of a terminal, enough for the frame with the digest or with the longest escape."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 

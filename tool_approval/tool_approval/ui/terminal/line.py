@@ -10,7 +10,7 @@ from .keyboard import Event, Key, Keyboard, typed
 from .tty import Terminal
 
 LONGEST_LINE = 20_000
-"""Chosen: maximum characters of a line."""
+"""Maximum characters of a line."""
 
 
 def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str = '') -> str | None:

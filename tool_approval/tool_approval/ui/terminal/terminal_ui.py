@@ -24,7 +24,7 @@ from .prompt import Prompt
 from .tty import TTY, NoTerminal, Terminal, TerminalClosed, is_dumb, restored_at_signals
 
 LEAVING_S = 10.0
-"""Chosen: maximum seconds to wait for a withdrawn question to end. Ending a question takes milliseconds, unless an
+"""Maximum seconds to wait for a withdrawn question to end. Ending a question takes milliseconds, unless an
 editor must be ended."""
 
 

@@ -28,7 +28,7 @@ from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, Ru
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
-"""Chosen: default and maximum number of approval requests in a response; each may be a megabyte long."""
+"""Default and maximum number of approval requests in a response; each may be a megabyte long."""
 
 
 class _Operation(NamedTuple):

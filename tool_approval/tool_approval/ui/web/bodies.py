@@ -20,7 +20,7 @@ from .view import DecisionBody
 B = TypeVar('B', bound=BaseModel)
 
 _MOST_FIELDS = 500
-"""Chosen: maximum fields of a form, enough for a group of a hundred requests."""
+"""Maximum fields of a form, enough for a group of a hundred requests."""
 
 
 async def read_form(request: Request) -> list[tuple[str, str]]:

@@ -23,10 +23,10 @@ _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', '
 
 
 _ROOM = 200_000
-"""Chosen: maximum characters on a page of a whole request; a page has at least one line of any length."""
+"""Maximum characters on a page of a whole request; a page has at least one line of any length."""
 
 _ROWS = 2_000
-"""Chosen: maximum lines on a page of a whole request."""
+"""Maximum lines on a page of a whole request."""
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:

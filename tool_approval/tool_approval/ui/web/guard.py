@@ -45,7 +45,7 @@ class Limits:
 
 
 _MOST_CLIENTS = 10_000
-"""Chosen: maximum number of clients to track. If there are more, the least recently active client is dropped."""
+"""Maximum number of clients to track. If there are more, the least recently active client is dropped."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:

@@ -27,19 +27,19 @@ from .view import DecisionBody, why_not
 from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
-"""Chosen: requests on a page of history."""
+"""Requests on a page of history."""
 
 _PAGES_SEARCHED = 20
-"""Chosen: number of history pages that a search reads before it offers to continue."""
+"""Number of history pages that a search reads before it offers to continue."""
 
 _LONGEST_SEARCH = 200
-"""Chosen: maximum characters of a search text."""
+"""Maximum characters of a search text."""
 
 _MOST_TOGETHER = 100
-"""Chosen: maximum number of requests that an approver can answer together."""
+"""Maximum number of requests that an approver can answer together."""
 
 _MOST_PAGES = 9_999_999
-"""Chosen: maximum page number, far more pages than any request has."""
+"""Maximum page number, far more pages than any request has."""
 
 _ANSWERS = ('approve', 'deny', 'session', 'always')
 

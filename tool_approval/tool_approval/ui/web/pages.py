@@ -97,7 +97,7 @@ def _navigation(request: Request, context: PageContext) -> Html:
 
 
 AT_ONCE = 50
-"""Chosen: maximum number of open requests on the page; more appear when these are answered."""
+"""Maximum number of open requests on the page; more appear when these are answered."""
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,

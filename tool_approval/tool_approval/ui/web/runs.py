@@ -42,10 +42,10 @@ from .visitors import Visitors
 T = TypeVar('T')
 
 RUNS_AT_ONCE = 50
-"""Chosen: maximum number of runs on a page."""
+"""Maximum number of runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Chosen: maximum characters to show of an outcome; `tool-approval runs show` prints all."""
+"""Maximum characters to show of an outcome; `tool-approval runs show` prints all."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
 """Maps the names of run statuses to statuses."""

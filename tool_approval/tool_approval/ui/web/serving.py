@@ -16,7 +16,7 @@ except ImportError:
     raise MissingExtraError('uvicorn', extra='web') from None
 
 BACKLOG = 128
-"""Chosen: number of connections that may wait to be accepted."""
+"""Number of connections that may wait to be accepted."""
 
 
 def is_loopback(host: str) -> bool:

@@ -21,10 +21,10 @@ from .refusals import HttpRefusal
 COOKIE = 'tool_approval'
 
 TICKET_S = 3600.0
-"""Chosen: seconds until a login link expires, because an old link was probably forgotten."""
+"""Seconds until a login link expires, because an old link was probably forgotten."""
 
 SESSION_S = 12 * 3600.0
-"""Chosen: seconds until a login session ends, about a working day."""
+"""Seconds until a login session ends, about a working day."""
 
 
 NEW_LINK = (
