@@ -304,7 +304,7 @@ class Batch:
         return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
-        """Return an external call to run, and answer any other call."""
+        """Return the call if it may be executed. Otherwise answer it with a failure, and return `None`."""
         if isinstance(settled, Refused):
             self.results.calls[str(prepared.request.tool_call_id)] = failure(settled.reason)
             return None

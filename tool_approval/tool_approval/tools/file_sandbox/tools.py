@@ -240,8 +240,8 @@ class FileTools:
             return presentation
 
     def _idle(self, access: FileAccess, arguments: Mapping[str, Any]) -> FileToolError | None:
-        """Return the error of an edit that would change nothing. Return `None` for every other call, and if reading the
-        file needs approval.
+        """Return the error of an edit that would change nothing. Return `None` for any other call, or
+        if reading the file needs approval.
         """
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
             return None
