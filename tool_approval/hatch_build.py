@@ -13,7 +13,7 @@ SOURCES = 'tool_approval/tools/shell/programs'
 
 
 class ProgramsHook(BuildHookInterface):
-    """Writes `programs.json`, except for editable installations, where it would hide changes of the sources."""
+    """Writes `programs.json`, except for editable installations, where it would hide changes to the sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file to the distribution."""

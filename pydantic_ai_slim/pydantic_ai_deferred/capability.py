@@ -82,7 +82,7 @@ class RunCapability(AbstractCapability[Any]):
 
 @dataclass(eq=False)
 class RunPlace(RunCapability):
-    """Records where nested runs start. A run without a handler needs only this capability."""
+    """Records the run as the outer run of its nested runs. A run without a handler needs only this capability."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Make this the innermost capability, so that the host's own handlers are asked first."""
@@ -91,7 +91,7 @@ class RunPlace(RunCapability):
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
     ) -> AgentRunResult[Any]:
-        """End the run's state when the run ends."""
+        """Call `Run.end` when the run ends."""
         run = self.run_of(ctx)
         try:
             return await handler()
@@ -114,8 +114,8 @@ class RunPlace(RunCapability):
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get, to show them to the handler. Being the outermost
-    capability, its hook runs after the hooks of all others, and gets the arguments with their changes.
+    """Keeps the arguments that the tools would get, to show them to the handler. This is the
+    outermost capability: its hook runs after all other hooks, and gets the arguments with their changes.
     """
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -198,7 +198,7 @@ class RunHandler(RunPlace):
             raise
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Wrap the tools directly if arguments may be rewritten or the handler wraps executions."""
+        """Wrap the tools in a `ToolGate` if arguments may be rewritten or the handler wraps executions."""
         needs_gate = self.run.plan.args_may_be_rewritten or wraps_execution(self.run.handler)
         return ToolGate(toolset, run=self.run) if needs_gate else None
 
@@ -245,7 +245,7 @@ class RunHandler(RunPlace):
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Explain a repeated deferral, because the host's own error would suggest adding a handler."""
+        """Explain a repeated deferral: the host's own error would suggest adding a handler, although there is one."""
         run = self.run_of(ctx)
         if run is None:
             raise error
@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept the starting run if its state was delivered. `open_run` keeps the state alive until the run ends."""
+        """Accept the starting run if `delivering` passed its state, which `open_run` keeps alive until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self
@@ -297,7 +297,7 @@ class AgentHandler(FastPathHandler):
         return self._runs.get(ctx.run_id)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Wrap the tools directly if the handler of the starting run wraps executions."""
+        """Wrap the tools in a `ToolGate` if the handler of the starting run wraps executions."""
         run = delivered_to(self)
         return None if run is None else FastPathHandler(run).get_wrapper_toolset(toolset)
 

@@ -77,9 +77,9 @@ class Declined(DeferredToolResults):
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
     """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
-    Pass `bubble_up` as the handler of one run to stop and resume, even if the agent has a handler. With `bubble_up`,
-    the run's output type must contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx,
-    requests)` to decline a whole response. A run with this handler offers no handler to nested runs.
+    To stop and resume a single run of an agent with a handler, pass `bubble_up` as the run's handler. The run's output
+    type must then contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to
+    decline a whole response. A run with `bubble_up` as its handler offers no handler to nested runs.
     """
     return Declined()
 
@@ -138,7 +138,7 @@ def call_handler(
     Raises:
         UserError: `loop` ended before the answer came, or the handler needs a thread but the running event loop accepts
             no results from threads.
-        BaseException: Any exception of the handler.
+        BaseException: Any exception that the handler raises.
     """
     ask = functools.partial(handler, ctx, requests)
     return run_on_loop(loop, ask) if threads is None else _in_thread(ask, loop, threads)
@@ -150,7 +150,7 @@ async def _in_thread(ask: Callable[[], object], loop: asyncio.AbstractEventLoop,
     if type(here).call_soon_threadsafe is asyncio.AbstractEventLoop.call_soon_threadsafe:
         raise UserError(
             'The deferred tool handler is a plain function and runs in a thread, but the event loop '
-            f'`{type(here).__name__}` accepts no results from threads. Temporal workflows run in such a loop. '
+            f'`{type(here).__name__}` accepts no results from threads. Temporal workflows use such a loop. '
             'The handler was not called, and no deferred call was executed. Use `async def handler(ctx, requests)`; in '
             'a workflow, let the handler wait for an activity or a signal that brings the answer.'
         )
@@ -163,7 +163,7 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
 
     Raises:
         UserError: `loop` is not running, or ended before the answer came.
-        BaseException: Any exception raised on `loop`.
+        BaseException: Any exception that `make()` or awaiting its result raises.
     """
     if loop is asyncio.get_running_loop():
         return await make()
@@ -211,7 +211,7 @@ class HandlerThreads:
         """Run `call` in a thread and return its result. Cancelling abandons the thread.
 
         Raises:
-            BaseException: Any exception of `call`.
+            BaseException: Any exception that `call` raises.
         """
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[object] = loop.create_future()
@@ -286,10 +286,10 @@ class HandlerThreads:
 
 
 class _Starts:
-    """Starts threads one after another; each thread starts the next.
+    """Starts many threads without blocking the event loop for each.
 
     `Thread.start` waits until the thread runs. If fifty runs asked at once, the event loop would wait for fifty thread
-    starts. So the loop starts only the first thread, and each thread starts the next before its own work.
+    starts. Instead, the loop starts only the first thread, and each thread starts the next before its own work.
     """
 
     def __init__(self) -> None:

@@ -79,7 +79,7 @@ def install(*, nesting: bool = False) -> Installation:
     built before `install` also take the keyword.
 
     Args:
-        nesting: Let stock agents that run inside a tool inherit the handler of the outer run.
+        nesting: Whether stock agents that run inside a tool inherit the handler of the outer run.
 
     Returns:
         A context manager that undoes this `install` on exit and restores the previous one.

@@ -57,7 +57,7 @@ def setting(variable: ContextVar[T], value: T) -> Generator[None]:
 def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> AbstractContextManager[None]:
     """Make `agent` ask `handler` inside the context, even if a run is given another handler. `None` changes nothing.
 
-    `drops_capability` says whether an override of the host at the same time may remove the agent's capabilities,
+    `drops_capability` says whether the host's own override in this context may remove the agent's capabilities,
     including ours.
     """
     return setting(_overrides, (*_overrides.get(), (agent, handler, drops_capability)))

@@ -53,7 +53,7 @@ def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults)
     """Copy the metadata of the deferrals into the results, so that tools see it as `ctx.tool_call_metadata`.
 
     Without this function, a tool sees only what the handler puts into `results.metadata`. For every answered call, this
-    function adds the keys of `requests.metadata` that the results do not set.
+    function adds the metadata of its deferral, except keys that the handler has set.
 
     Args:
         requests: The requests given to the handler.
@@ -109,11 +109,11 @@ def _approval_problem(call: ToolCallPart, approval: object) -> str | None:
         case ToolApproved(override_args=override_args):
             if isinstance(override_args, dict):
                 return None
-            return f'was approved with `override_args` of {_kind(override_args)}: give a dictionary, or `None`.'
+            return f'was approved, but `override_args` is {_kind(override_args)}: give a dictionary, or `None`.'
         case ToolDenied(message=message):
             if isinstance(cast(object, message), str):
                 return None
-            return f'was denied with a message of {_kind(message)}: give a string.'
+            return f'was denied, but the message is {_kind(message)}: give a string.'
         case _ if approval is _MISSING:
             return f'awaits approval and has no result: add `results.approvals[{call.tool_call_id!r}]`.'
         case _:

@@ -112,7 +112,7 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether no model request was made yet. Approvals used before the first model request predate the run."""
+    """Whether no model request has been made yet. Approvals used until then were given before the run."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -251,7 +251,7 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
         A function that returns the context to execute the tool in.
     """
     place = _place.get()
-    assert place is not None, 'the context must be entered inside of `Run.inside_tool`'
+    assert place is not None, 'the context must be entered inside `Run.inside_tool`'
     with setting(_place, _Place(place.run, place, is_asking=True)):
         yield lambda: setting(_place, place)
 

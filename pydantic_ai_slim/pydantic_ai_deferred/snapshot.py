@@ -65,7 +65,7 @@ class ValidatedArgs:
         self._schema = schema
 
     def as_json(self, call: ToolCallPart) -> SnapshotArgs | None:
-        """Return the arguments as the model writes them, or `None` if they have no JSON form or belong to another call.
+        """Return the arguments in the call's JSON form; `None` if they have no JSON form or belong to another call.
 
         Every field of a pydantic model is included, even if its serialization omits or alters the field; only secret
         types stay masked. Ids repeat across responses and in tools that call other tools, so the whole call is

@@ -49,7 +49,7 @@ def open_run(
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
     """Start a run of `agent` with the host's `iter` and with the handler that has precedence.
 
-    A handler given to the run is among the `capabilities` of `keywords`; `plan` and `asking` come from the constructor.
+    A handler given to the run is in `keywords['capabilities']`; `plan` and `asking` are set by the agent's constructor.
     """
     given: list[RunPlan] = []
     others: list[Any] = []
@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite arguments. A function that creates capabilities is assumed to do so."""
+    """Whether a capability may rewrite arguments; `True` for a function that creates capabilities."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

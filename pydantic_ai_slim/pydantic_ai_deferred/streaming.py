@@ -1,9 +1,9 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
-A streamed run ends with the first part that could be an output. A *declared* deferral is a call of a tool with
-`requires_approval=True`, or of an external tool. It produces an output, `DeferredToolRequests`, and would end the run
-although there is a handler. So during a model request, declared tools look ordinary to the stream. When the response is
-complete, the tools get their declared kind back, and the loop continues as usual.
+A streamed run ends at the first part of a response that could be an output. A *declared* deferral is a call of a tool
+with `requires_approval=True`, or of an external tool. The host takes it for an output, `DeferredToolRequests`, and
+would end the run without asking the handler. During a model request, declared tools are therefore disguised as ordinary
+tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DeclaredTools:
     """Declared deferred tools of one run, and the progress of a streamed response."""
 
     is_final: bool = False
-    """Whether the response being streamed has given its final output. Later deferred calls are skipped."""
+    """Whether the response being streamed has given its final output. Deferred calls after the output are skipped."""
     _is_streaming: bool = False
     _definitions: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
     _disguised: list[tuple[ToolDefinition, ToolKind]] = field(default_factory=list[tuple[ToolDefinition, ToolKind]])
@@ -57,8 +57,8 @@ class DeclaredTools:
     def refuse(self, definition: ToolDefinition) -> None:
         """Refuse to execute a declared tool without approval.
 
-        The loop itself never executes a declared tool. The check is for declared tools that temporarily look ordinary.
-        The check is also for hosts before 2.x, because their `ToolManager.handle_call` ignores the kind.
+        The loop itself never executes a declared tool. The check is for declared tools that are disguised,
+        and for hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.
@@ -75,7 +75,7 @@ class DeclaredTools:
 
     @contextmanager
     def disguised(self, request: ModelRequestContext) -> Generator[None]:
-        """Make declared tools look like ordinary tools in the `with` block, while a response streams.
+        """Disguise declared tools as ordinary tools in the `with` block, while a response streams.
 
         The changed definitions are remembered instead of looked up again, because the tools may be prepared again in
         the meantime.

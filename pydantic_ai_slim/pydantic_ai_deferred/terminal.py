@@ -67,7 +67,7 @@ def leaving_nothing() -> Generator[None]:
     """End unfinished tasks of a run when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
 
     Both exceptions stop the event loop at once. The run's tasks stay pending, and the threads of its sync tools wait
-    for work. On exit, the interpreter would wait for these threads forever.
+    for work. The interpreter joins the threads on exit, and so would wait forever.
     """
     before = _tasks(_current_loop())
     try:

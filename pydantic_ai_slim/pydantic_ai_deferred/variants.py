@@ -64,7 +64,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             deferred_tool_handler: Handler to ask in this run instead of the agent's own; `None` uses the agent's
                 handler.
             keywords: All other keywords of the host's `run`. The `output_type` needs `DeferredToolRequests` only if
-                calls can leave the run.
+                the run can end with deferred calls.
 
         Raises:
             UserError: The handler cannot be called (nothing has run), did not answer every call with the right kind of
@@ -106,8 +106,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
         """Stream the first final output. The handler resolves the deferred calls before the final output. See `run`.
 
-        The run ends at the first part of a response that can be an output. Deferred calls after that output in the
-        response are skipped without asking the handler.
+        The run ends at the first part of a response that can be an output. Later deferred calls of the response
+        are skipped without asking the handler.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream(*args, **keywords)
@@ -214,7 +214,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             prog_name: The name in the prompt.
             message_history: The conversation so far.
             model_settings: Settings for every request.
-            usage_limits: Limits on every turn.
+            usage_limits: Limits for each turn.
             model: The model. Hosts before 2.x use only the agent's model.
             deferred_tool_handler: Handler to ask in this chat instead of the agent's own.
         """
@@ -247,7 +247,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
     The handler has precedence over the handler that the wrapped agent was built with, but not over an override or a
     run's keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap a durable
-    agent only if it is our `Agent`, or give the handler to its constructor.
+    agent only if it is our `Agent`, or give the handler to the agent's constructor instead.
     """
 
     def __init__(
@@ -284,10 +284,10 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 
 
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
-    """Return the host's keywords for a run that was given `handler`.
+    """Return the keywords for the host's run, with `handler` added to the capabilities.
 
-    The host infers an agent's name from the calling frame. Our frame would give the name `self`, so this function
-    infers the name from the caller of `frame`, which is the code that called the run variant.
+    The host infers an agent's name from the variables of the calling frame. In our frame the agent is named `self`, so
+    this function infers the name from the frame that called the run variant.
 
     Raises:
         UserError: The handler cannot be called.

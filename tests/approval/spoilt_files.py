@@ -30,7 +30,7 @@ SPOILT = [
         id='of another user',
     ),
     pytest.param(replace_by_link, 'the file is a symbolic link', id='link'),
-    pytest.param(lambda path: os.link(path, path.with_name('other')), 'the file has another name', id='hard link'),
+    pytest.param(lambda path: os.link(path, path.with_name('other')), 'more than one name', id='hard link'),
     pytest.param(replace_by_pipe, 'the path is not a regular file', id='pipe'),
     pytest.param(replace_by_folder, 'the path is not a regular file', id='folder'),
 ]

@@ -165,9 +165,9 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
-    """Return the request with edited arguments, to ask about it again. The new request cannot be remembered.
+    """Return the request with edited arguments, to ask about it again. Its approval cannot be remembered.
 
-    The tool's description is dropped, and the tool's reason is marked as given before the change.
+    A generated description replaces the tool's, and the tool's reason begins with `before your change`.
 
     Raises:
         NotOffered: The edit includes an argument that is not shown.
@@ -202,7 +202,7 @@ def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
 
 
 def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, str]:
-    """Return two texts on how a request ended: a word, and the text to show after the word.
+    """Return the outcome of a request in two parts: a word, and the text that follows the word.
 
     For example `('Approved', ' with changed arguments')` or `('Expired', ': no approver answered in time')`. While the
     request is open, both texts are empty. The UI adds who answered and when.

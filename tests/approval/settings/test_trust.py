@@ -100,7 +100,7 @@ INVALID = 'the content is invalid'
         ),
         pytest.param(
             lambda path: os.link(path, path.with_name('other')),
-            'the file has another name (a hard link)',
+            'the file has more than one name (a hard link)',
             id='a hard link',
         ),
         pytest.param(lambda path: path.unlink() or path.mkdir(), 'the path is not a regular file', id='a folder'),

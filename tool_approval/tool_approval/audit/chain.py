@@ -39,8 +39,8 @@ class Finding:
     head: Head
     """Head after the last intact line."""
     broken_line: int | None = None
-    """1-based number of the first line that is not intact. For a truncated log, the number is that of the last line
-    plus one. For an intact log, the number is `None`."""
+    """1-based number of the first line that is not intact; `None` for an intact log. For a truncated log, the number of
+    the first missing line."""
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()
@@ -89,7 +89,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
     Args:
         text: The log.
         key: Key with which the log was written.
-        head: Hash of a line known to have been written. If the log lacks this line, it was truncated.
+        head: Hash of a line that you recorded. If the log lacks this line, the log was truncated.
     """
     last = Head(lines=0, mac=START)
     has_head = head is None or head == START

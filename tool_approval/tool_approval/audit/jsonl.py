@@ -16,8 +16,8 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Maximum bytes of a line. Real payloads are much smaller than a megabyte. If the line would be longer, it is
-rejected, and the call does not run."""
+"""Maximum bytes of a line. Real payloads are much smaller than a megabyte. A longer line is rejected,
+and the call does not run."""
 
 
 def load_key(path: str | os.PathLike[str]) -> bytes:

@@ -54,7 +54,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """Return, by run id and segment number, why segments that did not end will not run again."""
+        """Return why unfinished segments will not run again, by run id and segment number."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -80,7 +80,7 @@ APPLICATION = 'tool-approval'
 
 APPLICATION_VERSION = 'runs-1'
 """Version of the sequence of steps that a segment records. DBOS's default version changes with every change of code.
-This version stays the same, so that a new release resumes runs of an older release."""
+This constant does not, so a new release can resume the runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""

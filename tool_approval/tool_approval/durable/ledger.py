@@ -74,7 +74,7 @@ class Done(NamedTuple):
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
 """Outcome of an unknown call, as determined by its tool.
 
-After `not_done`, the call runs again, so this outcome must be final. A worker that seems dead may still run the call.
+After `not_done`, the call runs again. Return it only if no worker, even one that seems dead, can still run the call.
 """
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
@@ -105,7 +105,7 @@ class Ledger:
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             beats: Whether a thread of the ledger calls `tick`.
             clock: Monotonic clock in seconds, to measure heartbeats.
-            now: Clock that returns the time of day. The times are recorded, but decide nothing.
+            now: Clock that returns the time of day, only for recorded times.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
@@ -149,15 +149,15 @@ class Ledger:
             dump: Function that converts the result to the JSON value to keep.
             text_of: Function that returns the text to keep for an error.
             not_begun: Exceptions which show that `run` has not done anything yet.
-            tried_again: Function that is called before a repeated attempt, with the person who decided outside of the
-                run to repeat the call.
+            tried_again: Function that is called with the name of a person who decided outside the run to repeat the
+                call, before the repeated attempt.
 
         Returns:
             The result of `run`, or the recorded outcome without calling `run`.
 
         Raises:
             InboxError: The store cannot be used. The call did not run.
-            BaseException: Any exception of `run`.
+            BaseException: Any exception that `run` raises.
         """
         self.start()
         if not self._secret:
@@ -188,7 +188,7 @@ class Ledger:
                         return _read(row)
 
     async def unknown(self, run_id: str) -> Sequence[ExecutionRow]:
-        """Return the unknown executions of a run that are not settled.
+        """Return the executions of a run that are unknown and were not settled.
 
         Raises:
             InboxError: The store cannot be used.
@@ -200,7 +200,7 @@ class Ledger:
         """Let the tool of an unknown call determine the call's outcome.
 
         Returns:
-            Whether the call is settled, because it was done or may run again as another attempt.
+            Whether the tool settled the call: its result is recorded, or it may run again as another attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -244,7 +244,7 @@ class Ledger:
 
         Args:
             row: The call, as last read.
-            by: The person who decided to run the call again. The person's name is kept with the previous attempt.
+            by: The person who decided to run the call again; recorded with the previous attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -379,7 +379,7 @@ class Ledger:
         await self._patiently(lambda: self.store.add_execution(row))
 
     async def _let_by(self, row: ExecutionRow) -> str | None:
-        """Return the person who decided outside of the run to repeat the call, or `None`."""
+        """Return the name of the person who decided outside the run to repeat the call, or `None`."""
         if row.attempt == 1:
             return None
         rows = await self._patiently(lambda: self.store.executions_of(row.run_id))
@@ -473,7 +473,7 @@ class Ledger:
             _log.warning('A call of %r ended after its outcome had been settled; its result was dropped', row.tool_name)
 
     def _soon(self, row: ExecutionRow, write: Callable[[], object]) -> asyncio.Future[None]:
-        """Write in the worker's thread, even if the waiting task is cancelled. If the store is unavailable, write
+        """Write in the worker's thread, even if the waiting task is cancelled. If the store is unavailable, retry
         later.
         """
         written: asyncio.Future[None] = asyncio.get_running_loop().create_future()

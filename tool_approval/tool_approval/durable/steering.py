@@ -54,7 +54,7 @@ class NobodyMay(SteeringRefused):
     """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message; the command that it names does not check approvers."""
+        """Set the message. It names `tool-approval runs`, because that command does not check approvers."""
         super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
 
 
@@ -139,7 +139,7 @@ class RunDetails:
     requests: Sequence[InboxEntry]
     """Requests of the run, oldest first."""
     unreadable: int
-    """Number of the requests that cannot be read."""
+    """Number of requests that cannot be read."""
     executions: Sequence[ExecutionRow]
     """Executions of the run's calls."""
 
@@ -301,7 +301,7 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
 
 
 def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
-    """Return the executions of a run, which may have been stopped and resumed by hand. This call blocks."""
+    """Return the executions of any run, even one that was stopped and resumed by hand. This call blocks."""
     return store.executions_of(escape_line(run_id))
 
 

@@ -101,11 +101,11 @@ class DurableStore:
         """Use a database.
 
         Args:
-            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`. With any other setting,
-                a call may be executed again after a power failure.
+            inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`; otherwise, a call may
+                be executed again after a power failure.
         """
         self.inbox_store = inbox_store
-        """Store of the requests, for `Inbox`. The requests share this store's connection, which this store closes."""
+        """Store of the requests, for `Inbox`. Both stores share one connection, which `close` closes."""
         self.place = inbox_store.place
         """Location of the database, for messages; without secrets."""
 
@@ -336,7 +336,7 @@ class DurableStore:
     def prune(self, before: datetime) -> int:
         """Delete runs that ended before a given time, with their executions, and return the number of runs.
 
-        Executions without a run in the store are kept, because their run may be resumed by hand at any time.
+        Executions of runs that are not in the store are kept, because such a run may be resumed by hand at any time.
         """
         ended = "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ?"
         with self.inbox_store.transaction() as execute:
@@ -351,11 +351,11 @@ class DurableStore:
             return _add(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
-        """Add another attempt. After this call, the previous unknown attempt can no longer be settled.
+        """Add another attempt. Afterwards, the previous unknown attempt can no longer be settled.
 
         Returns:
-            Whether this call added the attempt. If `False`, the previous attempt is not unknown, or was already tried
-            again.
+            Whether the attempt was added. If `False`, the outcome of the previous attempt is known, or the call was
+            already tried again.
         """
         with self.inbox_store.transaction() as execute:
             given_up = execute(
@@ -379,7 +379,7 @@ class DurableStore:
 
         Args:
             row: The execution, as last read.
-            to: The new state, which must be a state that `MOVES` allows.
+            to: The new state; `MOVES` must allow the change.
             owner: The worker that holds the execution from now on.
             at: The current time.
             result: The outcome.
@@ -512,7 +512,7 @@ def open_store(url: str) -> DurableStore:
         url: `postgresql://user@host/database`, or the path of an SQLite file, optionally with `sqlite:///` before it.
 
     Raises:
-        ValueError: The URL has another form, or cannot be parsed.
+        ValueError: The URL has none of these forms, or cannot be parsed.
         MissingExtraError: PostgreSQL needs the extra `postgres`.
     """
     scheme, separator, rest = url.partition('://')

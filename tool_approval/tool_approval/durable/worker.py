@@ -39,7 +39,7 @@ _log = logging.getLogger('tool_approval')
 class Sweep:
     """Checks the store repeatedly, in a separate thread.
 
-    A process that receives an answer only stores it. Every living worker determines which runs can continue, which
+    A process only stores the answers it receives. Every living worker determines which runs can continue, which
     deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
     """
 

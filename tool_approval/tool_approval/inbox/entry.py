@@ -25,7 +25,7 @@ LONGEST_SHOWN = 80
 """Characters to show of the name of a person or a run; the rest is cut off."""
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Maximum size of a request or an answer, about a thousand pages of text. An approver cannot read more."""
+"""Maximum size of a request or an answer, about a thousand pages of text: more than an approver can read."""
 
 
 _TEXTS = ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id', 'session_id', 'reason')
@@ -40,7 +40,7 @@ class Content(BaseModel):
     version: Literal[1] = 1
     """Version of this format."""
     request: ApprovalRequest
-    """The request. Metadata that is not JSON is left out, both of the request and of its presentation."""
+    """The request. Metadata that JSON cannot represent is left out of the request and its presentation."""
     approvers: tuple[ApproverRule, ...] | None = None
     """Rules that must all list the approver; `None` lets everyone answer."""
     requester: str | None = None
@@ -80,7 +80,7 @@ class InboxEntry(BaseModel):
     content: Content
     """The content shown to approvers."""
     posted_at: AwareDatetime
-    """Time of posting in UTC, by the poster's clock."""
+    """Time of posting in UTC, by the clock of the process that posted the request."""
     settled_at: AwareDatetime | None = None
     """Time when the request was settled, by the clock of the process that settled it; `None` for an open request."""
     answer: Answer | None = None
@@ -93,7 +93,7 @@ class InboxEntry(BaseModel):
 
     @property
     def outcome(self) -> str:
-        """Outcome as an escaped sentence without time and full stop, such as `Approved by ann`; empty while open."""
+        """Outcome as an escaped text, such as `Approved by ann`; empty while the request is open."""
         word, rest = outcome_words(self.state, None if self.answer is None else self.answer.decision)
         by = '' if self.answer is None else f' by {short_name(self.answer.by.id)}'
         return f'{word}{rest}{by}'
@@ -210,7 +210,7 @@ def digest_of(request_id: str, content: str) -> str:
 
 
 def read_entry(row: Row) -> InboxEntry:
-    """Parse the row of a store.
+    """Parse a row of the store.
 
     Raises:
         ValueError: The row is invalid. Another program or a later version of this package changed the store.
@@ -234,7 +234,7 @@ def read_entry(row: Row) -> InboxEntry:
 
 
 def _writable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata that JSON can represent. Frameworks also add live objects, which cannot be shown."""
+    """Return the metadata that JSON can represent. Frameworks also add other objects, which cannot be shown."""
     kept: dict[str, Any] = {}
     for key, value in values.items():
         try:

@@ -137,9 +137,9 @@ def refusal_text(
     """Return the reason why an answer was not accepted, as a text for the approver.
 
     Args:
-        error: Error of `Inbox.decide` or `decision_on`.
-        name: Function that escapes the id of an approver for the output, such as HTML.
-        text: Function that escapes all other text for the output, such as HTML.
+        error: Error that `Inbox.decide` or `decision_on` raised.
+        name: Function that escapes the id of an approver for the output format, such as HTML.
+        text: Function that escapes all texts except the id for the output format.
     """
     match error:
         case AlreadySettled():

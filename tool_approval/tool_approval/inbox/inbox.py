@@ -25,7 +25,7 @@ from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
-"""Settled requests are kept long enough to look up last month's answers. The audit log keeps decisions longer."""
+"""Settled requests are kept long enough to look up last month's answers. Decisions stay in the audit log after that."""
 
 GRACE_S = 5.0
 """Seconds to wait, after the timeout, for the store to report whether an answer came in time."""
@@ -80,7 +80,7 @@ class Inbox:
         """Post a request. The request is withdrawn if this process stops sending heartbeats.
 
         Args:
-            request: The request with its presentation, all of which is stored for the approvers.
+            request: The request, which is stored with its presentation for the approvers.
             approvers: Rules that must all list the approver; `None` lets everyone answer.
             requester: Id of the person the agent works for.
             forbid_self_approval: Whether the requester is not allowed to answer.
@@ -136,7 +136,7 @@ class Inbox:
             UnknownRequest: The store does not have the request, or no longer has it.
             InboxUnavailable: The timeout passed, and the store did not report within 5 seconds whether the request was
                 answered. The inbox lets the request expire once it can reach the store again.
-            OtherContent: The answer belongs to different content than was posted, so the store was tampered with.
+            OtherContent: The digest in the answer is not that of the posted content, so the store was tampered with.
         """
         self._keeper.start()
         try:

@@ -38,7 +38,7 @@ class Channel(Protocol):
     request, `settled` is called after `posted` has returned or failed. Notifications of different requests come in any
     order.
 
-    Channels are called in the process of the run, and not after the run has ended. A UI that must outlive the run, such
+    The process of the run calls the channels, and only until the run ends. A UI that must outlive the run, such
     as the web page, follows `Inbox.changes` in its own process.
     """
 
@@ -224,7 +224,7 @@ class InboxUI:
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
             _log.warning(
-                'A call was approved in another UI; the inbox could not report whether the call had been denied before'
+                'A call was approved in another UI; the inbox could not report whether the call had already been denied'
             )
             return None
         return entry if entry.state == 'denied' else None

@@ -88,8 +88,8 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the heartbeat number of each owner whose number stayed the same for a whole lease, while this process
-        checked without interruption.
+        """Return the owners that sent no heartbeat for a whole lease, with their last heartbeat number. Only time in
+        which this process checked without interruption counts.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -104,7 +104,7 @@ class Leases:
         return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
-        """Restart the measurement after the store was unavailable, because no process could record a heartbeat then."""
+        """Restart the measurement after the store was unavailable: meanwhile, no process could record a heartbeat."""
         self._looked_at = None
 
 

@@ -68,7 +68,7 @@ class InboxStore(Protocol):
       complete and the connection broke before the store could confirm it. The next call connects again.
     - `InboxUntrusted`: The store is not in the expected state, so a person must repair it. Nothing was changed.
 
-    A change is permanent when the method returns, except that a power cut may undo it.
+    When a method returns, its change is stored; only a power cut may still undo the change.
     """
 
     place: str
@@ -104,8 +104,8 @@ class InboxStore(Protocol):
         Args:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
-            after: Return only requests that follow the settled request with this id in the same order; none if the id
-                is unknown.
+            after: Return only requests that follow the settled request with this id in this history; none if the id is
+                unknown.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -128,7 +128,7 @@ class InboxStore(Protocol):
     def watch(self, timeout_s: float) -> Changes | None:
         """Wait until any process adds or settles a request, or the time has passed.
 
-        A store that keeps durable runs also returns when a run is added.
+        If the store keeps durable runs, adding a run ends the wait too.
 
         Returns:
             All changes since the last call, each at least once. A request that was both added and settled may appear
@@ -179,7 +179,7 @@ class ParkingStore(InboxStore, Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def reading(self) -> AbstractContextManager[Execute]:
-        """Yield an executor for separate statements, which must only read."""
+        """Yield an executor for statements that only read. Each statement is a separate transaction."""
         ...  # pragma: no cover - a protocol has no body
 
     def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:

@@ -17,8 +17,8 @@ from .store import InboxStore, Row
 T = TypeVar('T')
 
 PAUSE_S = 0.5
-"""Seconds after a failure during which calls fail without trying the store. Thousands of waiting calls then
-fail at once, instead of one after another with the store's timeout."""
+"""Seconds after a failure in which calls fail without contacting the store. Thousands of waiting calls then
+fail at once. Otherwise, they would fail one after another, each after the store's timeout."""
 
 
 class Worker:
@@ -103,8 +103,8 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Rows to read at once. If thousands of calls wake together, a few hundred reads are needed, and only a few
-large rows are in memory at once."""
+"""Maximum rows per read. If thousands of calls wake together, a few hundred reads are needed, and only a few
+large rows are in memory at the same time."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
 

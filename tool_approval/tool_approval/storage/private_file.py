@@ -25,7 +25,7 @@ def open_private(path: Path, flags: int) -> int:
     Raises:
         PermissionError: The path is a link or not a regular file, or other users own the file or can access it. The
             message names the problem.
-        OSError: The file cannot be opened for another reason, including `FileNotFoundError`.
+        OSError: Any other error while opening the file, such as `FileNotFoundError`.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, MODE)
@@ -54,7 +54,7 @@ def check_private(status: os.stat_result) -> None:
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(f'others can access the file (mode {stat.S_IMODE(status.st_mode):04o}); run: chmod 600')
     if status.st_nlink != 1:
-        raise PermissionError('the file has another name (a hard link)')
+        raise PermissionError('the file has more than one name (a hard link)')
 
 
 def make_private_folder(folder: Path) -> None:
@@ -94,7 +94,7 @@ def append_whole(descriptor: int, content: bytes, *, size: int, fsync: bool = Fa
     """Append all of `content`, or nothing.
 
     Args:
-        descriptor: File opened for appending. No other process may write to the file at the same time.
+        descriptor: File opened for appending. No other process may write to the file during the call.
         content: Bytes to append.
         size: Current size of the file in bytes.
         fsync: Whether to wait until the content is on the disk.

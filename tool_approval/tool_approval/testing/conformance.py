@@ -263,7 +263,7 @@ def _check_pruning(store: InboxStore, other: InboxStore) -> None:
     still_open = _row('open')
     store.add(still_open)
     kept = len(store.history(10**6, before=_LATER + timedelta(days=1)))
-    assert store.prune(_AT) == 0, 'a request settled exactly at the limit was pruned'
+    assert store.prune(_AT) == 0, 'a request settled exactly at `before` was pruned'
     assert store.prune(_LATER + timedelta(days=1)) == kept
     assert list(other.history(10)) == []
     assert list(other.get([still_open.id])) == [still_open], 'an open request was pruned'

@@ -12,10 +12,10 @@ OLD_NAME = 'pydantic_ai_blocking_approval'
 
 
 class AliasError(ApprovalError, ImportError):
-    """The old module name already belongs to another module, so classes of both would be mixed."""
+    """The old module name belongs to another module, so code would mix the classes of both modules."""
 
     def __init__(self, module: ModuleType) -> None:
-        """Record the module that has the old name."""
+        """Set the message, which names the file of the other module."""
         self.module = module
         found = getattr(module, '__file__', None) or 'a module without a file'
         super().__init__(
@@ -27,7 +27,7 @@ class AliasError(ApprovalError, ImportError):
 def install_alias() -> None:
     """Make `import pydantic_ai_blocking_approval`, and imports of its submodules, return this package.
 
-    Call this function before any code imports that name. A second call changes nothing.
+    Call this function before any code imports the old name. A second call changes nothing.
 
     Raises:
         AliasError: The name belongs to another module. No module was changed.
@@ -41,7 +41,7 @@ def install_alias() -> None:
 
 
 def uninstall_alias() -> None:
-    """Remove the old name if it belongs to this package. Modules imported by the old name are not changed."""
+    """Remove the old name if it belongs to this package. Code that has already imported the modules keeps them."""
     for name, module in _own_modules().items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

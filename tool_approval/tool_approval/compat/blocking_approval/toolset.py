@@ -70,8 +70,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             approval_callback: Decides each request: a plain function, or an async one.
             memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is taken as the
                 `config`, as in 0.9, and nothing is remembered.
-            config: Settings by tool name; `pre_approved: True` lets a tool run without asking. A `needs_approval`
-                method that takes a fourth argument gets the config, and alone decides what the config means.
+            config: Settings by tool name; `pre_approved: True` lets a tool run without asking. If `inner` has a
+                `needs_approval` method, the config is only passed to that method, as an optional fourth argument.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
                 which asks once for the same arguments. This setting overrides `needs_approval`, but not a block.
@@ -137,7 +137,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[AgentDepsT]], AbstractToolset[AgentDepsT]]
     ) -> AbstractToolset[AgentDepsT]:
-        """Return this wrapper around the visitor's replacement of the inner toolset."""
+        """Return this wrapper with the inner toolset replaced by the visitor."""
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     async def call_tool(
@@ -149,8 +149,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
-            Exception: Any exception of `needs_approval`, the callback or the tool. The tool has run only if the tool
-                itself raised the exception.
+            Exception: Any exception that `needs_approval`, the callback or the tool raises. The tool has run only if
+                it raised the exception.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):

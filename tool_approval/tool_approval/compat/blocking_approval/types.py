@@ -1,4 +1,4 @@
-"""Define the data that callbacks and toolsets exchange, and the errors, with the fields of the older package."""
+"""Define the older package's requests, decisions, verdicts, errors and protocols."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | Awa
 
 
 class ApprovalResult(verdict.ApprovalResult):
-    """Return value of `needs_approval`: a verdict of `tool_approval`, with the constructor of the older package."""
+    """Return value of `needs_approval`: `tool_approval.ApprovalResult` with the older package's constructor."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ApprovalResult(verdict.ApprovalResult):
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
             block_reason: Reason why the call is blocked; required for `blocked`, and not allowed otherwise.
-            reason: Name of `block_reason` in `tool_approval`; it may also explain why approval is needed.
+            reason: Another name for `block_reason`, as in `tool_approval`. It may also explain why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -132,12 +132,12 @@ class SupportsNeedsApproval(Protocol):
     def needs_approval(self, *args: Any, **kwargs: Any) -> Any:
         """Judge a call.
 
-        The arguments are `(name, tool_args, ctx, config)`, without the last one or two if the method takes fewer: the
-        tool's name, argument values by parameter name, the `RunContext` with its `deps`, and the wrapper's `config`. If
-        the method raises an exception, the run ends with it, and the tool does not run.
+        The method gets the tool's name, argument values by parameter name, the `RunContext` with its `deps`, and the
+        wrapper's `config`. It may leave out `config`, or both `ctx` and `config`. If the method raises an exception,
+        the run ends with that exception, and the tool does not run.
 
         Returns:
-            An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
+            An `ApprovalResult`, or an object with its three predicates. `True` asks for approval, and `False` does
             not. `{'description': ...}` asks for approval and describes the call. Awaitables of these values also work.
         """
         ...  # pragma: no cover - a protocol has no body
@@ -148,7 +148,7 @@ class SupportsApprovalDescription(Protocol):
     """A toolset that describes its calls to the approver."""
 
     def get_approval_description(self, name: str, tool_args: dict[str, Any], ctx: Any) -> str:
-        """Return one line for the approver. The method is called only if the callback is called.
+        """Describe the call to the approver in one line. The method is called only if the callback is called.
 
         Args:
             name: The tool's name.

@@ -114,7 +114,7 @@ class SQLiteStore:
         Args:
             path: Path of the file on a local disk; `None` for `default_path()`. SQLite's WAL mode does not work on
                 network drives.
-            synchronous: Pass `FULL` to keep all changes in a power cut; each change then waits for the disk.
+            synchronous: With `FULL`, no power cut undoes a change, but each change waits for the disk.
         """
         self.path = Path(path) if path is not None else default_path()
         """Path of the file."""
