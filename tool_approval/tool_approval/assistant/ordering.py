@@ -61,7 +61,7 @@ class CallOrder:
         return await self.handler.around_execute(ctx, call, args, run)
 
     async def run_outer(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Judge a call, and run it unless it must wait. If it waits for approval, later calls wait as well."""
+        """Judge a call, and run it unless it must wait. If the call waits for approval, later calls wait too."""
         key = (ctx.run_id, ctx.tool_call_id)
         has_waited = key in self.waiting and ctx.tool_call_approved
         if ctx.tool_call_approved:

@@ -165,7 +165,7 @@ class ApprovalController:
 
         Returns:
             For each request, in order, the request as the approver would see it. An entry is `None` if policy, mode or
-            memory decides the request, or if it cannot be shown (`decide` denies it).
+            memory decides the request, or if the request cannot be shown.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted.
@@ -179,7 +179,7 @@ class ApprovalController:
         return shown
 
     async def ask_anew(self, request: ApprovalRequest) -> bool | None:
-        """Ask about a request once, even if mode or memory would decide it.
+        """Ask an approver about a request, even if mode or memory could decide it.
 
         Returns:
             Whether a person approved the request; `None` if it cannot be shown, no person answered, or the arguments

@@ -165,7 +165,7 @@ class _Questions:
                 self._decided.setdefault(index, decision)
 
     async def _withdraw(self) -> None:
-        """Cancel the questions that contain a decided request, and ask again about their other requests."""
+        """Cancel each question that contains a decided request, and ask again about the question's other requests."""
         while stale := [task for task, (_, some) in self._tasks.items() if not self._decided.keys().isdisjoint(some)]:
             decided = [index for index in range(len(self._requests)) if index in self._decided]
             self._answered[:] = [(self._requests[index], self._decided[index]) for index in decided]

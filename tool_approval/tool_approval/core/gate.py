@@ -154,7 +154,7 @@ def _text(carried: object) -> str | None:
 def was_asked(binding: Binding | None) -> bool:
     """Return whether an approver, a mode or the memory approved a call, rather than a rule alone.
 
-    A call without a binding was approved by other code that let the host run it.
+    A call without a binding was approved by other code.
     """
     return binding is None or not binding.by_policy
 

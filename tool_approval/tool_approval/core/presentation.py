@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
 """Metadata key for access that a call gets beyond the tool's usual limits. In the metadata of a presentation, the value
-is a list of lines for the approver. In `bound_to`, the value has any form that the tool chooses."""
+is a list of lines for the approver. In `bound_to`, the tool chooses the form of the value."""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""

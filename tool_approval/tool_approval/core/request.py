@@ -377,7 +377,7 @@ def simple_approval_request(
     description: str | None = None,
     exclude_keys: Collection[str] = (),
 ) -> ApprovalRequest:
-    """Return the request of a tool that needs no custom presentation.
+    """Make the request for a call that is shown without a custom presentation.
 
     Args:
         tool_name: Name of the tool.

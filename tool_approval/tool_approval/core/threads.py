@@ -174,7 +174,7 @@ async def together(questions: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 
 class _Stopped(Exception):
-    """Represents `RunCancelled` within a task group."""
+    """Takes the place of `RunCancelled` in a task group."""
 
 
 async def _noticed(question: Coroutine[Any, Any, None]) -> None:

@@ -257,7 +257,7 @@ def requires_approval(
     """Mark a tool function whose calls need approval. The function itself is unchanged.
 
     Args:
-        description: One line for the approver, or a function that makes it from the arguments. If `None`, the
+        description: One line for the approver, or a function that makes the line from the arguments. If `None`, the
             description is made from the payload without excluded arguments.
         exclude_keys: Arguments that are not remembered, logged or shown in the automatic description.
         payload: Function that takes the arguments and returns the values that identify the call and are logged.

@@ -97,7 +97,7 @@ class ApprovalResult:
 
 
 def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: Any) -> ApprovalRequest:
-    """Make the approval request that belongs to a verdict.
+    """Make an approval request from a verdict.
 
     Args:
         context: The call, whose metadata provides `run_id`, `session_id` and `lineage`.

@@ -16,7 +16,7 @@ _KEY: Final = token_bytes(32)
 (test_display.py)."""
 
 _MANY = 1_000
-"""Maximum number of arguments to serialise one by one. If there are more, they are serialised together."""
+"""Maximum number of arguments to serialise one by one. More arguments than this are serialised together."""
 
 _LONG = 10_000
 """Maximum characters of a value to serialise. A value above this limit is hashed, which is faster."""

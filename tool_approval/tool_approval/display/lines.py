@@ -13,7 +13,7 @@ LineKind = Literal['meta', 'cut', 'heading', 'text', 'code', 'command', 'added',
 tool, and a UI must draw them so that they cannot be mistaken for the UI's own lines."""
 
 OURS: frozenset[LineKind] = frozenset({'meta', 'cut'})
-"""Kinds of lines that this project writes. A UI draws lines of all other kinds as quoted text."""
+"""Kinds of lines whose text comes from this project. A UI draws lines of all other kinds as quoted text."""
 
 
 @dataclass(frozen=True)

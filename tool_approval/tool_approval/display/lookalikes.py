@@ -58,7 +58,7 @@ STROKES: Final = (
     '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
     '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
 )
-"""East Asian letters of one or two strokes. Alone among Latin letters, they look like `/`, `=`, `O`, `I` and so on."""
+"""East Asian letters of one or two strokes. Next to Latin letters, they look like `/`, `=`, `O` or `I`."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
 """Matches `STROKES` that are not next to East Asian characters."""
@@ -131,7 +131,7 @@ class Care(IntEnum):
     PROSE = 0
     """Text for people, or the content of a file, in which signs are treated as typography."""
     LINES = 1
-    """An argument of several lines, which may be prose or code, or a single line that can only be prose."""
+    """Either several lines, which may be prose or code, or a single line that can only be prose."""
     CODE = 2
     """A name, a path, a command or any other line, in which every sign matters."""
 

@@ -68,8 +68,8 @@ def apart(command: str) -> tuple[str, list[str]]:
     """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
-    like a message or a comment (test_prose.py). Therefore, no message is split off if the quoting is not simple, or if
-    a text has both curly quotes and shell signs.
+    like a message or a comment (test_prose.py). Therefore, a message is not separated if its quoting is not simple, or
+    if it has both curly quotes and shell signs.
     """
     if len(command) > _LONGEST_LINE:
         return command, []

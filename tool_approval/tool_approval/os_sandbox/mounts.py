@@ -64,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """For each frozen folder, the missing names and symbolic links because of which it is frozen, as paths."""
+    """Why each frozen folder is frozen: the paths of missing names and symbolic links in the folder."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]

@@ -1,8 +1,8 @@
 """Copy the top level of a frozen folder, so that a command can create and remove files in the copy.
 
 The files directly in the folder are copied, and its subfolders are mounted. After the command has ended, new and
-changed files are moved to the folder, and removed files are deleted. Names because of which the folder is frozen, such
-as `.git`, never change.
+changed files are moved to the folder, and removed files are deleted. The names for which the folder is frozen, such as
+`.git`, never change.
 """
 
 from __future__ import annotations

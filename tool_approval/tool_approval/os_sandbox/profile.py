@@ -76,7 +76,7 @@ class OSProfile:
     """Everything that a confined command may access. A path outside of all roots is closed."""
 
     roots: tuple[Root, ...] = ()
-    """Open paths. The innermost root around a path decides. If two roots have the same path, the stricter one
+    """Open paths. The innermost root that contains a path decides. If two roots have the same path, the stricter root
     decides."""
     hidden: tuple[str, ...] = ()
     """Absolute paths that a command cannot access, with everything below them, even if a root opens them."""

@@ -97,7 +97,7 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
 
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
-        caller: The agent's name, in place of the one in the configuration.
+        caller: Name of the agent, instead of the name in the configuration.
         run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, the configuration's id
             identifies a single step, so an approval for the session ends with the call.
     """

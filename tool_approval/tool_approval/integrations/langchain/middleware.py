@@ -135,7 +135,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             controller: Controller that judges and decides the calls. Give the controller a lasting `key` if runs are
                 resumed in another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: The agent's name, in place of the one given to `create_agent`. For an agent that runs in another
+            caller: Name of the agent, instead of the name given to `create_agent`. For an agent that runs in another
                 agent's tool, give the name here; otherwise its approvals are forgotten after its run.
             tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
 
@@ -155,7 +155,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
-        """Keep the tools on the event loop; see `wrap_model_call`."""
+        """Do the same as `wrap_model_call`, in a coroutine."""
         return ExtendedModelResponse(model_response=await handler(request), command=_offering(request))
 
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:

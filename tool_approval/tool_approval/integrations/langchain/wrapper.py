@@ -51,7 +51,7 @@ class ApprovalToolWrapper(StandIn):
             tool: The tool. Use LangChain's `@tool` to make a tool from a function.
             controller: Controller that judges and decides the calls.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: The name of the agent that has the tool, in place of the one in LangChain's configuration.
+            caller: Name of the agent that has the tool, instead of the name in LangChain's configuration.
             tells_changes: Whether a text or message result also gives the model the arguments that an approver changed.
 
         Raises:

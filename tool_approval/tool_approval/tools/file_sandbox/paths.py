@@ -130,7 +130,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
     """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
-        start: Parts of the path of the directory that relative paths start in.
+        start: Directory that relative paths start in, as the parts of its path.
         path: The path.
         follows_last: Whether to follow the path if it is itself a link.
 
