@@ -159,7 +159,7 @@ def drawing(rounds: int) -> list[str]:
 
 
 def starting(rounds: int) -> list[str]:
-    """Return the rows of the table of programs. Each runs right after the bare Python, with cached byte code."""
+    """Return the rows of the table of programs. Each program runs once in every round, with cached byte code."""
     took: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as byte_code:
         # The first round, which is not counted, writes the byte code, as an installation does.
@@ -233,7 +233,7 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
-        'Each ratio compares a program with the program of the first row, which was measured right before.',
+        'Each ratio compares a program with the program of the first row, measured in the same round.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',

@@ -12,7 +12,7 @@ from .plot import plot
 from .results import Case, Crowd, Results
 
 _INTRODUCTION = """\
-Each system that can ask before a tool runs does the same work.
+Each system can ask before a tool runs, and does the same work.
 A scripted model answers several times with tool calls, and then with a text.
 The tool returns a short string.
 The approver approves at once.
@@ -34,7 +34,7 @@ _DIFFERENCES = """\
 
 - Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
 framework, compare whole runs; to judge its approval, compare the added cost.
-- `HandleDeferredToolCalls`, our handler and stop and resume ask once for all calls of a response. \
+- With `HandleDeferredToolCalls`, our handler, or stop and resume, one question covers all calls of a response. \
 `pydantic-ai-blocking-approval`, Inspect AI and the UI that is used here for our layer ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. Stop \
 and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
