@@ -78,8 +78,8 @@ OTHERS = 'this command may use other paths'
 @table(
     'rule, command, reason',
     [
-        ('cat', 'cat private/a', 'the root `private` inside them requires approval'),
-        ('touch', 'touch src/b', 'the root `src` inside them requires approval'),
+        ('cat', 'cat private/a', 'the nested root `private` requires approval'),
+        ('touch', 'touch src/b', 'the nested root `src` requires approval'),
         ('cat', 'cat /etc/passwd', OTHERS),
         ('cat', 'cat "$x"', OTHERS),
         ('cat', 'cd src; cat a', OTHERS),

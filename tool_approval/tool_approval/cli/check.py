@@ -256,7 +256,7 @@ def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) ->
         return 'writes to `.git`'
     writes = 'writes' in found.flags and not found.changes_nothing
     asks = all(path.write_approval for path in paths.values())
-    return 'changes files, because every root requires approval for changes' if writes and asks else None
+    return 'changes files (every root requires approval for changes)' if writes and asks else None
 
 
 def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFinding]:
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of commands that run without approval: the file's own by condition, and presets' by preset."""
+    """Return patterns of commands that run without approval: the file's by condition, the presets' by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

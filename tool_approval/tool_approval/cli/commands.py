@@ -114,9 +114,9 @@ exit status: 0 written, 2 not written
                 nargs='?',
                 default='port',
                 choices=('port', 'edit', 'nested', 'batch', 'restart'),
-                help='the story; by default, port',
+                help='the story to play; by default, port',
             ),
-            _option('--answers', metavar='LETTERS', help='answer for you, with one letter for each question'),
+            _option('--answers', metavar='LETTERS', help='answer the questions with these letters, in order'),
             _MODEL,
         ),
         ending="""\
@@ -229,7 +229,7 @@ exit status: 0 done, 2 failed
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option('--head', metavar='DIGEST', help='an earlier head, to detect lines cut off since then'),
+                    _option('--head', metavar='DIGEST', help='head from an earlier check, to detect cut-off lines'),
                     _JSON,
                     _LOG,
                 ),

@@ -80,7 +80,7 @@ def _sandbox_problems() -> dict[str, str]:
 
 
 def _toolchains() -> Iterator[str]:
-    """Yield the current directory's toolchains for confined commands, and why other toolchains cannot be used."""
+    """Yield a line for each toolchain: its folder, or why confined commands cannot use it."""
     directory = os.getcwd()
     toolchains = find_toolchains(environment=os.environ, directory=directory, roots=[directory])
     for each in toolchains.found:

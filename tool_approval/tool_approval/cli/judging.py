@@ -46,7 +46,7 @@ _LONGEST_NAME: Final = 200
 
 
 def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
-    """Read a call from JSON values.
+    """Check the name and the arguments of a tool, and return them as a call.
 
     Raises:
         UsageError: The values are not a valid call, or a required argument is missing.
@@ -233,7 +233,7 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """Return the names by which rules refer to the tool. Of rules for two names, the stricter applies."""
+        """Return the names by which rules refer to the tool. If both names have rules, the stricter rule applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]

@@ -19,7 +19,7 @@ from tool_approval.core.errors import ApprovalError, MissingExtraError
 from .commands import COMMANDS, CommandEntry
 from .output import FAILED, INTERRUPTED, NOBODY_READS, Output, UsageError
 
-_DESCRIPTION = 'Run AI agents whose tool calls need approval, and check the rules for approval.'
+_DESCRIPTION = 'Run AI agents whose tool calls need approval, and check approval rules.'
 _EXIT = 'exit status: 0 done, 2 failed or called wrongly; some commands have more, listed in their help'
 
 

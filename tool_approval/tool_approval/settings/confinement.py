@@ -155,7 +155,7 @@ class ConfinedShell(ShellTool):
         return self._lacking({*explanation.needs, *names}, paths, environments)
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
-        """Return the environments to which a command writes, as far as its words name them."""
+        """Return the environments to which a command may write, judged by its words."""
         active = dict(self._confinement.approved.variables).get('VIRTUAL_ENV')
         known = self._confinement.environments
         commands = [words for part in explanation.parts if (words := part.text.split())]
@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Map each frozen folder that contains one of the paths to the reason why it cannot have a layer, or `None`."""
+        """Map each frozen folder that contains one of the paths to the reason why it gets no layer, or to `None`."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -354,7 +354,7 @@ class ConfinedShell(ShellTool):
         effects = 'and the user is asked; the failed call may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
-            return f'. If the lack of access caused the error, call again with its name in `access`, {effects}'
+            return f'. If the lack of access caused the error, call again with the needed name in `access`, {effects}'
         return f". If the lack of access caused the error, call again with access=['{needed}'], {effects}"
 
 

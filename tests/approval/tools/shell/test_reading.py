@@ -9,8 +9,8 @@ from .parts import OPEN, blocked, decision, judge, unasked
 
 READERS = judge(*unasked('ls', 'cat', 'echo', 'pwd', 'head', 'tail', 'wc', 'grep', 'pytest', 'true', 'git status'))
 NOT_UNDERSTOOD = [
-    ('ls|#c\nls', 'a `#` that may not begin a comment'),
-    ('(#c\nls)', 'a `#` that may not begin a comment'),
+    ('ls|#c\nls', 'a `#` that may be part of a word'),
+    ('(#c\nls)', 'a `#` that may be part of a word'),
     ('\\ ', 'text between two words'),
     ('case a in +(a)) ls;; esac', 'a pattern of `case`'),
     ('ls a $', '$ in a command'),
@@ -24,7 +24,7 @@ NOT_UNDERSTOOD = [
     ('echo "$a\\\n"', 'a string in double quotes'),
     ('echo a$"', 'a string in double quotes'),
     ('echo a$', 'a word with special characters'),
-    ('ls a\\\n#; ls', 'a `#` that may not begin a comment'),
+    ('ls a\\\n#; ls', 'a `#` that may be part of a word'),
     ('if\\\nls; then ls; fi', 'two words without a blank between them'),
     ('!\\\nls', 'two words without a blank between them'),
     ('[ a || ls ]', '`||` in `[`'),

@@ -1,4 +1,4 @@
-"""Check arguments for which lists of safe options are not sufficient."""
+"""Check arguments that lists of safe options cannot cover."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ BUILT: Final = 'programs.json'
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
 write. `target` is where a program such as `cp` writes, for example the value of `--target-directory`. `command` is a
-command, `script` a command line for a shell, and `code` is code in another language. `context` sets where or as which
-user the program works, and `rest` is the first word of a command."""
+command, `script` a command line for a shell, and `code` is code in another language. `context` sets the directory,
+user, rights or settings of the program, and `rest` is the first word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'

@@ -12,7 +12,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""Lower-case names of variables. Only the command itself uses these variables, except those in `_READ`."""
+"""Lower-case variable names. Only the command that sets such a variable uses it, unless the name matches `_READ`."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

@@ -81,8 +81,8 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""The only module for which an approval of `python -m` can be remembered. A module with another name may be a file in
-the working directory."""
+"""The only module for which an approval of `python -m` can be remembered. Any other module may be a file in the working
+directory."""
 
 
 def remembered_words(

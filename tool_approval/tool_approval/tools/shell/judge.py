@@ -45,7 +45,7 @@ _NEUTRAL: Final = frozenset({
 """Programs that only return a status or change the shell itself. `cd` is harmless because most programs need approval
 after a `cd`."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
-"""Parts of a glob that may match paths outside of the directory."""
+"""Parts of a glob that may lead to a parent directory."""
 
 _Verdict = tuple[Outcome, str, str | None]
 """Decision, reason, and pattern of the deciding rule."""
@@ -53,7 +53,7 @@ _Verdict = tuple[Outcome, str, str | None]
 
 @dataclass
 class _LineState:
-    """Decisions on the parts of one command line so far, and the extra access that the parts need."""
+    """The decisions so far on parts of a command line, and the extra access that these parts need."""
 
     parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
@@ -226,7 +226,7 @@ class ShellJudge:
         state.depth -= 1
 
     def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
-        """Decide on a script of the project that has the name of a shell builtin, as in `hatch run test`."""
+        """Decide on a project script with the name of a shell builtin, such as `test` in `hatch run test`."""
         decided = self._guard(command.words) or granted
         if decided is not None:
             state.add(command.raw, *_by_rule(decided))
@@ -234,7 +234,7 @@ class ShellJudge:
             state.add(command.raw, 'ask', 'no rule names this script')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
-        """Find the rule that decides on a command. Add a part to the explanation if an earlier rule might match."""
+        """Find the rule that decides on a command. If an earlier rule may match, add a part that requires approval."""
         cwd_changed = state.cwd_changed
         # Attack: `ls /etc` must not be treated as `ls` in the working directory (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
@@ -302,7 +302,7 @@ class ShellJudge:
         is_here = reads_implicit_cwd(command, self._cwd)
         inner = None if state.cwd_changed else self._roots.asking(command, names, after=after, is_here=is_here)
         if inner is not None:
-            return f'{limit}, and the root `{inner}` inside them requires approval'
+            return f'{limit}, and the nested root `{inner}` requires approval'
         return f'{limit}, and this command may use other paths'
 
     def _lifted(

@@ -15,7 +15,7 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, in the same word or the next. A `command` is a word of a command that the
+"""Kind of a word. An `option` has a value, in the same word or the next. A `command` belongs to a command that the
 program runs. The value of an `unknown_word` is known only when the command runs; the word may be an option."""
 
 
@@ -27,11 +27,11 @@ class Label(NamedTuple):
     kind: LabelKind
     """Kind of the word."""
     holds: Kind | None = None
-    """Kind of the operand, or of the option's value in the word."""
+    """Kind of the operand or option value that the word contains."""
     options: tuple[str, ...] = ()
     """Options in the word, or the option that has the word as its value."""
     value: str | None = None
-    """The operand, or the option's value in the word."""
+    """The operand or option value that the word contains."""
     follows: bool = False
     """Whether the word is the value of an option in an earlier word."""
 
@@ -202,7 +202,7 @@ class _Labeller:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """Label a word such as `$x`. The word is an operand only if the program is harmless with any option."""
+        """Label a word such as `$x`. The word is an operand only if the word cannot be a harmful option."""
         # After the program text, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a program may read a value as an option; false if the entry has a specific pattern for it."""
+        """Return whether a program may read a value as an option; `False` if `allowed` is `.*` or excludes options."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 

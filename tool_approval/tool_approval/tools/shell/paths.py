@@ -77,7 +77,7 @@ class ShellRoots:
             names: Names of the roots.
             after: Number of words that the rule names.
             is_here: Whether the command also reads the working directory.
-            approves: Whether the rule allows the command, so that nested roots must allow its paths without approval.
+            approves: Whether the rule allows the command. If so, nested roots must allow its paths without approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(

@@ -44,7 +44,7 @@ def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
         seen: Result of `descendants` before the process was ended.
 
     Returns:
-        Number of processes killed outside of the group.
+        Number of processes that had left the process group and were killed.
     """
     killed: dict[int, _Process] = {}
     top = _process(below)
@@ -113,7 +113,7 @@ _KERNEL_THREAD: Final = 0x0020_0000
 
 
 def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
-    """Return the processes with the marker, and whether a process started at `since` or later is still loading."""
+    """Return the processes with the marker, and whether a process begun at `since` or later is loading its program."""
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
     is_loading = False

@@ -39,8 +39,8 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. `document` means a pipe, where the first command has a here-document. `file` is a file
-that another command names; pipes inside the command are then treated as a file, too."""
+"""Standard input of a command. `document` is a pipe whose first command has a here-document. `file` is a file that
+another command names; any pipe inside that command also counts as `file`."""
 
 
 class CommandReader:
@@ -84,7 +84,7 @@ class CommandReader:
             case 'comment':
                 # Attack: after a backslash at the end of a line, `#` belongs to the last word (test_reading.py).
                 if not _BEFORE_COMMENT.search(self._parsed.source[: node.start_byte]):
-                    self._problem('a `#` that may not begin a comment')
+                    self._problem('a `#` that may be part of a word')
             case 'test_command':
                 self._test(node)
             case 'declaration_command' | 'unset_command' | 'function_definition':
@@ -204,7 +204,7 @@ class CommandReader:
             self._problem('a program name that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
-        """Check for blanks between two nodes. Return a `-` before a here-document, which the grammar drops."""
+        """Check for blanks between two nodes. Return the `-` that the grammar drops before a here-document."""
         gap = self._parsed.source[before.end_byte : after.start_byte]
         if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
             return [fixed('-')]
@@ -282,7 +282,7 @@ class CommandReader:
         opening, closing = ('[[', ']]') if text.startswith('[[') else ('[', ']')
         inner = text.removeprefix(opening).removesuffix(closing)
         if not re.match(r'[ \t]', inner) or not re.search(r'(?<!\\)[ \t]\Z', inner):
-            self._problem('a bracket without a blank, which may be a pattern')
+            self._problem('a bracket without a blank beside it, which may be a glob')
         words: list[Word] = []
         self._leaves(node, words)
         self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))

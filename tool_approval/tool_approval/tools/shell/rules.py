@@ -104,8 +104,8 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule whose pattern matches only words that are not known yet. If this rule may match a command, any rule
-    for the program may match.
+    """Return a rule whose pattern matches only unknown words. If this rule may match a command, so may every other rule
+    for the program.
     """
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
@@ -246,7 +246,7 @@ def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
 
 
 def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | None) -> Iterator[tuple[int, int]]:
-    """Yield the possible numbers of words to advance in the command and in the pattern."""
+    """Yield the possible steps: how many words to advance in the command, and how many in the pattern."""
     if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
         yield 1, 1
         if len(want) == 2 and len(text) > 2:
@@ -274,7 +274,7 @@ def _plain_path(text: str) -> str:
 
 
 def _is_option(text: str, want: str) -> bool:
-    """Return whether `text` is the option `want`, also with a value, abbreviated, or combined with other letters."""
+    """Return whether `text` is the option `want`, even if abbreviated, with a value, or among other letters."""
     if want.startswith('--'):
         name = text.partition('=')[0]
         return len(name) > 2 and want.startswith(name)

@@ -48,7 +48,7 @@ class BoundedOutput:
         return self.total > self._head_room + self._tail_room
 
     def text(self) -> str:
-        """Return the kept output. If bytes were left out, a line in the middle gives their number. Invalid UTF-8
+        """Return the kept output. If bytes were left out, a line in the middle says how many. Invalid UTF-8
         becomes U+FFFD. For output with NUL bytes, the text contains only the size.
         """
         tail = b''.join(self._tail)[-self._tail_room :] if self._tail_room else b''
@@ -210,7 +210,7 @@ class _Running:
         return True
 
     async def ended(self, timeout_s: float) -> bool:
-        """Wait until the process ends or the time is over. Return whether it ended. The process is not reaped yet."""
+        """Wait for the process to end, up to a timeout. Return whether the process ended. It is not reaped yet."""
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
 

@@ -31,7 +31,7 @@ class WrappedCommand:
     assignments: tuple[str, ...] = ()
     """Names of the environment variables that the wrapper sets for the commands."""
     own: int | None = None
-    """Number of words of the wrapper before the command; `None` if the command does not follow them."""
+    """Number of the wrapper's words before the command; `None` if the command does not directly follow these words."""
     problem: str | None = None
     """Reason why the commands are not fully known; `None` if they are."""
 
@@ -47,7 +47,7 @@ _SED: Final = re.compile(
     rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
 )
 """Sed commands that write no file and run no program. The quantifiers are possessive, because backtracking would take
-minutes for a script of blanks (test_grammar.py)."""
+minutes for a long run of blanks (test_grammar.py)."""
 
 
 def is_plain_sed(script: str) -> bool:
@@ -73,8 +73,8 @@ _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
 """A regular expression at the beginning of an awk program, where a slash is not a division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""A string, or all text after a character that makes the beginning of strings unclear. Attack: `/"/ { print > "x"
-}`."""
+"""A string, or the rest of the program from a character that makes it unclear where strings begin.
+Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {

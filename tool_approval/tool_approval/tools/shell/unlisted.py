@@ -14,8 +14,8 @@ from .labels import Label, LabelKind, LabelledCommand, label
 from .words import UnsafeArgument, Word, fixed
 
 _ASKS: Final[dict[LabelKind, str]] = {
-    'unknown_program': 'is in no rule: the program is not listed, so a rule matches only the exact words in it',
-    'unknown_sub_command': 'is in no rule: the sub-command is not listed, so a rule matches only the exact words in it',
+    'unknown_program': 'is in no rule: the program is not listed, so a rule allows only the words it names',
+    'unknown_sub_command': 'is in no rule: the sub-command is not listed, so a rule allows only the words it names',
     'unknown_option': 'is not listed as a safe option',
     'unlisted_operand': 'is not listed as a safe argument',
     'refused_value': 'is not listed as a safe value',
@@ -23,7 +23,7 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'response_file': 'may read options or values from a file',
     'missing_operand': 'runs its standard input, or starts a shell',
 }
-"""Reasons to require approval, by the label of a word. In messages, the reason follows the word."""
+"""Reasons to require approval, by the label of a word. Messages print the word, then the reason."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
@@ -52,7 +52,7 @@ def find_unlisted(
 
     Args:
         words: A command with a known program name.
-        named: Number of words that the rule names, which need no approval. `None` if no rule decides and the default
+        named: Number of words that the rule names and that need no approval. `None` if no rule decides and the default
             allows commands.
         any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
         may_write: Function that returns whether a file may be written without approval.
@@ -88,7 +88,7 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'may be outside the working directory, where other configuration would run')
+            return UnsafeArgument(word.raw, 'may be outside the working directory; the program runs code from there')
     return None
 
 

@@ -25,7 +25,7 @@ class UnsafeArgument:
 
 Growth = Literal['none', 'alike', 'any']
 """Whether a word may expand to several words. `alike` means several words with the same beginning, as for a glob. `any`
-means any words, as for an unquoted variable."""
+means arbitrary words, as for an unquoted variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class SimpleCommand:
     """Whether the standard input is certainly a pipe, a text, or a file from the command's redirections."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the command that this command runs and that consists of the given words."""
+        """Return a command with the given words, as run by this command."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Matches an unquoted piece of a word. Bash and the grammar disagree on all other characters."""
+"""Matches an unquoted piece of a word. The grammar may read other characters differently than bash."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
@@ -115,7 +115,7 @@ Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_cases.py)."""
 _ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
 """Expansions that give several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
-"""Expansions that give a number or nothing. Bash never splits these values."""
+"""Expansions whose value is a number or empty. Bash never splits these values."""
 _ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
 """Arithmetic on plain numbers. Bash also evaluates the values of variables, which can contain commands."""
 _RANGE: Final = re.compile(r'\{\w+\.\.\w+\}')
@@ -130,7 +130,7 @@ _ANSI_LETTERS: Final = dict(zip('abeEfnrtv\\\'"?', '\a\b\x1b\x1b\f\n\r\t\v\\\'"?
 def _ansi_character(found: re.Match[str]) -> str:
     r"""Return the character for an escape in `$'...'`, or NUL if the character is uncertain. NUL ends the word in bash.
 
-    Escapes of bytes above ASCII are only parts of characters. The effect of `\c` depends on the version of bash.
+    An escape for a byte above ASCII may be only part of a character. The effect of `\c` depends on the version of bash.
     """
     byte, short, long, octal, letter = found.groups()
     if letter is not None:
