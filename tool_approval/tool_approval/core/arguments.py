@@ -36,8 +36,8 @@ class CallArguments(NamedTuple):
     """For keyed digests only: the arguments that the model gave, as `given` (`None` if unknown), and the arguments that
     the tool receives, as `received`. Secrets are in clear text. The mapping is empty if `shown` contains everything."""
     fields: dict[str, Any] | None = None
-    """Fields of the model or dataclass that is the only argument, in the form of `shown`. Hosts pass these fields to
-    the function. For calls with other arguments, the value is `None`."""
+    """If the only argument is a model or a dataclass, its fields, in the same form as in `shown`; otherwise `None`.
+    Hosts pass these fields to the function."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''

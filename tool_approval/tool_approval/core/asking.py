@@ -175,7 +175,7 @@ class _NoDecision(Exception):
 
 
 def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> list[list[int]]:
-    """Divide requests into questions. Return the keys of the requests of each question.
+    """Divide requests into questions, and return a list of request keys for each question.
 
     A question covers one group if the UI can ask about groups, and one request otherwise.
     """

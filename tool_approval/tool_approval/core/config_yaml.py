@@ -32,7 +32,7 @@ def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callab
 
     Raises:
         ApprovalConfigError: The text is not YAML or not a mapping, is too long or too deeply nested, or has a duplicate
-            key, a key that is not a string, an anchor, an alias or a tag. A policy must mean what its text shows.
+            key, a key that is not a string, an anchor, an alias or a tag. A policy must be unambiguous.
     """
     if len(text) > MAX_CHARS:
         raise ApprovalConfigError(f'the text is longer than {MAX_CHARS} characters', source=source)
@@ -46,7 +46,7 @@ def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callab
 
 
 class _Reader:
-    """Builds the document from parser events, because PyYAML's later steps interpret more than plain values."""
+    """Builds the document from parser events, because PyYAML's later steps also expand aliases and convert dates."""
 
     def __init__(self, loader: yaml.SafeLoader, source: str | None) -> None:
         # The stubs lack the methods used here.

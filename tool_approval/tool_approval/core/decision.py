@@ -13,7 +13,7 @@ ApprovalMode = Literal['interactive', 'approve_all', 'strict']
 """How to treat requests: ask, approve without asking, or deny without asking. A block applies in all three modes."""
 
 Remember = Literal['none', 'session', 'always']
-"""How long an approval is remembered for the same payload."""
+"""How long to remember an approval, for calls with the same payload."""
 
 _MODES: dict[str, ApprovalMode] = {
     'interactive': 'interactive',
@@ -40,7 +40,7 @@ RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'au
 
 
 class ApprovalDecision(BaseModel):
-    """An approval or a denial, with an optional note, changed arguments and the time to remember it."""
+    """An approval or a denial, with an optional note, changed arguments, and how long to remember it."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -52,7 +52,7 @@ class ApprovalDecision(BaseModel):
     """Arguments that replace all arguments from the model, by parameter name. An approval with changed arguments is
     never remembered."""
     remember: Remember = 'none'
-    """How long to remember the approval for the same payload. Denials are never remembered."""
+    """How long to remember the approval, for calls with the same payload. Denials are never remembered."""
     remember_option: str = EXACT
     """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`."""
     decided_by: str | None = None

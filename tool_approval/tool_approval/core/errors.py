@@ -21,8 +21,8 @@ ApprovalError
     └── ApprovalDenied                   denied by an approver or a mode, or because no approver could be asked
 ```
 
-A denial is usually a decision, not an exception. Only code that runs a tool for its caller raises a denial:
-`execute_tool` and the compatibility layer.
+A denial is usually a decision, not an exception. Only `execute_tool` and the compatibility layer, which run a tool for
+their caller, raise an exception for a denial.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class StoreError(ApprovalError):
 
 
 class AuditError(ApprovalError):
-    """The audit log cannot be trusted or written. The call that needs the log entry does not run."""
+    """The audit log cannot be trusted or written. A call whose decision cannot be logged does not run."""
 
     def __init__(self, path: str, problem: str) -> None:
         """Create the message from the file and the problem."""

@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether no approver made a denial: it has a note, and `decided_by` is `ui` or `timeout`."""
+    """Return whether a decision is a denial that no approver made: `decided_by` is `ui` or `timeout`, with a note."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

@@ -20,8 +20,8 @@ class ApprovalMemory:
     """Remembered approvals. `session` approvals are kept in this process, and `always` approvals in a store.
 
     An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
-    same. For `always`, the scope of the store (its project) must be the same instead of the session. A memory may be
-    shared between threads and between the runs of one user.
+    same. An `always` approval needs the same store scope (project) instead of the same session. A memory may be shared
+    between threads and between the runs of one user.
     """
 
     def __init__(

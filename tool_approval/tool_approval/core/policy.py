@@ -48,7 +48,7 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File that the configuration was read from. Questions name it next to descriptions from the file.
+            source: File that the configuration was read from. Questions name the file next to each description from it.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -96,7 +96,7 @@ class ApprovalPolicy:
             logic: Objects that may have approval checks, in order of precedence: a toolset before the function with its
                 decorator.
             framework_context: Value passed to `needs_approval` as `ctx`.
-            default: Default chosen by the code around the tool; the stricter of this and the policy's default applies.
+            default: Default chosen by the code around the tool. The stricter of this default and the policy's applies.
             facts: Facts about the call; read from the context's metadata if `None`.
         """
         rule = self.rule_for(context.tool_name)

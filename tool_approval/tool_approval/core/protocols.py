@@ -86,7 +86,7 @@ def _may_block(method: object) -> bool:
 
 @runtime_checkable
 class ApprovalAware(Protocol):
-    """A tool that decides itself whether a call needs approval."""
+    """A tool with its own approval check."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Return `None` to run the call, or a request to ask about it.
@@ -127,7 +127,7 @@ class ApprovalStore(Protocol):
     """Stores approvals that are remembered `always`. A store must be safe to share between threads and processes."""
 
     key: bytes
-    """Secret key of the ids: at least 16 random bytes, kept as long as the contents."""
+    """Secret key for computing the ids: at least 16 random bytes. Keep the key for as long as the approvals."""
     scope: Mapping[str, str]
     """Values that restrict where the store's approvals apply, such as the root folder of the project."""
 

@@ -111,7 +111,7 @@ class Redactor:
 
     @classmethod
     def of(cls, args: Mapping[str, Any], payload: Mapping[str, Any]) -> Redactor:
-        """Return a redactor for a request, which also replaces arguments that its payload excludes."""
+        """Return a redactor that also replaces the arguments that a request's payload excludes."""
         if args == payload:
             return _NOTHING
         kept = set(_texts(payload))
@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value, even if it contains itself, because such calls are logged too."""
+    """Yield all strings and numbers in a value. The value may contain itself, because such values are logged too."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:

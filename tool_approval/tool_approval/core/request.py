@@ -34,7 +34,7 @@ class ApprovalContext(BaseModel):
 
 
 class RememberOption(BaseModel):
-    """A wider scope under which an approval can be remembered. Remember options come only from a tool's verdict."""
+    """A wider scope under which an approval can be remembered. Only a tool's verdict can offer such a scope."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -89,8 +89,8 @@ class LineageEntry(BaseModel):
 class CallFacts(NamedTuple):
     """Facts about a call other than its arguments. Every decision about the call reads these facts.
 
-    Metadata contains the same facts under conventional keys for tools, presenters and UIs. The metadata is read once,
-    when a request is made; later changes to it affect no decision.
+    The metadata also contains these facts, under conventional keys, for tools, presenters and UIs. The metadata is read
+    once, when a request is made. Later changes to the metadata affect no decision.
     """
 
     run_id: str | None = None
@@ -150,10 +150,10 @@ class CallFacts(NamedTuple):
 
 
 _TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
-"""Facts that are strings. The metadata keys of these facts have the same names."""
+"""Facts that are strings. The name of each fact is also its metadata key."""
 
 _NUMBERS = ('position', 'batch_size')
-"""Facts that are integers. The metadata keys of these facts have the same names."""
+"""Facts that are integers. The name of each fact is also its metadata key."""
 
 
 class ApprovalRequest(BaseModel):
@@ -255,7 +255,7 @@ class ApprovalRequest(BaseModel):
     def facts(self) -> CallFacts:
         """Facts about the call, read from the metadata when the request was made.
 
-        Use the request's field for a fact, such as `run_id`, if there is one.
+        If the request has a field for a fact, such as `run_id`, read the field instead.
         """
         return CallFacts.of(self.metadata)
 
@@ -263,8 +263,8 @@ class ApprovalRequest(BaseModel):
     def missing_capabilities(self) -> tuple[str, ...]:
         """Capabilities that an approval grants, without duplicates, in the tool's order.
 
-        The names are `missing_capabilities` in the metadata. If the metadata lacks `missing_capabilities`, the names
-        are those `required_capabilities` that are not in `granted_capabilities`.
+        The metadata lists them as `missing_capabilities`. If this key is missing, the approval grants the
+        `required_capabilities` that are not in `granted_capabilities`.
         """
         return self.facts.missing_capabilities
 
@@ -314,7 +314,7 @@ _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
 
 
 def _capabilities(given: object) -> list[str]:
-    """Return the names in a list, or an empty list if one is too long to show, so that nothing is granted unseen."""
+    """Return the names in a list, or an empty list if any cannot be shown, so that nothing is granted unseen."""
     names = cast('list[object]', given) if isinstance(given, list | tuple) else []
     texts = [each for each in names if isinstance(each, str) and 0 < len(each) <= _LONGEST_CAPABILITY]
     return texts if len(texts) == len(names) <= _MOST_CAPABILITIES else []

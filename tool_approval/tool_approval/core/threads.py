@@ -24,8 +24,8 @@ class RunCancelled(asyncio.CancelledError):
     """Raised by a UI that has cancelled the run for its user, because a `KeyboardInterrupt` would end more than the
     run.
 
-    The exception passes through every wait of this module, even if the cancelled run is an outer one or in another
-    thread.
+    The functions of this module pass the exception on to their callers, even if the cancelled run is an outer run or in
+    another thread.
     """
 
 

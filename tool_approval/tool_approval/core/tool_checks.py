@@ -69,7 +69,7 @@ def current_call() -> CurrentCall:
 
 @contextmanager
 def judging() -> Generator[None]:
-    """Open a context for the check of a call, the question and the execution. At the end, discard the check's state.
+    """Open a context in which a call is checked, asked about and executed. At the end, discard the check's state.
 
     Inside the context, the call is treated as not approved until `approving` changes that.
     """
@@ -102,7 +102,7 @@ def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHIN
 
     Args:
         args: Arguments that must have been approved.
-        defaults: Values of arguments that the call may omit.
+        defaults: Default values for arguments that the approved call omits.
 
     Returns:
         Values that the tool declared, empty if the approval is bound to no values; `None` if no call with exactly these
@@ -267,7 +267,7 @@ def requires_approval(
         A decorator that attaches `check_approval(ctx)` to the function and returns the function.
 
     Raises:
-        TypeError: The decorator was applied to a `staticmethod` or `classmethod` object: put the decorator below these.
+        TypeError: The decorator is above `@staticmethod` or `@classmethod`, not below.
     """
     # Copy the collection, because it may be an iterator or change later.
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
