@@ -1,10 +1,10 @@
-"""Escape arbitrary text so that every character only draws itself.
+"""Escape arbitrary text so that each character draws itself and has no other effect.
 
 All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always
-begins an escape. Therefore, different texts never look the same because of escapes.
+begins an escape. Therefore, escapes never make different texts look the same.
 
 Invisible characters are escaped even where writing needs them: within an emoji, or between two letters that are not
-joined. Only the warnings and the check of file names accept invisible characters that writing needs.
+joined. Only the warnings and the check of file names accept invisible characters in these places.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ ESCAPE: Final = re.compile(r'<U\+[0-9A-F]{4,6}>')
 """Matches the escapes in an escaped text."""
 
 TAB: Final = '\u21e5'
-"""Sign that represents a tab, followed by blanks up to the next multiple of 4 columns. If a text contains this sign,
-the sign is escaped."""
+"""Character that represents a tab, followed by blanks up to the next multiple of 4 columns. If a text contains this
+character, the character is escaped."""
 
 HIDDEN: Final = re.compile(
     # `str.isprintable` accepts these, although they draw nothing or not always the same: fillers, joiners, variation
@@ -50,7 +50,7 @@ def escape_text(text: str, *, ascii_only: bool = False, mark_end: bool = False) 
 
 
 def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, also: str = '') -> str:
-    """Return `text` on one line, with everything escaped except plain visible characters in their proper place.
+    """Return `text` on one line, escaping each character that does not simply draw itself.
 
     The function escapes controls, direction and format characters, invisible characters, unusual blanks, private and
     unassigned code points, lone surrogates, and combining marks that do not belong to the letter before them. Letters
@@ -205,7 +205,7 @@ _DROPPED: Final = re.compile('[\u200c\u200d\u20e3\ufe0e\ufe0f\U0001f1e6-\U0001f1
 def without_ordinary(text: str) -> str:
     """Remove the invisible parts of emoji, and the joiners that some scripts need.
 
-    Flags, and emoji that may be drawn as signs or letters, are removed entirely.
+    Flags, and emoji that may be drawn as punctuation or letters, are removed entirely.
     """
     return _ORDINARY.sub(_rest, text) if _INVISIBLE.search(text) else text
 

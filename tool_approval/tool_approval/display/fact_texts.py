@@ -66,7 +66,7 @@ def facts(
 
 
 def is_usual(request: ApprovalRequest) -> bool:
-    """Return whether the tool marks the description and the reason as usual; see `ApprovalPresentation`.
+    """Return whether the tool has set `is_usual` in the presentation's metadata; see `ApprovalPresentation`.
 
     Always return `False` for a description from a configuration, because the tool did not write it.
     """
@@ -85,7 +85,7 @@ def extra_access(request: ApprovalRequest) -> list[str]:
 
 
 def brief_access(request: ApprovalRequest) -> list[str]:
-    """Return the lines of `extra_access`, in the tool's short form if the short form is a prefix of the full line."""
+    """Return each line of `extra_access`, or the tool's short form of the line if the line begins with this form."""
     lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
     briefs = cast('list[object]', given) if isinstance(given, list) else []
     # Attack: the brief line says something other than the full line (test_facts.py).
@@ -137,7 +137,7 @@ def fact_text(value: object) -> str:
 
 
 def name_of(name: str | None, *, ascii_only: bool = False, whole: bool = False) -> str:
-    """Return a name on one line: in quotation marks unless it is a plain word, and cut if long, unless `whole`."""
+    """Return a name on one line. Names other than plain words are quoted, and long names are cut unless `whole`."""
     if name is None:
         return 'an unnamed agent'
     shown = escape_line(name if whole else _cut(name, LONGEST_NAME), ascii_only=ascii_only, also='"')

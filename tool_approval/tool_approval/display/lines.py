@@ -1,4 +1,4 @@
-"""Represent the lines that a UI draws in order: already escaped, without colours or frames."""
+"""Represent the lines that a UI draws, already escaped and without colours or frames."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DisplayLine:
     kind: LineKind
     """Kind of the line."""
     text: str
-    """Escaped text: every character in it only draws itself."""
+    """Escaped text: each character draws itself and has no other effect."""
     number: int | None = None
     """Line number in its file or text, from 1; for a removed line, in the old file."""
     is_first: bool = True

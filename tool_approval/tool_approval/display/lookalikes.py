@@ -22,19 +22,19 @@ _ALIKE_SIGNS: Final = re.compile(
     r'EXCLAMATION|QUESTION|EQUALS|AMPERSAND|DOLLAR|PERCENT|PLUS|NUMBER|LESS-THAN|GREATER-THAN|MULTIPLICATION'
     r')(?: (?:SIGN|OPERATOR|MARK|ORNAMENT|SYMBOL|EXTENSION|BULLET))*\Z'
 )
-"""Endings of the Unicode names of characters that look like ASCII signs."""
+"""Endings of the Unicode names of characters that look like ASCII punctuation."""
 
 _UNLIKE_SIGNS: Final = re.compile(
     r'\b(?:INVERTED|PLUS-MINUS|REVERSED (?:QUESTION|TILDE)|CIRCLED|SQUARED?|QUAD|TONE|ARROW|HARPOON|WITH|ABOVE|BELOW'
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words in the Unicode names of characters that match `_ALIKE_SIGNS` but do not look like ASCII signs."""
+"""Words in the Unicode names of characters that match `_ALIKE_SIGNS` but do not look like ASCII punctuation."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
 )
-"""Names of symbols that look like ASCII signs. The Unicode category of these symbols also contains emoji."""
+"""Names of symbols that look like ASCII punctuation. The Unicode category of these symbols also contains emoji."""
 
 _OTHER_SIGNS: Final = frozenset(
     '\u01c0\u01c2\u01c3\u2d51\ua778\ua78b\ua78c'  # letters that are drawn as | = ! & '
@@ -47,7 +47,7 @@ _OTHER_SIGNS: Final = frozenset(
 _TYPOGRAPHY: Final = frozenset(
     '\u00b7\u00d7\u2010\u2011\u2013\u2014\u2015\u2018\u2019\u201a\u201c\u201d\u201e\u2026\u2032\u2033\u2039\u203a'
 )
-"""Signs common in longer texts: middle dots, dashes, curly quotes, ellipses, primes."""
+"""Characters common in longer texts: middle dots, dashes, curly quotes, ellipses, primes."""
 
 EAST_ASIAN: Final = (
     '\u1100-\u11ff\u2e80-\ua4cf\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff'
@@ -66,7 +66,7 @@ LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIA
 
 @lru_cache(maxsize=4096)
 def is_sign(char: str) -> bool:
-    """Return whether a non-ASCII character looks like an ASCII sign."""
+    """Return whether a non-ASCII character looks like ASCII punctuation, or is a symbol that looks like a letter."""
     if char in _OTHER_SIGNS:
         return True
     category = unicodedata.category(char)
@@ -79,7 +79,7 @@ def is_sign(char: str) -> bool:
 
 
 def is_typography(char: str) -> bool:
-    """Return whether a sign is ordinary in longer texts: typography, table frames, East Asian punctuation."""
+    """Return whether a look-alike is ordinary in longer texts: typography, table frames, East Asian punctuation."""
     return char in _TYPOGRAPHY or '\u2500' <= char <= '\u257f' or unicodedata.east_asian_width(char) in 'WF'
 
 
@@ -91,8 +91,8 @@ _WIDE_SIGNS: Final = (
     '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
-"""East Asian signs, without look-alikes of signs that begin options and paths. Look-alikes of quotation marks, hash and
-backslash are also left out, because they would make executed text look quoted or commented out."""
+"""East Asian punctuation, without look-alikes of the characters that begin options and paths. Look-alikes of quotation
+marks, hash and backslash are also left out, because they would make executed text look quoted or commented out."""
 
 # Attack: a comma or full stop within an address, `example。com` (test_texts.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
@@ -129,11 +129,11 @@ class Care(IntEnum):
     """How strictly characters are checked, in ascending order."""
 
     PROSE = 0
-    """Text for people, or the content of a file, in which signs are treated as typography."""
+    """Text for people, or the content of a file. Look-alikes of punctuation are accepted as typography."""
     LINES = 1
     """Either several lines, which may be prose or code, or a single line that can only be prose."""
     CODE = 2
-    """A name, a path, a command or any other line, in which every sign matters."""
+    """A name, a path, a command or any other line, in which every character matters."""
 
 
 FOREIGN: Final = frozenset({
@@ -178,12 +178,13 @@ _LATIN_AFTER: Final = re.compile(r'[A-Za-z]|[-._/:]{1,3}[A-Za-z_]')
 Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit', 'stroke']
 """Why a character may be mistaken for another.
 
-- `same`: the character is a variant of one ASCII character: full-width, mathematical, the Kelvin sign. - `sign`: the
-character looks like an ASCII sign. - `typography`: the character looks like an ASCII sign, but is common in longer
-texts; or it looks like several signs. - `letter`: the character's script has letters with Latin shapes, or it is a
-Latin letter that no common alphabet uses. - `other letter`: the character is a letter of another script that is not
-East Asian. - `digit`: the character is a digit of another script. - `stroke`: the character is an East Asian letter of
-one or two strokes."""
+- `same`: a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
+- `sign`: looks like ASCII punctuation, or is a symbol that looks like a letter.
+- `typography`: looks like ASCII punctuation but is common in longer texts, or looks like several ASCII characters.
+- `letter`: a letter whose script has letters with Latin shapes, or a Latin letter that no common alphabet uses.
+- `other letter`: a letter of another script that is not East Asian.
+- `digit`: a digit of another script.
+- `stroke`: an East Asian letter of one or two strokes."""
 
 Traits = Mapping[Trait, frozenset[str]]
 
@@ -201,9 +202,9 @@ def traits_of(chars: Iterable[str]) -> Traits:
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
     """Return the characters of a text that look like others in their context, by code point.
 
-    Letters are returned if they share a word with Latin letters, or if all non-Latin letters of similar scripts in the
-    text look Latin. In code, the letters of a word that looks Latin are also returned if the word is joined to Latin
-    text, as in an address. `chars` are the text's characters, and `traits` has the traits of at least these characters.
+    Letters with the trait `letter` are returned if they share a word with Latin letters, or if all such letters in the
+    text look Latin. Except in prose, the letters of a word that looks Latin are also returned if the word is joined to
+    Latin text, as in an address. `chars` are the text's characters, and `traits` has the traits of at least `chars`.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -236,9 +237,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
 
 def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[str]:
-    """Return letters that share a word with Latin letters, and digits that share a word with Latin letters or
-    digits.
-    """
+    """Return letters in the same word as Latin letters, and digits in the same word as ASCII letters or digits."""
     either = frozenset(letters) | frozenset(digits)
     found: set[str] = set()
     for match in _WORD.finditer(text):
@@ -296,12 +295,12 @@ def _trait(char: str) -> Trait | None:
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
-    """Return the trait of a character that is a variant of ASCII characters, or of look-alikes of Latin letters."""
+    """Return the trait of a character if it is a variant of ASCII characters or of a letter with a Latin shape."""
     if unicodedata.decomposition(char).startswith(('<super>', '<sub>')):
         return None
     plain = unicodedata.normalize('NFKC', char)
     if plain.isascii() and len(plain) == 1:
-        # Full-width signs are ordinary in Chinese and Japanese texts.
+        # Full-width punctuation is ordinary in Chinese and Japanese texts.
         is_usual = not plain.isalnum() and unicodedata.east_asian_width(char) in 'FW'
         return 'typography' if is_usual else 'same'
     if plain.isascii() and category in ('Ll', 'Lu', 'Nl', 'Po'):

@@ -23,7 +23,7 @@ KEYS: Final[Mapping[str, str]] = {
     'd': 'deny with a note',
     'e': 'edit arguments',
     'r': 'approve, and choose what to remember for this session',
-    'a': 'approve, and choose what to remember always',
+    'a': 'approve, and choose what to always remember',
     'l': 'list remembered approvals, and revoke them',
     'q': 'deny, and stop the run',
     '?': 'more',
@@ -47,7 +47,7 @@ MOST_CHOICES: Final = 9
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""Placeholder for a scope that cannot be described. It is too long for a label, so the scope is not offered."""
+"""Placeholder for a scope that cannot be described: too long for a label, so that the scope is not offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
@@ -77,10 +77,10 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 
 
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
-    """Return the kind and a short description of the scope that a single key remembers for the session.
+    """Return the kind and a short description of the scope that the key `s` remembers for the session.
 
     The scope is the last option that has a `RememberOption.brief`. If no option has a brief, the scope is `exact`. The
-    description is empty if only values of the call could describe the scope. A brief is ignored if it would have to be
+    description is empty if it would have to quote values of the call. A brief is ignored if it would have to be
     escaped or if another option has the same text.
     """
     choices = dict(remember_choices(request))

@@ -1,4 +1,4 @@
-"""Quote a text or a unified diff in limited room: keep the beginning and the end, and count the lines left out."""
+"""Quote a text or a unified diff in limited space: keep the beginning and the end, and count the lines left out."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SAMPLE = 1_000
 """Characters of the sample that is used to estimate how much escapes lengthen a text."""
 
 LINE: int = 100
-"""Number of characters that are treated as one line of room, because a long line takes several lines on a screen."""
+"""Number of characters that count as one line, because a long line takes several lines on a screen."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Piece:
 
 
 def lines_needed(text: str) -> int:
-    """Return the room that a text takes, in lines of 100 characters."""
+    """Return the number of lines of 100 characters that a text takes."""
     return text.count('\n') + 1 + _columns(text) // LINE
 
 
@@ -64,13 +64,13 @@ def _width_of(sample: str) -> int:
 
 
 def pieces(text: str, room: int) -> list[Piece]:
-    """Return the whole text, or, if it does not fit, its beginning (in three quarters of the room) and its end.
+    """Return the whole text if it fits, and otherwise its beginning (in three quarters of `room`) and its end.
 
     The end is always shown, so that an attacker cannot hide the dangerous part there.
 
     Args:
         text: Any number of lines.
-        room: Room in lines of 100 characters, at least 2.
+        room: Available space in lines of 100 characters, at least 2.
     """
     if lines_needed(text) <= room:
         return [Piece(text, 1)]

@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Minimum characters of a line to look for in a diff. Very short lines occur in most diffs by chance."""
+"""Minimum length of a one-line argument to look for in a diff. Very short lines occur in most diffs by chance."""
 
 _MOST_COMPARED = 20
 """Maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -48,10 +48,10 @@ _REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str',
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a presentation does not show.
 
-    An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the fact with
-    the same meaning. Arguments with default values need not be shown. An argument that only occurs somewhere in the
-    content is not treated as shown. Otherwise a model could hide the target of a call by writing the target into the
-    content (test_display.py).
+    An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the
+    corresponding fact, such as the path. Arguments with default values need not be shown. An argument that only occurs
+    somewhere in the content is not treated as shown. Otherwise a model could hide the target of a call by writing the
+    target into the content (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -181,8 +181,8 @@ def display(
         subject: Request or presentation to show.
         whole: Whether to show everything, as in a pager, instead of the beginning and the end of long texts.
         ascii_only: Whether to escape everything beyond ASCII.
-        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. All lines of a
-            diff that is an argument are kept, because they determine what is changed.
+        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. If the
+            diff is itself an argument, all its lines are kept, because they determine what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)
@@ -298,7 +298,7 @@ def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayL
 
 
 _MOST_COMPARED_LINES = 500
-"""Maximum lines of texts to compare. Comparing more lines would delay the question."""
+"""Maximum number of lines to compare. Comparing more lines would delay the question."""
 
 _MOST_CHANGES = 40
 """Maximum lines of changes to show, about two screens."""

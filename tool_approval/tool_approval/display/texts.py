@@ -18,7 +18,7 @@ from .quote import shares
 _LONGEST_LINE: Final = 4_000
 """Maximum characters of prose in one line. A line or command above this limit is always checked as code."""
 
-# Letters exclude signs used in commands, words do not begin with dashes, and contain little punctuation.
+# Letters exclude special characters of commands. Words do not begin with a dash, and contain little punctuation.
 _LETTER: Final = (
     '[A-Za-z0-9\u00a3\u00a7\u00b0\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u1fff\u2070-\u2fff\u3041-\u9fff\ua000-\ud7ff'
     '\uf900-\ufaff\U00010000-\U0003ffff]'
@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Maximum number of characters before a message, because these characters are searched once per quoted text."""
+"""Maximum number of characters before a message, because they are searched again for each quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -58,7 +58,7 @@ _DASHED: Final = re.compile('(?<!\\w)[\u2010-\u2015\u2212\u2796\uff0d]+(?=[A-Za-
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a line can only be a sentence: words and blanks, without signs used by programs or paths."""
+    """Return whether a line can only be a sentence: words and blanks, no special characters of commands or paths."""
     if len(text) > _LONGEST_LINE or ' ' not in text or text.partition(' ')[0] in _COMMANDS or LONE_STROKES.search(text):
         return False
     return _PROSE.fullmatch(text) is not None and not _QUOTE.search(_QUOTED.sub('', _APOSTROPHE.sub('', text)))
@@ -69,7 +69,7 @@ def apart(command: str) -> tuple[str, list[str]]:
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
     like a message or a comment (test_prose.py). Therefore, a message is not separated if its quoting is not simple, or
-    if it has both curly quotes and shell signs.
+    if it has both curly quotes and special characters of the shell.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -97,10 +97,10 @@ def _is_calm(message: str) -> bool:
 
 
 _MOST_VALUES = 1_000
-"""Maximum values in a request that is shown in full. Each container, name and value is counted as one."""
+"""Maximum number of values to read. A container counts as one value, and so does a name with its value."""
 
 _MOST_LEVELS = 100
-"""Maximum number of agents above the asking agent to read. A question names at most five agents."""
+"""Maximum number of agents above the calling agent whose names are read. A question names at most five agents."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
@@ -109,7 +109,7 @@ _MOST_OPTIONS = 9
 """Maximum number of remember options; if there are more, none is offered."""
 
 _DEEPEST = 20
-"""Maximum depth of nested values to read. Values below this depth are not drawn either."""
+"""Maximum depth of nested values to read. Deeper values are never drawn."""
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',
@@ -117,7 +117,7 @@ _CODE = frozenset({
     'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
     'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
-"""Lower-case names of arguments that programs read. In such an argument, every character matters."""
+"""Names (in lower case) of arguments that are read by programs. In such an argument, every character matters."""
 
 
 @dataclass
@@ -127,7 +127,7 @@ class Texts:
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
     """Each text occurs once, in display order, with the strictest check that any of its occurrences requires."""
     is_all: bool = True
-    """Whether no text of the request was left out."""
+    """Whether all texts of the request are included."""
 
     def add(self, text: str, care: Care) -> None:
         """Add a text, unless it is empty."""

@@ -38,7 +38,7 @@ class Tree:
 
         Args:
             values: Values by name, or in order.
-            room: Available lines of 100 characters. Values that do not fit are cut, but their ends are kept.
+            room: Available space in lines of 100 characters. Values that do not fit are cut, but their ends are kept.
         """
         self._container(values, 0, room)
 
@@ -155,8 +155,8 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
 
     `text` is the content, or the full content.
 
-    A mapping with a duplicate name is not shown as a tree, because the tree would show only one of the values. A number
-    that a float cannot represent prevents a tree as well, because the number would change (test_structure.py).
+    A mapping with a duplicate name is not shown as a tree, because the tree would show only one of the values. The same
+    applies to a text with a number that a float cannot represent, because the number would change (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

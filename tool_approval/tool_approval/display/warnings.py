@@ -16,7 +16,7 @@ from .quote import shares
 from .texts import apart, texts_of
 
 _SCREEN: Final = 80
-"""Columns of an ordinary terminal. Text after a gap in a table is visible within these columns."""
+"""Columns of an ordinary terminal. Text after a gap is visible if it begins within these columns, as in a table."""
 
 _HIGH_GAP: Final = '\n' * 20
 """Minimum number of newlines that are treated as a gap, because they fill most of a screen."""
@@ -25,10 +25,10 @@ _TAB_COLUMNS: Final = 4
 """Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Minimum columns of a gap in a text, more than between two words of ordinary text."""
+"""Minimum width of a gap in a line, in columns. Words of ordinary text are closer together."""
 
 _MOST_RUNS: Final = 2_000
-"""Maximum number of long runs of blanks to check. A text with more of them is treated as having a gap."""
+"""Maximum number of long runs of blanks to check. A text with more runs is treated as having a gap."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
@@ -38,13 +38,13 @@ _GAPS: Final = (
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
-    """Return whether a text continues after a gap at which a reader may stop: many blank lines, or blanks in a line.
+    """Return whether a text continues after a gap at which a reader may stop: many blank lines or many blanks in a row.
 
     Indentation, and blanks in a table that fits a screen, are not gaps.
 
     Args:
         text: Any text.
-        is_code: Whether a program may read the text, so that a table's blanks and the first indentation are gaps.
+        is_code: Whether a program may read the text. If so, blanks in a table or before the first line can be gaps.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True
@@ -78,8 +78,8 @@ _LOOKED_AT = 20_000
 checked in full. Of texts above this limit, only the beginning and the end are checked, and a warning reports this."""
 
 _MOST_CHARACTERS = 3_000
-"""Maximum different characters of a request, without ideographs and Korean syllables. Ordinary texts have fewer
-different characters."""
+"""Maximum number of different characters to check, not counting ideographs and Korean syllables. Ordinary texts have
+fewer."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
@@ -136,7 +136,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
     if turns(alphabet):
         rows.append('right-to-left letters: a terminal may show such lines in another order')
     if any(has_gap(text, is_code=care is Care.CODE) for text, care in texts.by_text.items()):
-        rows.append('a long gap: more text follows after it')
+        rows.append('a long gap: more text follows')
     if ends:
         rows.append(f'Windows line ends: {ends:,} line{"s end" if ends > 1 else " ends"} with U+000D CARRIAGE RETURN')
     if has_mark:

@@ -76,7 +76,7 @@ def _fitting(text: str, start: int, room: int) -> int:
 
 
 def _before_marks(text: str, start: int, end: int) -> int:
-    """Return the index before a letter whose marks would be separated from it, or `end`."""
+    """Return `end`, or the index of a letter if a break at `end` would separate the letter from its marks."""
     at = end
     while at > start and unicodedata.category(text[at]).startswith('M'):
         at -= 1
@@ -84,9 +84,9 @@ def _before_marks(text: str, start: int, end: int) -> int:
 
 
 def _break(text: str, start: int, end: int) -> int:
-    """Return the index before the last blanks in the last third of a part, or `end` if there are no blanks.
+    """Return the index of the last run of blanks in the last third of a part, or `end` if there are no blanks there.
 
-    The break comes before all of these blanks, because their number would be invisible at the end of a row.
+    The break comes before the whole run, because its length would be invisible at the end of a row.
     """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
     while blank > start and text[blank - 1] == ' ':

@@ -506,7 +506,7 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ d  deny with a note
 │ e  edit arguments
 │ r  approve, and choose what to remember for this session
-│ a  approve, and choose what to remember always
+│ a  approve, and choose what to always remember
 │ l  list remembered approvals, and revoke them
 │ q  deny, and stop the run
 │ toolset: files
