@@ -193,7 +193,7 @@ async def main() -> None:
         print(f'\nIn fact: the server on port {port} {"has ended" if ended else "is still running"}', end=', ')
         print(f'the other server {"has ended" if has_ended(decoy, within_s=0) else "is still running"}.')
         requests = sum(isinstance(message, ModelRequest) for message in result.all_messages())
-        print(f'One run: {requests} model requests, {len(refused)} refused.')
+        print(f'One run: {requests} model requests; refused calls: {len(refused)}.')
 
 
 if __name__ == '__main__':

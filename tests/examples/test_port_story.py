@@ -33,7 +33,7 @@ def test_consent_to_both_steps_stops_that_very_process():
     assert found is not None
     assert f'    pid = {found[1]}\n' in output
     assert 'has ended, the other server is still running' in output
-    assert 'One run: 3 model requests, 0 refused' in output
+    assert 'One run: 3 model requests; refused calls: 0.' in output
 
 
 def test_refusing_the_stop_leaves_the_process_running():
@@ -41,21 +41,21 @@ def test_refusing_the_stop_leaves_the_process_running():
 
     assert 'stop_process was refused' in output
     assert 'is still running, the other server is still running' in output
-    assert 'One run: 3 model requests, 1 refused' in output
+    assert 'One run: 3 model requests; refused calls: 1.' in output
 
 
 def test_refusing_the_look_ends_the_story():
     output = play('--answers', 'n')
 
     assert 'stop_process' not in output
-    assert 'One run: 2 model requests, 1 refused' in output
+    assert 'One run: 2 model requests; refused calls: 1.' in output
 
 
 @pytest.mark.parametrize('answers', ['', 'y\n', 'y\nyes please\n', 'y\n\x1b[A\n'])
 def test_anything_but_y_is_a_refusal(answers: str):
     output = play(answers=answers)
 
-    assert '1 refused' in output
+    assert 'refused calls: 1' in output
     assert 'is still running, the other server is still running' in output
 
 

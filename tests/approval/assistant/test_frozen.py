@@ -43,8 +43,8 @@ def test_note_on_a_frozen_directory_names_what_would_lift_it(frozen, made, neede
     for name in made:
         (frozen.directory / name).mkdir()
 
-    note = f'commands cannot make or delete anything directly here without {needed}, even with your approval: no layers'
-    assert limits_of(frozen)[0] == (OTHER, note)
+    what = f'commands cannot make or delete anything directly in this folder until it has {needed}'
+    assert limits_of(frozen)[0] == (OTHER, f'{what}, even with your approval: no layers')
 
 
 def test_directory_whose_names_can_be_asked_for_has_no_note(frozen):

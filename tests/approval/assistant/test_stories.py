@@ -43,10 +43,10 @@ def test_port_stops_the_very_process_that_the_command_names():
     assert owner is not None
     assert ui.requests[1].args == {'command': f'kill {owner[1] or owner[2]}'}
     assert 'has ended, the other server is still running.' in shown
-    assert 'One run: 3 model requests, 0 refused.' in shown
+    assert 'One run: 3 model requests; refused calls: 0.' in shown
 
 
-PORT_GOES_ON = ['is still running, the other server is still running.', '1 refused']
+PORT_GOES_ON = ['is still running, the other server is still running.', 'refused calls: 1']
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_edit_makes_only_the_approved_changes():
 
     ui.assert_done()
     assert 'greeting.py was changed, test_greeting.py was not written, notes.txt is gone.' in shown
-    assert 'I mended the greeting, deleted the scratch file.' in shown
+    assert 'I fixed the greeting, deleted the scratch file.' in shown
 
 
 def test_edit_shows_a_diff_the_new_file_and_what_goes():

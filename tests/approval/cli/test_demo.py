@@ -20,7 +20,7 @@ def test_prepared_answers_play_a_story_to_its_end(story, capsys):
     shown = capsys.readouterr()
     assert status == 0
     assert 'In fact: ' in shown.out
-    assert ', 0 refused.' in shown.out
+    assert '; refused calls: 0.' in shown.out
     assert shown.err == ''
 
 

@@ -387,7 +387,7 @@ def test_a_lock_of_another_process_is_respected(repo: Repository):
         'echo x > x; git add x; git commit -qm x', meanwhile=lambda: (repo.path / 'index.lock').touch()
     )
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: a git process uses, or left behind, `index.lock`',)
+    assert notes == (f'{repo.path} is unchanged, nothing was kept: `index.lock` exists: git is running or was killed',)
     assert repo.files() == before | {'index.lock': b''}
 
 

@@ -69,7 +69,7 @@ def test_names_are_made_changed_and_removed(house: House):
     )
 
     assert (status, output) == (0, '')
-    assert notes == (f'emptied in {house.work}, as folders cannot be removed or renamed: full',)
+    assert notes == (f'folders in {house.work} were emptied, not removed or renamed: full',)
     assert tree(house.work) == {
         'new': '',
         'made': None,
@@ -228,7 +228,7 @@ def test_files_that_a_copy_cannot_replace_are_shown_as_they_are(house: House, mo
 def test_a_folder_that_is_gone_meanwhile_is_said_to_be_empty(house: House):
     _, _, notes = run(house, 'true', meanwhile=lambda: shutil.rmtree(house.work / 'full'))
 
-    assert notes == (f'emptied in {house.work}, as folders cannot be removed or renamed: full',)
+    assert notes == (f'folders in {house.work} were emptied, not removed or renamed: full',)
 
 
 @once

@@ -80,7 +80,7 @@ def test_the_story_of_the_edit(start: Start) -> None:
     status = screen.end()
 
     assert status == 0
-    assert '● I mended the greeting, deleted the scratch file.' in screen.text
+    assert '● I fixed the greeting, deleted the scratch file.' in screen.text
     assert 'test_greeting.py was not written' in screen.text.replace('\n', ' ')
 
 

@@ -25,7 +25,7 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Maximum passes of the event loop to wait for the end of a cancelled run; a nested run takes five."""
+"""Maximum number of event loop passes to wait for a cancelled run to end; a nested run takes five passes."""
 
 WIDEST = 100
 """Width in columns of a question that is written to a file or pipe."""

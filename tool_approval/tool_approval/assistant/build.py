@@ -137,7 +137,7 @@ def build_assistant(
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """Yield the names, as the model sees them, of tools without `requires_approval=True` and without their own check.
+    """Yield the tools with neither `requires_approval=True` nor own logic, by the names that the model sees.
 
     Tools are left out if a wrapper may ask for approval on their behalf.
     """
@@ -186,7 +186,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
     # If no name is missing, a symbolic link is the reason, and the note names it.
-    what = f'commands cannot make or delete anything directly here without {" and ".join(missing)}'
+    what = f'commands cannot make or delete anything directly in this folder until it has {" and ".join(missing)}'
     short = f'{what}, even with your approval: {problem}'
     notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
     return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}

@@ -133,7 +133,7 @@ def has_answer(messages: Sequence[ModelMessage]) -> bool:
 
 @contextlib.contextmanager
 def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
-    """Call `stop` on Ctrl-C. On SIGHUP and SIGTERM, also exit at the end of the block."""
+    """Call `stop` on Ctrl-C. On SIGHUP and SIGTERM, call `stop` and exit at the end of the block."""
     loop = asyncio.get_running_loop()
     received: list[int] = []
 

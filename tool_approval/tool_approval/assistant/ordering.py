@@ -29,13 +29,13 @@ NEEDS_APPROVAL_NOW = 'Now that the earlier calls have run, this call needs appro
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """Handler for one run at a time of a conversation, with the state of its toolsets."""
+    """Handler for a conversation with one run at a time, and the state that its toolsets share."""
 
     handler: ApprovalHandler
     """Handler for the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Run and id of each call that waits for other calls, not for approval. The policy judges each of these calls when
-    it runs."""
+    """Run and id of each call that waits for other calls, not for approval. The policy judges each call when the call
+    runs."""
     let_through: set[_Key] = field(default_factory=set[_Key], init=False)
     """Calls that are running."""
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
@@ -91,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Toolset that wraps the `ApprovalToolset`, or that it wraps. The inner one receives only calls that may run."""
+    """Toolset around the `ApprovalToolset`, or inside it. The inner toolset receives only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

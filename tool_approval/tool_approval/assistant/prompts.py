@@ -104,7 +104,7 @@ class _Typing:
             self._draft.draw()
 
     def _take(self, events: list[Event]) -> bool:
-        """Apply the keys to the input, and return whether Enter at the end sends the message."""
+        """Apply the keys to the input, and return whether the last key sends the message."""
         # A batch of events ends when input pauses: an Enter at its end sends, and others begin a new line.
         is_ended = events[-1] == Key('enter')
         for is_vertical, some in groupby(events[:-1] if is_ended else events, key=_VERTICAL.__contains__):
@@ -128,7 +128,7 @@ class _Typing:
             self._draft.set([*self._history, self._unsent][place])
 
     def _clear(self) -> None:
-        """Start a new input line. The up key recalls the text of the old line."""
+        """Start a new input line. The up key recalls the text of the previous line."""
         if self._draft.text:
             self._remember(self._draft.text)
         else:

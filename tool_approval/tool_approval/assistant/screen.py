@@ -13,7 +13,7 @@ from tool_approval.display import cell_width, escape_line, wrap
 from tool_approval.ui.terminal.tty import is_dumb
 
 UNLIMITED = 1_000_000
-"""Line width for a file or pipe, in which lines are not wrapped."""
+"""Line width for a file or pipe, large enough that no line is wrapped."""
 
 NARROWEST = 20
 """Minimum width of a line, even in a narrower terminal."""
@@ -83,7 +83,7 @@ class Screen:
             self._is_at_start = text.endswith('\n')
 
     def pass_by(self, line: str) -> None:
-        """Show a line that the next output replaces. This works only on a terminal and at the start of a line."""
+        """Show a line that the next output replaces, but only on a terminal and at the start of a line."""
         if self._can_erase and self._is_at_start and not self._is_held:
             self._put(f'{self._erase()}{self.cut(line)}')
             self._passing = True

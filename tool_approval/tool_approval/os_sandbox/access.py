@@ -49,7 +49,7 @@ class ExtraAccess:
         return any(getattr(self, field.name) for field in fields(self))
 
     def beyond(self, profile: OSProfile) -> ExtraAccess:
-        """Return the access that an approval can add to `profile`, without access that `profile` already gives.
+        """Return the access that an approval can add to `profile` and that `profile` does not give yet.
 
         An approval cannot add a hidden path, a blocked path or a control file. `git` and `names` are added only for
         folders that the profile makes writable.

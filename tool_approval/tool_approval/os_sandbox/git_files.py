@@ -214,8 +214,8 @@ def _is_pointer(name: str, data: bytes) -> bool:
 
 
 def is_kept(name: str, data: bytes) -> bool:
-    """Whether a file in `.git` has a name that layers keep and content that git would write. Objects and refs are
-    checked elsewhere.
+    """Whether a file in `.git` has a name that layers keep and content that git would write. The function does
+    not check objects and refs.
     """
     if name == 'HEAD':
         return _is_pointer(name, data)

@@ -52,7 +52,7 @@ def plain_index(data: bytes) -> bytes:
     The extension `TREE`, a cache of tree objects, is kept if it is correct, because it makes the next commit faster.
 
     The check prevents two attacks. With a forged entry `.git/config`, the next `git checkout` would write that file.
-    With a forged `TREE`, the next `git commit` would commit other files than `git status` shows.
+    With a forged `TREE`, the next `git commit` would not commit what `git status` shows.
 
     Raises:
         LayerError: The data is not a valid index, or names a path that git would never write.
@@ -181,7 +181,7 @@ def _is_right(cache: bytes, entries: Sequence[_Entry]) -> bool:
 
 
 def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
-    """Return the number of entries and the tree hash of each folder; nothing if the folder names are too long."""
+    """Return the entry count and tree hash of each folder, or an empty dict if the folder names are too long."""
     trees: dict[bytes, tuple[int, bytes]] = {}
     # Folders that are being filled: name, content, and number of the first entry.
     filled: list[tuple[bytes, list[bytes], int]] = [(b'', [], 0)]

@@ -40,7 +40,7 @@ def write_back(
         git: The `.git` folder.
         changes: The new content by name, or `None` for a removed file.
         before: The content at the time when the layer was created.
-        read: Function that returns the current content by name, and that of the file `packed-refs`.
+        read: Function that returns the current content by name, and the content of the file `packed-refs`.
         objects: A folder with the verified new objects and packs.
         index_time_ns: The time at which the command wrote the index. Git compares files with the index again if they
             changed at this time or later.
@@ -123,7 +123,7 @@ def _lock(path: str, until: float) -> None:
                 return
         except FileExistsError:
             if time.monotonic() > until:
-                raise LayerError(f'a git process uses, or left behind, `{os.path.basename(path)}.lock`') from None
+                raise LayerError(f'`{os.path.basename(path)}.lock` exists: git is running or was killed') from None
             time.sleep(0.02)
 
 

@@ -34,7 +34,7 @@ _MOST_SWEPT: Final = 5
 
 
 def layer_problem(backend: OSSandboxBackend) -> str | None:
-    """Return why a backend does not support layers, for the user; `None` if it supports them."""
+    """Return a message for the user if a backend does not support layers, else `None`."""
     if isinstance(backend, BubblewrapBackend):
         return None
     return f'the OS sandbox {backend.name} cannot give a command a copy of a folder; only bubblewrap can'
@@ -134,7 +134,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
     Args:
         profile: The profile of the command.
-        near: A path on the file system to use, so that files can be moved; `None` for any file system.
+        near: A path on the file system to create the folder on, so that files can be moved; `None` for any.
 
     Raises:
         LayerError: Commands can access every folder for temporary files.

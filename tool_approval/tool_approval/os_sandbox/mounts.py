@@ -46,7 +46,7 @@ class Mount:
     kind: MountKind
     """`write` and `read` mount a path of the host. `empty` mounts an empty folder, and `mask` an unreadable file.
     `folder` creates a folder, and `link` a symbolic link. `lock` makes an earlier mount read-only. `proc`, `dev` and
-    `temporary` mount a new file system of this type."""
+    `temporary` each mount a new file system of that type."""
     path: str
     """Path of the mount in the sandbox. The path on the host is the same unless `source` is set."""
     target: str = ''

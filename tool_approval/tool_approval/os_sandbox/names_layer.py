@@ -1,8 +1,8 @@
 """Copy the top level of a frozen folder, so that a command can create and remove files in the copy.
 
 The files directly in the folder are copied, and its subfolders are mounted. After the command has ended, new and
-changed files are moved to the folder, and removed files are deleted. The names for which the folder is frozen, such as
-`.git`, never change.
+changed files are moved to the folder, and removed files are deleted. Names that the command must not create or replace,
+such as `.git`, never change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_COPIED: Final = 1000
 
 
 def names_problem(top: str, profile: OSProfile) -> str | None:
-    """Return why the top level of a folder cannot have a layer, for the user; `None` if it can.
+    """Return a message for the user if the top level of a folder cannot have a layer, else `None`.
 
     Args:
         top: The folder.
@@ -163,7 +163,7 @@ class NamesLayer:
             *([f'dropped from {shown}: {listed(dropped)}'] if dropped else []),
             *([f'not kept in {shown}, because another program changed the same names: {listed(lost)}'] if lost else []),
             *([f'not kept in {shown}: {listed(failed)}'] if failed else []),
-            *([f'emptied in {shown}, as folders cannot be removed or renamed: {listed(emptied)}'] if emptied else []),
+            *([f'folders in {shown} were emptied, not removed or renamed: {listed(emptied)}'] if emptied else []),
         )
 
     def _take(self, entry: os.DirEntry[str], access: Access) -> None:
@@ -208,9 +208,9 @@ class NamesLayer:
 
 
 def _folded(name: str) -> str:
-    """Return the form of a name that file systems compare if they ignore case and invisible characters.
+    """Fold a name: remove differences that some file systems ignore, such as case and invisible characters.
 
-    For example, `.GIT` and `.git` are the same folder on such a file system.
+    For example, `.GIT` and `.git` may be the same folder.
     """
     seen = ''.join(char for char in name if unicodedata.category(char) != 'Cf')
     return unicodedata.normalize('NFKC', unicodedata.normalize('NFKC', seen).casefold()).rstrip(' .')

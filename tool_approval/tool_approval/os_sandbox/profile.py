@@ -163,7 +163,7 @@ class OSProfile:
 
         The network is opened, and folders in `writes` become writable if `can_open` accepts them. Hidden, blocked and
         protected paths in these folders stay closed, and nested roots keep their access. `git` and `names` do not
-        change the profile, because a command writes to copies of these folders.
+        change the profile, because the command writes to copies of the folders in them.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}
@@ -241,8 +241,8 @@ def trail(path: str) -> tuple[list[Step], str]:
     """Resolve an absolute path and its symbolic links, as far as they exist.
 
     Returns:
-        The names that were looked up, in order, and the resolved path. Replacing any of these names could change the
-        result. Missing names are kept as written. A path that continues below a file ends at the file.
+        The names that were looked up, in order, and the resolved path. Replacing the entry at any of these names could
+        change the result. Missing names are kept as written. A path that continues below a file ends at the file.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.

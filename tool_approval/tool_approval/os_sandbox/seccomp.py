@@ -51,7 +51,7 @@ _MACHINES: Mapping[str, _Machine] = {
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
 """System calls that have the same numbers on every architecture. The arguments of these calls are in memory that a
-filter cannot read, so the filter reports the calls as missing. Libraries then use older system calls."""
+filter cannot read, so the filter reports the calls as missing, and libraries use older calls."""
 
 
 def filter_program(machine: str) -> bytes | None:

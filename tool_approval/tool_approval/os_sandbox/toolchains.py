@@ -1,8 +1,8 @@
 """Find the user's toolchains, which confined commands can use but not change.
 
-A folder is opened only if it has the layout of a toolchain and belongs to root or the user. An environment variable or
-file that names the folder is not sufficient. The folder must not be or contain the home directory, and must not contain
-a workspace. For most kinds, configuration and credentials in the folder are not opened.
+A folder is opened only if it has the layout of a toolchain and belongs to root or the user. It is not
+enough that an environment variable or file names the folder. The folder must not be or contain the home directory, and
+must not contain a workspace. For most kinds, configuration and credentials in the folder are not opened.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def find_toolchains(
 
 
 def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
-    """Return why a folder of the setting `sandbox.toolchains` cannot be opened, for the user; `None` if it can."""
+    """Return a message for the user if a folder in the setting `sandbox.toolchains` cannot be opened, else `None`."""
     finder = _Finder({}, _homes(os.environ), None, roots)
     finder.configured(folder)
     return next(iter(finder.problems), None)
@@ -117,7 +117,7 @@ def environment_written(
     function does not check whether the command installs something.
 
     Args:
-        words: The program and its arguments, without quotes and expansions.
+        words: The program and its arguments. Quotes and expansions are not interpreted.
         cwd: The absolute working directory.
         environments: The environments in the workspace, as in `Toolchains.environments`.
         active: The environment of `VIRTUAL_ENV`, if it is set.
@@ -197,7 +197,7 @@ class _Finder:
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
 
     def manager(self, layout: ToolchainLayout) -> None:
-        """Open the folder of a version manager: the default folder, or the one that its environment variable sets."""
+        """Open a version manager's folder: the folder in its environment variable, or else the default folder."""
         given = self._given.get(layout.variable)
         place = posixpath.join(self._homes[0], layout.place) if given is None else given
         if given is None and not has_layout(layout, os.path.realpath(place)):

@@ -116,7 +116,7 @@ def test_a_second_change_right_after_the_swap_is_kept_beside(folder, tmp_path, m
 
     swapping(monkeypatch, another)
 
-    with pytest.raises(FileToolError, match=r"one version is now called 'x\.kept-[0-9a-f]{8}'"):
+    with pytest.raises(FileToolError, match=r"one version of the file is now called 'x\.kept-[0-9a-f]{8}'"):
         put(folder, 'sha256:seen')
 
     assert contents(tmp_path) == ['not what was seen', 'third']

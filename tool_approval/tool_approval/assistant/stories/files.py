@@ -59,7 +59,7 @@ def _edit(results: list[ToolReturnPart]) -> Step:
     ]
     if len(results) < len(steps):
         return [steps[len(results)]]
-    names = ('read', 'mended the greeting', 'wrote a test', 'deleted the scratch file')
+    names = ('read', 'fixed the greeting', 'wrote a test', 'deleted the scratch file')
     done = [name for name, result in zip(names, results, strict=False) if not denied(result)][1:]
     return f'I {", ".join(done)}.' if done else 'Nothing was changed, as you wished.'
 
@@ -79,7 +79,7 @@ def open_edit() -> Generator[Scene]:
     with _folder('project', {'greeting.py': _GREETING, 'notes.txt': 'A scratch file.\n'}) as (folder, tools):
         yield Scene(
             opening='A folder has a small Python program, and a scratch file.',
-            prompt='The greeting lacks its comma. Mend it, add a test, and remove what is not needed.',
+            prompt='The greeting lacks its comma. Fix that, add a test, and remove what is not needed.',
             agent_name='editor',
             instructions='You edit the files in the working directory: greeting.py and notes.txt. Read before you '
             'edit. If a step is refused, leave it and go on with the next. End with one sentence.',
@@ -97,7 +97,7 @@ def _research(results: list[ToolReturnPart]) -> Step:
 
 def _manage(results: list[ToolReturnPart]) -> Step:
     if not results:
-        return [ToolCallPart('ask_researcher', {'question': 'How did the visits develop?'})]
+        return [ToolCallPart('ask_researcher', {'question': 'How did the visits change?'})]
     if len(results) == 1:
         if 'not allowed' in str(results[0].content):
             return 'There is no report: the researcher was not allowed to read the figures.'
@@ -109,7 +109,7 @@ def _manage(results: list[ToolReturnPart]) -> Step:
 def _add_researcher(manager: Agent[Any, str], files: ApprovalToolset) -> None:
     researcher: Agent[Any, str] = Agent(
         name='researcher',
-        instructions='Read figures.csv and say in one sentence how the visits developed.',
+        instructions='Read figures.csv and say in one sentence how the visits changed.',
         toolsets=[files],
     )
 
@@ -125,7 +125,7 @@ def open_nested() -> Generator[Scene]:
     """Use an agent as a tool of another agent. The question names the agent that calls the tool."""
     with _folder('desk', {'figures.csv': 'month,visits\nMay,120\nJune,180\n'}, asks_to_read=True) as (folder, tools):
         yield Scene(
-            opening='A manager agent can ask a researcher agent. Calls of both need your approval.',
+            opening='A manager agent can ask a researcher agent. The calls of both agents need your approval.',
             prompt='Write a report about the visits.',
             agent_name='manager',
             instructions='Ask the researcher about the figures, then write report.md with what it says. If something '

@@ -66,7 +66,7 @@ def open_port() -> Generator[Scene]:
 
 
 def look_up(port: int) -> str:
-    """Return a command that finds the process on a port with the programs of this machine."""
+    """Return a command that finds the process on a port and that works on this machine."""
     if shutil.which('ss'):
         return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
     if shutil.which('lsof'):

@@ -33,7 +33,7 @@ async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
         RuntimeError: The process of the agent does not work on this machine.
     """
     task = asyncio.current_task()
-    assert task is not None, 'a task runs the story'
+    assert task is not None, 'the story runs in a task'
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary)
         end: End = 'done'

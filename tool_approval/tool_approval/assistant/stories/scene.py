@@ -129,5 +129,5 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
         screen.write('\n')
         screen.say(f'In fact: {", ".join(scene.facts())}.')
         if end == 'done':
-            screen.say(f'One run: {requests} model requests, {refused} refused.')
+            screen.say(f'One run: {requests} model requests; refused calls: {refused}.')
         return end

@@ -150,8 +150,8 @@ def replace(
     state.
 
     Raises:
-        FileToolError: One of the two files is not in the expected state. Both files are unchanged, or were moved to the
-            name in the message.
+        FileToolError: One of the two files is not in the expected state. Both files are unchanged, or one was moved to
+            the name in the message.
         OSError: The file cannot be replaced. No file has changed.
     """
     ours = _identity(source_folder, source)
@@ -178,8 +178,8 @@ def replace(
         kept = _keep(source_folder, source, folder, name)
         raise FileToolError(
             shown,
-            f'the content kept changing, so nothing was done; one version is now called {kept!r}, in the same '
-            'directory',
+            f'the content kept changing, so the call failed; one version of the file is now called '
+            f'{kept!r}, in the same directory',
         )
     raise FileToolError(shown, CHANGED)
 
@@ -226,7 +226,7 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
         rename()
     except OSError:
         raise FileToolError(
-            shown, f'the content kept changing, so nothing was done; the file is now called {kept!r}'
+            shown, f'the content kept changing, so the call failed; the file is now called {kept!r}'
         ) from None
 
 

@@ -78,7 +78,7 @@ class PathConfig(BaseModel):
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
     """Whether reading and listing need approval; `blocked` forbids both. The value can also be `required` or `none`."""
     approval: PathApproval | None = None
-    """Replaces `write_approval` and `read_approval`. Neither of these can be set together with `approval`."""
+    """Replaces `write_approval` and `read_approval`, which cannot be set together with `approval`."""
 
     @model_validator(mode='after')
     def _take_over(self) -> Self:

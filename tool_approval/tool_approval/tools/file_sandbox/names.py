@@ -23,7 +23,7 @@ _SHAPELESS = re.compile(
     '[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc'
     '\U00013441\U00013442\U00016fe4\U0001d159\U000e0100-\U000e01ef]'
 )
-"""Invisible characters of other categories: joiners, fillers, the blank Braille pattern and variation selectors."""
+"""Invisible characters outside of `_HIDDEN`: joiners, fillers, the blank Braille pattern and variation selectors."""
 
 CONTROL_NAMES = frozenset(
     {'.git', 'git~1', '.approvals', '.tool-approval', '.tool_approval'}
@@ -69,7 +69,7 @@ def asks_for_folder(path: str) -> bool:
 
 
 def fold(name: str) -> str:
-    """Return the form of a name that file systems compare if they ignore case, accents, width or trailing dots."""
+    """Fold a name: remove differences that some file systems ignore, such as case, Unicode form and trailing dots."""
     composed = unicodedata.normalize('NFKC', name)
     visible = ''.join(character for character in composed if unicodedata.category(character) != 'Cf')
     return unicodedata.normalize('NFKC', visible.casefold()).rstrip(' .')

@@ -22,7 +22,7 @@ SAME = '`old_text` and `new_text` are the same'
 """Error message if the old and new text of an edit are the same."""
 
 Expected = Mapping[str, str]
-"""Approved state of each file, by `PathTarget.key`. Other files may have any state."""
+"""Approved state of each file, by `PathTarget.key`. A file without an entry may have any state."""
 
 
 def perform(

@@ -111,7 +111,7 @@ class WalkedPath:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=self.folders[-1])
             self.folders.append(os.open(name, PASSING, dir_fd=self.folders[-1]))
-        assert self.names[-1] == end, 'the loop adds no names'
+        assert self.names[-1] == end, 'creating the directories adds no names'
 
     def back_to_top(self) -> None:
         """Return to `/`."""

@@ -85,7 +85,7 @@ class PathTarget:
 
     @property
     def is_free_to_read(self) -> bool:
-        """Whether an edit needs approval only for the change and not for reading."""
+        """Whether reading the file needs no approval, even if changing the file does."""
         return set(self.needs) <= {_CHANGES.format(self.root.name)}
 
     @property
@@ -117,7 +117,7 @@ def check(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> None:
         roots_below: Other roots that are equal to the path or below it.
 
     Raises:
-        PermissionError: The rules forbid the use. The message is for the model.
+        PermissionError: The rules forbid this use of the path. The message is for the model.
     """
     config = target.root.config
     reads = target.use in ('read', 'list', 'edit', 'take')

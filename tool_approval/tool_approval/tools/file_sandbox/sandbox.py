@@ -21,7 +21,7 @@ from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beg
 Outcome = Literal['allow', 'ask', 'block']
 
 MAX_BYTES = 1_000_000
-"""Maximum bytes of a text. A text above this limit would not fit in the context window of most models."""
+"""Maximum bytes of a text. A longer text would not fit in the context window of most models."""
 
 
 @dataclass(frozen=True, kw_only=True)

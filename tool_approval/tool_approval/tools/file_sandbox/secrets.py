@@ -16,7 +16,7 @@ from typing import Final, Literal
 from .names import components, fold
 
 LooksLike = Literal['secret', 'maybe', 'other']
-"""Result for a file name. For `maybe`, the content of the file decides whether it is a secret."""
+"""Whether a file is a secret, judged by its name. For `maybe`, the content of the file decides."""
 
 _ENV: Final = re.compile(r'\.env(~|\..+)?')
 _EXAMPLES: Final = ('.example', '.sample', '.template', '.dist')
@@ -67,7 +67,7 @@ _BEGINNINGS: Final = ('.env', 'id_')
 
 
 class SecretRules:
-    """Recognises secrets by file name, with built-in rules and configured globs. Names are compared after `fold`."""
+    """Recognises secrets by file name, with built-in rules and configured globs. Names are compared in folded form."""
 
     def __init__(self, hidden: Iterable[str] = (), visible: Iterable[str] = ()) -> None:
         """Compile the globs `hidden` and `visible` of a `SandboxConfig`."""
@@ -86,8 +86,8 @@ class SecretRules:
         return self.within(root[-1:], folder)(name, is_folder)
 
     def within(self, root: Sequence[str], folder: Sequence[str]) -> Callable[[str, bool], LooksLike]:
-        """Return a function for the entries of one folder. The function takes the name of an entry, and whether the
-        entry is a folder.
+        """Return a function that judges an entry of one folder, given the name of the entry and whether the entry is
+        a folder.
 
         Args:
             root: The last part of the root's path, because the root may be a folder such as `.aws`.
@@ -183,7 +183,7 @@ class _Folder:
     state: tuple[int, ...]
     """Device, inode, mtime and ctime. Programs cannot set the ctime."""
     is_settled: bool
-    """Whether the last change was so long ago that every later change alters `state`."""
+    """Whether the folder last changed long enough ago that any later change alters `state`."""
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]

@@ -1,5 +1,5 @@
-"""Show the approver what a file operation would do. These functions read files, so they run only if a call requires
-approval.
+"""Show the approver what a file operation would do. The functions of this module read files, so they
+run only if a call requires approval.
 """
 
 from __future__ import annotations

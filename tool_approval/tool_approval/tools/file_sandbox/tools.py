@@ -277,7 +277,7 @@ _DEFAULTS: dict[str, Any] = {'replace_all': False}
 
 @dataclass(frozen=True)
 class FileTool:
-    """One file operation, for code that executes tools: `execute_tool(files['copy'], 'copy', {...}, controller)`."""
+    """One file operation as a tool, for `execute_tool(files['copy'], 'copy', {...}, controller)`."""
 
     files: FileTools
     """Object that contains this tool."""
@@ -313,7 +313,7 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
 
 
 def _files(access: FileAccess) -> dict[str, str]:
-    """Return the state of each path by `root:path`. The approval is valid only for these states."""
+    """Return the state that each path must have when the approved call runs, by `root:path`."""
     is_read_only = access.operation in ('read_file', 'list_files')
     try:
         return {
