@@ -32,6 +32,8 @@ _UNCHECKED = {Path('maintainers/prose.py'), Path('maintainers/tests/test_prose.p
 _FIRST_LINE = r'^From\b.* to '
 _CODE = re.compile(r'^ *```.*?^ *```|<!--.*?-->|``.*?``|`[^`]*`', re.MULTILINE | re.DOTALL)
 _SQL = re.compile(r'\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA|WHERE|AND) ')
+_BREAK = re.compile(r'(?:(?<=[.!?]) +| *\| *)(?=(?:[^`]*`[^`]*`)*[^`]*$)')
+"""Matches between the sentences or table cells of a paragraph, but not within code."""
 _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
 
 
@@ -94,7 +96,7 @@ def _long_sentences(text: str) -> Iterator[str]:
     without_blocks = re.sub(r'^ *```.*?^ *```|<!--.*?-->', '', text, flags=re.MULTILINE | re.DOTALL)
     for paragraph in re.split(r'\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.|\w+:) ?)', without_blocks):
         if not paragraph.lstrip().startswith(('#', '!')):
-            for sentence in re.split(r'(?<=[.!?]) +| *\| *', _MARKUP.sub('', ' '.join(paragraph.split()))):
+            for sentence in _BREAK.split(_MARKUP.sub('', ' '.join(paragraph.split()))):
                 if len(re.sub(r'`[^`]*`', 'x', sentence).split()) >= 5 and not _SQL.search(sentence):
                     yield sentence
 

@@ -96,7 +96,7 @@ def test_the_modules_that_quote_bad_wording_are_not_checked(root: Path):
 
 def test_a_sample_has_whole_sentences_of_pages_docstrings_and_messages(root: Path, capsys: pytest.CaptureFixture[str]):
     (root / 'CHANGELOG.md').write_text(
-        '# A heading of at least five words\n\n- A call that waits needs no\n  process.\n'
+        '# A heading of at least five words\n\n- A call that waits needs no `a. b | c`,\n  or a process.\n'
     )
     (root / 'tool_approval' / 'a.py').write_text(
         '"""Too short.\n\nThe docstring of this module has\ntwo lines."""\n'
@@ -107,7 +107,7 @@ def test_a_sample_has_whole_sentences_of_pages_docstrings_and_messages(root: Pat
     assert prose.main(['--sample', '1'], root) == 0
     assert capsys.readouterr().out.splitlines() == [
         'pages, 1 of 1:',
-        'CHANGELOG.md: A call that waits needs no process.',
+        'CHANGELOG.md: A call that waits needs no `a. b | c`, or a process.',
         'docstrings, 1 of 1:',
         'tool_approval/a.py: The docstring of this module has two lines.',
         'messages, 1 of 1:',
