@@ -62,7 +62,7 @@ async def call_sync_or_async(
     except asyncio.CancelledError:
         if task.cancelling() > cancels:
             raise
-        raise RuntimeError('the function was cancelled, although the run was not') from None
+        raise RuntimeError('the function was cancelled, but the run was not') from None
     if task.cancelling() > cancels:
         raise asyncio.CancelledError
     return result
