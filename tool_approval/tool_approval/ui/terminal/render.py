@@ -114,7 +114,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
     does = {**KEYS, 's': f'{KEYS["s"]}: {covered}'}
     labelled = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
     labelled += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
-    labelled.append(('mark:', f'{request_digest(request)} (differs if anything in the requests differs)'))
+    labelled.append(('mark:', f'{request_digest(request)} (a different request has a different mark)'))
     return [row for label, text in labelled for row in layout.labelled(label, text)]
 
 
