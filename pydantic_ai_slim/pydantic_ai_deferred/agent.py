@@ -34,7 +34,7 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
 ):
     """A Pydantic AI agent that resolves deferred tool calls inside its runs.
 
-    This subclass of `pydantic_ai.Agent` also takes `deferred_tool_handler` in its constructor and run variants.
+    This subclass of `pydantic_ai.Agent` accepts `deferred_tool_handler` in its constructor and in all run methods.
     """
 
     def __init__(
