@@ -46,7 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool. The host inspects this function for values to inject, and the policy for its checks."""
+        """Function of the tool. The host inspects it for values to inject, and the policy uses its checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -65,7 +65,7 @@ class StandIn(BaseTool):
         return super().tool_call_schema if isinstance(self.args_schema, dict) else self._inner.tool_call_schema
 
     def run(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """Call `invoke`. Older code of the host calls tools with this method."""
+        """Call `invoke`. Older LangChain code calls tools with this method."""
         return self.invoke(*_as_invoked(self.name, tool_input, kwargs))
 
     async def arun(self, tool_input: str | dict[str, Any], *args: Any, **kwargs: Any) -> Any:
@@ -124,11 +124,11 @@ def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:
 
 
 def with_notice(result: object, notice: str | None, *, call_id: str | None) -> Any:
-    """Return a tool's result with a notice for the model added.
+    """Add a notice for the model to a tool's result.
 
     Args:
-        result: Return value of the tool: a text, the message that answers the call, a graph command that adds this
-            message, or a list of these. Any other value is returned unchanged, because its receiver expects that type.
+        result: Value that the tool returned: a text, the message that answers the call, a graph command that adds this
+            message, or a list of these. Any other value is returned unchanged, because the caller expects its type.
         notice: Text of the notice; `None` returns the result unchanged.
         call_id: The id of the call, or `None` if code made the call.
     """
@@ -156,7 +156,7 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
 
 
 class BoundTool(StandIn):
-    """Runs only the call that was allowed. This tool makes the last check between a decision and the wrapped tool."""
+    """Runs only the call that was allowed: the last check before the wrapped tool runs."""
 
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()

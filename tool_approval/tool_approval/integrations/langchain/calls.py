@@ -22,12 +22,12 @@ from tool_approval.core.request import CallFacts
 
 @dataclass(frozen=True, kw_only=True)
 class CallReader:
-    """Reads one call of a tool, and reads the call again after other code had access to the arguments."""
+    """Reads one call of a tool, and reads it again after other code may have changed the arguments."""
 
     tool: BaseTool
     """Tool that would run."""
     name: str
-    """Name that the model calls the tool by."""
+    """Name by which the model calls the tool."""
     call_id: str | None
     """Id of the call, or `None` if code made the call."""
     facts: CallFacts
@@ -139,7 +139,7 @@ class ToolArguments:
     """Arguments of one call."""
 
     given: dict[str, Any]
-    """Arguments to call the tool with: a copy of the given arguments, plus the defaults that may differ each time."""
+    """Arguments to call the tool with: a copy of the given arguments, plus defaults made by a `default_factory`."""
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
@@ -152,8 +152,8 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     Args:
         tool: The tool.
         given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
-        judges_injected: Whether a model's call may have values for parameters that the host fills in. The model's
-            values for such parameters are judged and shown if JSON can represent them.
+        judges_injected: Whether a model's call may have values for parameters that the host fills in. Such
+            values are judged and shown if JSON can represent them.
 
     Raises:
         ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The error's message names
@@ -223,7 +223,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the values for the function, and add to `passed` the defaults that may differ each time."""
+    """Return the values for the function, and add defaults made by a `default_factory` to `passed`."""
     schema, shown = tool.args_schema, tool.tool_call_schema
     if schema is None:
         _check_signature(tool, passed)

@@ -48,7 +48,7 @@ class OfferedTools:
 
 
 class Consent(TypedDict):
-    """An approval, kept until its call runs in a later step: `Binding.as_json` and the keys below.
+    """An approval, kept until its call runs in a later step. The keys are those of `Binding.as_json` and those below.
 
     A checkpointer may save these values.
     """
@@ -72,7 +72,7 @@ class ApprovalState(AgentState[Any]):
     """State of an agent that has the middleware. The keys added here are not part of the agent's input or output."""
 
     tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
-    """Tools that the model could call. The list is missing in a step that resumes a run."""
+    """Tools that the model could call; not set in a step that resumes a run."""
     tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
     """Approved calls of the last response."""
 
@@ -115,8 +115,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     call is answered with a message that has `status='error'` and the reason.
 
     Put this middleware last in the list. In this position, the middleware knows the tools that other middleware adds,
-    and no other middleware runs between it and the tools. Regardless of this order, a call that another middleware
-    changes after the decision does not run. If a later middleware replaces a tool, that middleware must be trusted.
+    and no other middleware runs between it and the tools. In any position, a call does not run if another
+    middleware changes it after the decision. If a later middleware replaces a tool, that middleware must be trusted.
     """
 
     state_schema = ApprovalState
@@ -137,7 +137,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: Name of the agent, instead of the name given to `create_agent`. For an agent that runs in another
                 agent's tool, give the name here; otherwise its approvals are forgotten after its run.
-            tells_changes: Whether a call's result also gives the model the arguments that an approver changed.
+            tells_changes: Whether the model is informed of arguments that an approver changed.
 
         Raises:
             ValueError: `default` is neither `required` nor `none`.
@@ -149,7 +149,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Keep the tools that the model can call, for the decision after its response."""
+        """Record the tools that the model can call; `after_model` needs them to decide the calls."""
         return ExtendedModelResponse(model_response=handler(request), command=_offering(request))
 
     async def awrap_model_call(

@@ -1,4 +1,4 @@
-"""Put one tool under a controller's policy, wherever it is called from."""
+"""Put one tool under a controller's policy, whether a model or other code calls the tool."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ApprovalToolWrapper(StandIn):
             controller: Controller that judges and decides the calls.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: Name of the agent that has the tool, instead of the name in LangChain's configuration.
-            tells_changes: Whether a text or message result also gives the model the arguments that an approver changed.
+            tells_changes: Whether text and message results inform the model of arguments that an approver changed.
 
         Raises:
             TypeError: `tool` is not a tool.

@@ -1,4 +1,4 @@
-"""Convert arguments of the host to the one form that approvals are bound to."""
+"""Convert arguments of the host to the form that approvals are bound to."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
-    """Return the name that the model calls `tool` by; toolsets around the tool may have renamed it."""
+    """Return the name by which the model calls `tool`; toolsets around the tool may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
     function, schema = function_of(tool), tool.tool_def.parameters_json_schema
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""Index of large responses, by `id()`: the number of parts, and the position of each call with a unique id."""
+"""Maps the `id()` of a large response to the number of its parts and the position of each call with a unique id."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

@@ -80,7 +80,7 @@ class FileToolset(FunctionToolset[Any]):
             raise
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Check a call for the `ApprovalToolset` around this one; see `FileTools.check_approval`."""
+        """Check a call for the enclosing `ApprovalToolset`; see `FileTools.check_approval`."""
         return self.files.check_approval(ctx)
 
     async def call_tool(

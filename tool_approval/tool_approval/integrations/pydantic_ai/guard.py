@@ -31,7 +31,7 @@ class JudgedContext(RunContext[Any]):
     judged_call: tuple[str | None, str | None] = (None, None)
     """Ids of the judged run and call. If the context is reused, its call id no longer matches."""
     taken: threading.Lock = field(default_factory=threading.Lock)
-    """Lock that a tool acquires when it uses the judgement. Copies of the context, made by wrappers, share the lock."""
+    """Lock that a tool acquires before it uses `judged`. Copies of the context, made by wrappers, share the lock."""
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:

@@ -60,8 +60,8 @@ def approval_handler(
     """Return a `deferred_tool_handler` that lets `controller` decide.
 
     Give the handler to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only tools of an `ApprovalToolset`
-    have their executions bound to the approval and their outcomes logged.
+    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, executions are bound to the
+    approval, and outcomes are logged, only for tools of an `ApprovalToolset`.
 
     Args:
         controller: Controller that decides. Any number of agents and runs may share the controller.
@@ -129,7 +129,7 @@ class ApprovalHandler:
 
 
 class _LedgerHandler(ApprovalHandler):
-    """Wraps calls that were approved before the run began, too."""
+    """A handler that also wraps calls that were approved before the run began."""
 
     wraps_resumed = True
 
@@ -181,7 +181,7 @@ class Batch:
         return [*approvals, *[await self._external(call) for call in self.requests.calls]]
 
     async def decide(self, calls: Sequence[Prepared]) -> list[Allowed]:
-        """Decide all calls, as `prepare` returned them, and answer all calls except the allowed external calls.
+        """Decide the calls that `prepare` returned, and answer all of them except the allowed external calls.
 
         Returns:
             The external calls to run.
@@ -247,7 +247,7 @@ class Batch:
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
     def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
-        """Return the values that a tool of this run will get, and the form of these values that is shown and bound.
+        """Return the values that a tool of this run will get, and their JSON form, which is shown and bound.
 
         Raises:
             ValueError: The arguments do not fit the tool, or have no JSON form.
@@ -263,7 +263,7 @@ class Batch:
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
-        """Answer an approval, bound to the values that the tool will get."""
+        """Answer a call that awaits approval; bind an approval to the values that the tool will get."""
         call_id, decision = str(request.tool_call_id), settled.decision
         assert decision is not None, 'every deferred call has a decision'
         if isinstance(settled, Allowed) and settled.binding is not None:
@@ -276,7 +276,7 @@ class Batch:
             answered_by[call_id] = decision.decided_by
 
     def restore(self, call: ToolCallPart, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
-        """Rebuild the result of `prepare` for a call, which another process may have prepared."""
+        """Rebuild the result of `prepare` for a call that another process may have prepared."""
         if any(call is each for each in self.requests.approvals):
             return self._prepared(call, request)
         return self._prepared_external(request, verdict)
@@ -304,7 +304,7 @@ class Batch:
         return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
-        """Return the call if it may be executed. Otherwise answer it with a failure, and return `None`."""
+        """Return the call if it may be executed; otherwise answer the call with a failure, and return `None`."""
         if isinstance(settled, Refused):
             self.results.calls[str(prepared.request.tool_call_id)] = failure(settled.reason)
             return None
@@ -335,7 +335,7 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
 
 
 def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
-    """Return the request with what the function's own check says to show, remember and log."""
+    """Return the request with the presentation, payload, remember options and texts of the verdict."""
     own = make_request(context, verdict)
     changes: dict[str, Any] = {
         'payload': own.payload,

@@ -48,8 +48,8 @@ def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | N
         facts: Known facts of the run.
 
     Returns:
-        New requests that share nothing with `requests`. If the arguments of a call cannot be read, its request is
-        marked as blocked, so that every controller denies it.
+        New requests; changing them does not affect `requests`. If the arguments of a call cannot be read, its request
+        is marked as blocked, so that every controller denies it.
     """
     return [request_of(call, requests.metadata.get(call.tool_call_id), facts) for call in requests.approvals]
 
@@ -65,8 +65,8 @@ def request_of(
 
     Args:
         call: The call, with its arguments as JSON text or as a mapping.
-        metadata: The metadata that the tool gave when it deferred the call. The first of `approval_description`,
-            `summary`, `reason` and `path` becomes the description.
+        metadata: The metadata that the tool gave when it deferred the call. The description is the first of
+            `approval_description`, `summary`, `reason` and `path` that has a text.
         known: Known facts of the run, which override `metadata`.
         tool: Known facts of the tool, as returned by `tool_facts`, which override `metadata` too.
         args: Arguments to show in place of the arguments in `call`.
@@ -129,7 +129,7 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
     Args:
         ctx: The run that makes the call.
         session: The conversation that approvals are remembered for.
-        tool_name: Name by which the model calls the tool. Without the name, the facts do not include the tool.
+        tool_name: Name by which the model calls the tool; `None` leaves out the facts about the tool.
 
     Raises:
         UserError: The given or returned session is not a string; or no session is given, and the `session_id` of the
@@ -168,15 +168,15 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """Return a call that is about to execute, and the reason why it cannot be judged, or `None` if it can be judged.
+    """Return a call that is about to execute, and why the call cannot be judged (`None` if it can).
 
     Args:
         ctx: The run that makes the call.
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation that approvals are remembered for.
-        tool: The tool, used to find the name by which the model calls it. Without a tool, `name` is used, and the facts
-            do not include the tool.
+        tool: The tool, used to find the name by which the model calls it. `None` uses `name`, and leaves out
+            the facts about the tool.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id

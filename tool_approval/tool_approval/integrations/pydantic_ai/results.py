@@ -32,7 +32,7 @@ BINDING_KEY = 'tool_approval'
 """
 
 GRANTED_KEY = 'granted_capabilities'
-"""Key of the capabilities that the approval grants, in the same metadata as the binding."""
+"""Key of the capabilities that the approval grants; it is in the metadata that contains `BINDING_KEY`."""
 
 
 def binding_metadata(binding: Binding) -> dict[str, Any]:
@@ -56,8 +56,7 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """Binding of a call that is executed inside a handler. An `ApprovalToolset` inside the call lets the handler record
-    the outcome.
+    """Binding of a call that a handler executes: the handler, not an inner `ApprovalToolset`, records the outcome.
 
     Toolsets that wrap the tool pass this object on. A run nested in the call does not get this object. A file from
     which a run is resumed cannot contain this object.
@@ -71,7 +70,7 @@ def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
 
 @contextmanager
 def enclosed(ctx: RunContext[Any]) -> Generator[None]:
-    """Mark an execution as enclosed: the handler logs its outcome and adds the notice of changed arguments."""
+    """Mark an execution as enclosed by the handler, which logs the outcome and adds the notice of changed arguments."""
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
     metadata[BINDING_KEY] = _Enclosed(carried)
@@ -159,9 +158,7 @@ def _adapter() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _dumped(result: object) -> object:
-    """Return the form of a result that a ledger keeps. The form of a `ToolReturn` includes the parts that are not sent
-    to the model.
-    """
+    """Return a result as a ledger stores it; a `ToolReturn` is stored with the parts that are not sent to the model."""
     if not isinstance(result, ToolReturn):
         return result
     return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}
@@ -235,7 +232,7 @@ _OUTCOME = '_tool_approval_outcome'
 
 
 def with_notice(result: Any, notice: str) -> Any:
-    """Return a tool's result with a notice of the arguments that it really ran with."""
+    """Return a tool's result with a notice of the arguments that the tool really ran with."""
     if isinstance(result, ToolReturn):
         return ToolReturn(
             return_value=_noted(result.return_value, notice),

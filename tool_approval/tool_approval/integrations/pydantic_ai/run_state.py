@@ -29,7 +29,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class StoredCall(BaseModel):
-    """One deferred call as it was prepared."""
+    """One deferred call and its verdict, as stored between segments."""
 
     model_config = ConfigDict(extra='forbid')
 
@@ -38,7 +38,7 @@ class StoredCall(BaseModel):
     is_made: bool
     """Whether a toolset has made the request."""
     request: ApprovalRequest
-    """Request with the fields that JSON can hold."""
+    """Request, with only the fields that have a JSON form."""
     facts: CallFacts
     """Facts about the call, including facts that the request's metadata does not contain."""
     status: Literal['blocked', 'pre_approved', 'needs_approval']
@@ -75,7 +75,7 @@ class DecidedExternal(BaseModel):
 
 
 class StopDecisions(BaseModel):
-    """The decisions about all calls of a stop."""
+    """The decisions about all calls of a `Stop`."""
 
     model_config = ConfigDict(extra='forbid')
 
@@ -104,7 +104,7 @@ class Stop(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     calls: list[StoredCall]
-    """All calls of the stop: first the approvals, then the external calls."""
+    """The deferred calls: first those that await approval, then the external calls."""
     decided: StopDecisions | None = None
     """Decisions about all calls, or `None` while questions are open."""
     questions: list[Question] = Field(default_factory=list[Question])
@@ -136,11 +136,11 @@ class RunState(BaseModel):
     rounds: int = 0
     """Number of agent runs so far."""
     stop: Stop | None = None
-    """The last stop."""
+    """Point at which the run last stopped."""
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this version can continue a run. A corrupt state is treated as readable, so its run fails."""
+    """Whether this version can continue a run. `True` for a corrupt state, so that reading it fails the run."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:
@@ -197,7 +197,7 @@ def stored_call(prepared: Prepared, *, is_external: bool, is_made: bool) -> Stor
 
 
 def plain_request(request: ApprovalRequest) -> ApprovalRequest:
-    """Return the request as stored, with the fields that JSON can hold."""
+    """Return the request as it is stored, with only the fields that have a JSON form."""
     kept = json.loads(write_content(Content(request=request)))['request']
     return ApprovalRequest.model_validate(kept).changed(request.facts)
 

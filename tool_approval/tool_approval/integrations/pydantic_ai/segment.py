@@ -1,7 +1,7 @@
-"""Execute one segment of a durable run: from the run's start, or from answers, until the run ends or has new questions.
+"""Execute one segment of a durable run: start or resume the run, and continue until the run ends or has new questions.
 
-The agent always stops at deferred calls and starts again with their results. So calls execute in a new agent run, which
-can stop again to park the durable run. Read `Segment.run` from top to bottom.
+Each agent run ends at deferred calls. After the decisions, a new agent run executes the calls; it can end in the same
+way, so the durable run can be parked again. Read `Segment.run` from top to bottom.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class Segment:
             assert state.stop is not None, 'only the handler of the segment may end a run with unanswered calls'
 
     async def _decided(self, stop: Stop) -> Stop:
-        """Return the stop with the decisions about its calls, or with the questions to ask first."""
+        """Return the `Stop` with the decisions about its calls, or with the questions to ask first."""
         if stop.decided is not None:
             return stop
         recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))
@@ -316,7 +316,7 @@ class Segment:
         await self.once('external', carry_out)
 
     async def _prepared_again(self, stop: Stop, ctx: RunContext[Any]) -> Stop:
-        """Return the calls of a stop, with the current facts of their tools."""
+        """Prepare the calls of a `Stop` again, with the current facts of their tools."""
         requests = self._deferred(stop)
         for call in stop.calls:
             if call.is_made:
@@ -387,7 +387,7 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action guarded by the ledger as one step of the engine. Engine steps that the action starts do not
+        """Run an action as one step of the engine, guarded by the ledger. Engine steps that the action starts do not
         belong to the segment.
 
         After a crash, a recorded step does not run again, and the ledger returns its outcome.
@@ -424,12 +424,12 @@ class DurableHandler:
 
     segment: Segment
     stop: Stop | None = None
-    """The stop of the run, or `None` until its calls have left the run."""
+    """Point at which the run stopped with deferred calls, or `None` if it has not stopped."""
 
     wraps_resumed = True
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Keep the calls for the segment, and decline them so that they leave the run."""
+        """Keep the calls for the segment, and end the run without answering them."""
         if lineage():
             # A nested run cannot stop and resume: it asks here, and waits in this process.
             nested = self.segment.handler()
@@ -438,7 +438,7 @@ class DurableHandler:
         return bubble_up(ctx, requests)
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Execute the decided call, unless a tool of the response has changed."""
+        """Execute the decided call, unless a tool that the response calls has changed."""
         is_nested = len(lineage()) > 1
         if not is_nested and self.segment.is_changed(ctx):
             raise ToolChanged(ctx)
@@ -447,7 +447,7 @@ class DurableHandler:
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
-    """Return the call of the last response."""
+    """Return the call with this id from the last response."""
     response = next(each for each in reversed(history) if isinstance(each, ModelResponse))
     return next(each for each in response.tool_calls if each.tool_call_id == call_id)
 

@@ -87,7 +87,7 @@ class ShellToolset(FunctionToolset[Any]):
         return ApprovalPresentation(type='command', content=command, language='bash', metadata={'cwd': self.shell.cwd})
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Return the result of `ShellTool.check_approval`, for the `ApprovalToolset` around this one.
+        """Check a command for the enclosing `ApprovalToolset`; see `ShellTool.check_approval`.
 
         Raises:
             PermissionError: The command is blocked.

@@ -43,7 +43,7 @@ async def collect_approvals(
         requests: The run's output.
         ui: The UI that asks the approver.
         mode: `interactive`, `approve_all` or `strict`.
-        memory: Remembered approvals. Give the same memory for every stop of a conversation; `None` uses a new memory.
+        memory: Remembered approvals. Pass the same memory each time a conversation stops; `None` uses a new memory.
         controller: Controller in place of `ui`, `mode` and `memory`. Give the same controller to the
             `ApprovalToolset`s. If another process resumes the run, give the controller a lasting `key`.
         external: Functions that execute external calls, by tool name.
@@ -74,16 +74,16 @@ async def run_with_approval(
     session: str | None = None,
     **run: Any,
 ) -> AgentRunResult[OutputT]:
-    """Run an agent until it returns its output; answer each stop with `collect_approvals` and resume.
+    """Run an agent until it returns its output; each time it stops, answer with `collect_approvals` and resume.
 
-    Use this function if an agent or code cannot be given a `deferred_tool_handler`, which does the same inside one run.
+    Use this function if you cannot pass a `deferred_tool_handler`, which answers the calls inside a single run.
 
     Args:
         agent: Any agent. The output types need not contain `DeferredToolRequests`.
         prompt: The user's prompt, which appears once in the history.
         ui: As in `collect_approvals`.
         mode: As in `collect_approvals`.
-        memory: One memory for all stops; `None` uses a new memory.
+        memory: Remembered approvals; `None` uses one new memory until the function returns.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
         session: The conversation that approvals are remembered for. `None` uses `deps.session_id`. If the deps have no
@@ -143,7 +143,7 @@ def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 collect_approvals_sync = _blocking(collect_approvals)
 """Like `collect_approvals`, for synchronous code. Blocks until all calls are decided.
 
-If an event loop is running, the questions are asked on another loop in a thread, because the running loop is blocked.
+If an event loop is running, this call blocks it, and the questions are asked on another loop in a thread.
 """
 
 run_with_approval_sync = _blocking(run_with_approval)

@@ -36,7 +36,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     session: Session = field(default=None, kw_only=True)
     """Conversation that approvals are remembered for."""
     tells_changes: bool = field(default=True, kw_only=True)
-    """Whether the model is informed of arguments that an approver changed, if no `approval_handler` informs it."""
+    """Whether the model is informed of arguments that an approver changed; an `approval_handler` has its own option."""
 
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
     """Executes approved calls at most once, if no `approval_handler` does so. Give the handler a ledger too."""
@@ -72,7 +72,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         """Run the tool, refuse the call, or defer it.
 
         Raises:
-            ApprovalRequired: The call needs approval. The exception's metadata has the conventional keys.
+            ApprovalRequired: The call needs approval. The exception's metadata describes the request.
             ToolFailed: The call is refused. On hosts without `ToolFailed`, the refusal is the result.
         """
         call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)

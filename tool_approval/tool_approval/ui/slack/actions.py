@@ -116,7 +116,7 @@ class People:
         """Accept the users and user groups in `rule`.
 
         Args:
-            channel: Channel with the client for looking up members of user groups.
+            channel: Channel that looks up the members of user groups.
             rule: Slack's ids of the users and user groups that may answer.
             ids: Mapping of Slack's user ids to approver ids; see `people` of `SlackBot`.
             clock: Clock that returns monotonic seconds.
@@ -163,7 +163,7 @@ class ButtonActions:
     """Handles button presses. Answers of approvers are recorded, and other people get a private message."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, messages: MessageSync, people: People) -> None:
-        """Answer requests of `inbox`, which `messages` shows in `channel`. `people` determines who may answer."""
+        """Record answers in `inbox`; `people` determines who may answer. `messages` shows the requests in `channel`."""
         self._inbox = inbox
         self._channel = channel
         self._messages = messages

@@ -205,7 +205,7 @@ def _list(value: object) -> list[object]:
 
 
 def _word(response: Any) -> str:
-    """Return Slack's error code, because other text, such as a proxy's error page, must not be logged."""
+    """Return only Slack's error code: other text, such as a proxy's error page, must not be logged."""
     # Untyped in the library: either its own response or that of aiohttp.
     match getattr(response, 'data', None):
         case {'error': str(word)} if _WORD.fullmatch(word):

@@ -15,7 +15,7 @@ _ROOM = 2_800
 """Maximum characters of content in a section, which leaves room for fences and a label."""
 
 _LONGEST_PIECE = 900
-"""Maximum characters of a line. Longer lines are broken, so that little of a section stays empty."""
+"""Maximum characters of a line. Longer lines are split, because short pieces fill sections better."""
 
 LONGEST_NAME = 80
 """Maximum characters to show of a name."""

@@ -24,7 +24,7 @@ from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
 
 PATIENCE_S = 10.0
-"""Maximum seconds for a presenter. After this time, the approver sees the plain arguments."""
+"""Maximum seconds to wait for a presenter. If it takes longer, the approver sees the plain arguments."""
 
 POLL_S = 0.02
 """Seconds between checks of whether the presenter has finished."""
@@ -36,12 +36,10 @@ Present = Callable[[ApprovalRequest, ApprovalRequest], ApprovalRequest]
 
 
 class Presenting:
-    """Calls the controller's presenters from the thread that asks the question. Create the object in the event loop's
-    thread.
-    """
+    """Calls the controller's presenters from the thread that asks. Create the object in the event loop's thread."""
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Use a mapping of tool names to presenters; `terminal` reports when the answer is no longer needed."""
+        """Keep the presenters by tool name, and the terminal that reports when the answer is no longer needed."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
@@ -83,7 +81,7 @@ class Presenting:
 
 
 def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
-    """Return a text with the problem and the `bound_to` values, to which the approval stays bound."""
+    """Return a text with the problem and the `bound_to` values, which the approver's edit does not change."""
     lines = [problem]
     for name, value in before.bound_to.items():
         if isinstance(value, Mapping):
@@ -162,7 +160,8 @@ def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] 
     edited = editable(request)
     for number, (name, value) in enumerate(edited.items(), start=1):
         hint = (
-            f'Argument {number} of {len(edited)}, as JSON. Enter accepts it; Esc goes back. Set $EDITOR for an editor.'
+            f'Argument {number} of {len(edited)}, as JSON. Enter accepts it; Esc goes back. '
+            'Set $EDITOR to use an editor.'
         )
         text = json.dumps(value, ensure_ascii=True)
         if len(text) > LONGEST_LINE:

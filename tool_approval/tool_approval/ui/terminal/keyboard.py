@@ -29,7 +29,7 @@ class Paste:
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Maximum characters of a paste, more than notes and one-line arguments have."""
+"""Maximum characters of a paste, more than a note or a one-line argument can have."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -117,7 +117,7 @@ def _name(character: str) -> str:
 
 
 QUIET_S = 0.4
-"""Seconds without typing, after a question is drawn, until a key is accepted. The interval is longer than the
+"""Seconds without typing after which a new question accepts keys. The interval is longer than the
 pause between key repeats, but too short for anyone to have read the question."""
 
 BURST_S = 0.05

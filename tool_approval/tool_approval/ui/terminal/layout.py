@@ -75,11 +75,11 @@ class Layout:
         return f'{self.paint(corner + self.glyphs.line, "frame")} {self.paint(left, "title")}{gap}{right}'.rstrip()
 
     def labelled(self, label: str, text: str, *, style: Style = 'plain') -> list[str]:
-        """Return rows with a label and its text; the text never begins a row."""
+        """Return rows with a label and its text; a label or a mark precedes the text in each row."""
         return self._rows(f'{label} ', ' ', text, style, 'frame', ())
 
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:
-        """Return the rows of displayed lines. A mark for the kind of line precedes each row."""
+        """Return the rows of displayed lines, with marks that show the kind of each line."""
         digits = max((len(str(line.number)) for line in lines if line.number is not None), default=0)
         if digits + len('|  : ') > self.width - _WIDEST_ESCAPE:
             digits = 0

@@ -1,6 +1,6 @@
 """Render a request as text for a terminal of a given size.
 
-No library is used: control characters and too wide rows must be impossible, and 1 MB of arguments must render quickly.
+No library is used: control characters and overlong rows must be impossible, and 1 MB of arguments must render quickly.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return rows for texts that do not fit into the bottom edge, and this edge with `keys` and any tool name."""
+    """Return rows for texts that do not fit into the bottom edge, and the bottom edge with `keys` and `name`."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first key texts that fit, or with bare keys; and whether `tellings[0]` fits."""
+    """Return `lead` and the first of `tellings` that fits, else only the keys; and whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())

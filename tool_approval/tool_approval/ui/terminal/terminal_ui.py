@@ -62,7 +62,7 @@ class TerminalUI:
             device: Path of the terminal device.
             environment: Environment variables (`VISUAL`, `EDITOR`, `TERM`, `NO_COLOR`); `None` for the process's
                 environment.
-            quiet_s: Seconds without typing, after a question is drawn, until a key is accepted.
+            quiet_s: Seconds without typing after which a new question accepts keys.
             groups_responses: Whether to ask about all calls of a response together, even in different groups.
         """
         self.groups_responses = groups_responses

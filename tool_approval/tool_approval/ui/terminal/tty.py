@@ -162,7 +162,7 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether raw mode is still on. After a stop of this program, the shell may have changed the mode."""
+        """Whether raw mode is still on. The shell may have changed the mode while this program was stopped."""
         if self._saved is None:
             return False
         try:
@@ -253,7 +253,7 @@ def stops(how: int) -> Generator[None]:
 
 
 def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes | int]]:
-    """Return raw mode, in which keys arrive one by one. Ctrl-C is read as a key, but Ctrl-Z still stops the program."""
+    """Return the raw mode: keys arrive one by one; Ctrl-C is read as a key, but Ctrl-Z still stops the program."""
     raw = [list(part) if isinstance(part, list) else part for part in saved]
     iflag, _, _, lflag, _, _, characters = raw
     assert isinstance(iflag, int) and isinstance(lflag, int) and isinstance(characters, list)

@@ -101,7 +101,7 @@ async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: App
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
-    """Raise an exception unless the page shows each of these requests whole, as a common approval requires.
+    """Raise an exception unless each request is shown whole: only such requests may be approved together.
 
     Raises:
         NotOffered: A request is not shown whole.

@@ -23,7 +23,7 @@ _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', '
 
 
 _ROOM = 200_000
-"""Maximum characters on a page of a whole request; a page has at least one line of any length."""
+"""Maximum characters on a page of a whole request, unless a single line is longer."""
 
 _ROWS = 2_000
 """Maximum lines on a page of a whole request."""

@@ -167,7 +167,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Move all entries of a model response to the position of its first entry, in the order of the response."""
+    """Place all entries of a model response where the first of them is, in the order of the response's calls."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):
@@ -185,7 +185,7 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
 
 
 def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
-    """Render open requests, with a form for a common answer after each group."""
+    """Render open requests, with a form after each group that answers all its requests together."""
     items: list[Html] = []
     for group in grouped(in_order(entries)[:AT_ONCE]):
         items += [card_of(entry, context) for entry in group]

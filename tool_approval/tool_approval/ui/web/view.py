@@ -65,7 +65,7 @@ class LineView(ApiModel):
 
 
 class ChoiceView(ApiModel):
-    """A choice of the calls that a remembered approval covers."""
+    """One choice of which calls a remembered approval covers."""
 
     option: str
     """Value for `remember_option`."""
@@ -106,7 +106,7 @@ class RequestView(ApiModel):
     tool_name: str
     """Name by which the model calls the tool."""
     description: str
-    """Description of the call on one line. A description from a configuration is marked."""
+    """Description of the call on one line. A description from a configuration begins with `described by`."""
     args: dict[str, Any]
     """Argument values by name, without hidden arguments."""
     hidden_args: tuple[str, ...]
@@ -131,7 +131,7 @@ class RequestView(ApiModel):
     remember: tuple[Remember, ...]
     """Allowed values for `remember` in addition to `none`."""
     choices: tuple[ChoiceView, ...]
-    """Choices of the calls that a remembered approval covers."""
+    """Choices of which calls a remembered approval covers."""
     can_answer: bool
     """Whether the request is open and the visitor may answer it."""
     why_not: str | None
@@ -183,7 +183,7 @@ class SettleBody(RunBody):
     verdict: Verdict
     """`result` if the call ran, `again` to run it again, `give_up` to leave the outcome unknown."""
     result: Any = None
-    """Return value of the call if the verdict is `result`."""
+    """Value that the call returned, if the verdict is `result`."""
 
 
 class SessionView(ApiModel):
@@ -207,7 +207,7 @@ class ErrorBody(ApiModel):
 
 
 class ErrorView(ApiModel):
-    """A refusal of an HTTP request, which has changed nothing."""
+    """The response to a refused HTTP request, which has changed nothing."""
 
     error: ErrorBody
     """Reason for the refusal."""
