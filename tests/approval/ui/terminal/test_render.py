@@ -78,6 +78,13 @@ def test_sample_attack_is_drawn_escaped(case) -> None:
     assert check(case) == []
 
 
+def test_first_row_ends_without_blanks_in_colour_as_well() -> None:
+    presentation = ApprovalPresentation(type='command', content='ls', metadata={'cwd': '/home\t'})
+    request = ApprovalRequest(tool_name='run_shell', args={'command': 'ls'}, presentation=presentation)
+
+    assert SGR.sub('', render_request(request, color=True)) == plain(request)
+
+
 def test_no_two_samples_look_alike() -> None:
     assert same_looks() == []
 

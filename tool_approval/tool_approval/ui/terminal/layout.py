@@ -72,7 +72,8 @@ class Layout:
     def edge(self, corner: str, left: str, right: str = '') -> str:
         """Return the first or last row of the box: `╭─ left          right`."""
         gap = ' ' * (self.width - 3 - cell_width(left) - cell_width(right)) if right else ''
-        return f'{self.paint(corner + self.glyphs.line, "frame")} {self.paint(left, "title")}{gap}{right}'.rstrip()
+        title = self.paint(left if right else left.rstrip(), 'title')
+        return f'{self.paint(corner + self.glyphs.line, "frame")} {title}{gap}{right}'.rstrip()
 
     def labelled(self, label: str, text: str, *, style: Style = 'plain') -> list[str]:
         """Return rows with a label and its text; a label or a mark precedes the text in each row."""
