@@ -418,7 +418,7 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """Handler of one run of the agent. The handler lets deferred calls leave the run. When a later run resumes these
+    """Handler of one run of the agent. Deferred calls end this run without an answer. When a later run resumes these
     calls, the handler wraps their execution.
     """
 
