@@ -26,15 +26,15 @@ class CallArguments(NamedTuple):
     """The arguments of one call."""
 
     shown: dict[str, Any]
-    """Arguments shown to the approver, the policy and the log: the values that the tool receives, and values from the
-    model that validation dropped. Secrets are `[hidden]`. If a call has secrets, dropped values are hidden too, because
-    they may contain a secret in another form."""
+    """Arguments as the approver, the policy and the log see them: the values that the tool receives, and the model's
+    values that validation dropped. Secrets are `[hidden]`. If a call has secrets, dropped values are hidden too,
+    because they may contain a secret in another form."""
     is_altered: bool
     """Whether the tool's own JSON form omits or alters a value that the model gave. Added defaults and plain type
     conversions are not treated as alterations."""
     bound: dict[str, Any]
     """For keyed digests only: the arguments that the model gave, as `given` (`None` if unknown), and the arguments that
-    the tool receives, as `received`. Secrets are in clear text. The mapping is empty if `shown` contains everything."""
+    the tool receives, as `received`. Secrets are in clear text. `bound` is empty if `shown` has all these values."""
     fields: dict[str, Any] | None = None
     """If the only argument is a model or a dataclass, its fields, in the same form as in `shown`; otherwise `None`.
     Hosts pass these fields to the function."""

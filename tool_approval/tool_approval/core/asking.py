@@ -260,7 +260,7 @@ async def _call(
 def _heard(
     choose: Callable[..., object], requests: Sequence[ApprovalRequest], hear: Callable[[Answer], None]
 ) -> Callable[..., object]:
-    """Wrap `choose` so that `hear` is called with the answer first."""
+    """Wrap `choose` so that `hear` receives an answer before the caller of `choose` does."""
 
     @contextmanager
     def hearing_stops() -> Generator[None]:

@@ -103,7 +103,7 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
     Args:
         tool_name: Name of the tool.
         kind: `exact`, or the kind of a wider `RememberOption`. Different kinds never share a fingerprint.
-        payload: Values that two requests must share to be treated as the same.
+        payload: Values that must be equal in two requests for one approval to cover both.
         key: Secret key of any length, which prevents guessing payloads from fingerprints.
 
     Returns:
@@ -160,7 +160,7 @@ _ENCODER = json.JSONEncoder(
 
 
 LEAVES = frozenset({str, int, float, bool, type(None)})
-"""Types whose values are JSON values without keys. Most values are of these types and need no further check."""
+"""Types of JSON values other than objects and arrays. Most values are of these types and need no further check."""
 
 TEXT = frozenset({str})
 

@@ -22,7 +22,7 @@ Approval = Literal['required', 'none', 'blocked']
 """Whether calls need approval, run without approval, or are blocked."""
 
 Default = Literal['required', 'none']
-"""Approval for tools that have neither a rule nor a check."""
+"""Value of `approval` for tools that have neither a rule nor a check."""
 
 
 class ToolRule(BaseModel):

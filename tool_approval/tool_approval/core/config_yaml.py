@@ -12,17 +12,17 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Maximum characters, enough for thousands of rules. PyYAML reads a text of this length in a second or two."""
+"""Maximum length of a document, enough for thousands of rules. PyYAML reads such a document in a second or two."""
 
 NOT_TEXT = object()
 """Placeholder for values that no configuration needs, such as dates and unusual numbers. Validation rejects it. PyYAML
 would need minutes to convert some of these values."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
-"""Numbers that every YAML reader reads as the same value. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
+"""Matches numbers that all YAML readers understand alike. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
-"""Maximum depth, four times what a configuration needs. PyYAML needs a minute for a few thousand levels."""
+"""Maximum nesting depth, four times what a configuration needs. PyYAML takes a minute to read thousands of levels."""
 
 
 def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:

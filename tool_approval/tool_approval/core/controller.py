@@ -76,7 +76,7 @@ class ApprovalController:
             policy: The rules, or a mapping from tool names and globs to rules.
             ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
-            audit: Log for every decision, written before the call runs, and every outcome.
+            audit: Log of all decisions and outcomes. A decision is written before the call runs.
             presenters: Functions, by tool name, that make the content to show; called right before asking.
             timeout: Maximum seconds for a presenter, and for the approver. On a timeout, the request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
@@ -134,7 +134,7 @@ class ApprovalController:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
             asyncio.CancelledError: The wait was cancelled. Requests without an answer are not decided.
             KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
-                denied; later requests are not decided.
+                denied. The remaining requests are not decided.
             RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. `RunCancelled` is an
                 `asyncio.CancelledError`, defined in `threads`.
         """
@@ -204,7 +204,7 @@ class ApprovalController:
         """Check again whether an earlier approval is still valid.
 
         Args:
-            request: The approved request, as it would run now.
+            request: The approved request, made again from the call that is about to run.
             approver: Name of the person who approved the request, if any.
             remembered: Id of the remembered approval that approved the request, if any.
 

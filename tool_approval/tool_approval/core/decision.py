@@ -10,10 +10,10 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
 from .canonical import EXACT
 
 ApprovalMode = Literal['interactive', 'approve_all', 'strict']
-"""How to treat requests: ask, approve without asking, or deny without asking. A block applies in all three modes."""
+"""How to treat requests: ask, approve without asking, or deny without asking. A blocked call never runs."""
 
 Remember = Literal['none', 'session', 'always']
-"""How long to remember an approval, for calls with the same payload."""
+"""How long an approval also covers later calls with the same payload."""
 
 _MODES: dict[str, ApprovalMode] = {
     'interactive': 'interactive',
@@ -52,7 +52,7 @@ class ApprovalDecision(BaseModel):
     """Arguments that replace all arguments from the model, by parameter name. An approval with changed arguments is
     never remembered."""
     remember: Remember = 'none'
-    """How long to remember the approval, for calls with the same payload. Denials are never remembered."""
+    """How long the approval also covers later calls with the same payload. Denials are never remembered."""
     remember_option: str = EXACT
     """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`."""
     decided_by: str | None = None

@@ -118,7 +118,7 @@ class MissingExtraError(ApprovalError, ImportError):
 
 
 class ApprovalRefused(ApprovalError, PermissionError):
-    """A tool call may not run. No part of the call has run."""
+    """A tool call was refused. No part of the call has run."""
 
     _verb = 'Refused'
 
@@ -160,7 +160,7 @@ def printable(text: str, max_chars: int = LONGEST_SHOWN) -> str:
 
 
 class ExecutionNotRepeated(ApprovalError):
-    """The ledger has already recorded this call, but without a result: it failed, or it is unknown whether it ran."""
+    """The ledger has recorded this call without a result: the call failed, or it is unknown whether the call ran."""
 
     def __init__(self, tool_name: str, state: str, problem: str) -> None:
         """Describe what the ledger records about the call.

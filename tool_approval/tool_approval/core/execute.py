@@ -29,7 +29,7 @@ async def execute_tool(
     Args:
         func: A function or other callable, with or without an approval check.
         name: Name by which the model calls the function.
-        args: Argument values by parameter name. The values are copied before asking.
+        args: Argument values by parameter name. The values are copied before an approver is asked.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
         default: For functions without a rule or a check: `none` runs them, and `required` asks first.
@@ -41,7 +41,7 @@ async def execute_tool(
 
     Raises:
         ApprovalBlocked: Policy blocks the call. Nothing has run.
-        ApprovalDenied: The call was denied, with the note as reason, or changed after it was approved. Nothing has run.
+        ApprovalDenied: The call was denied (the note is the reason), or changed after it was approved. Nothing has run.
         AuditError: The refusal could not be logged. Nothing has run.
         StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
         ValueError: There is a ledger, but the metadata does not identify the call. Nothing has run.

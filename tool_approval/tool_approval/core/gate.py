@@ -64,13 +64,13 @@ class Call(NamedTuple):
     tool_call_id: str | None = None
     """Id of the call, or `None` if the framework has none."""
     checks: Sequence[object] = ()
-    """Objects that may have approval checks, in order of precedence: a toolset before the function."""
+    """Objects that may have approval checks, highest precedence first: a toolset, then the function."""
     framework_context: object = None
     """Value passed to the checks that accept a framework context."""
     judged_as: str | None = None
-    """Name of the tool in policy and checks, if a toolset has renamed it."""
+    """Tool name that policy and checks use if a toolset has renamed the tool."""
     bound_to: Mapping[str, Any] = MappingProxyType({})
-    """Values that the adapter binds an approval to, in addition to the arguments and the values the tool declares."""
+    """Values from the adapter that an approval is bound to, besides the arguments and the tool's declared values."""
     is_enclosed: bool = False
     """Whether code around the execution records the outcome and reports changed arguments to the model."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
@@ -119,7 +119,7 @@ class Binding(NamedTuple):
         return self.digest != '' and self.declared == declared
 
     def as_json(self) -> dict[str, Any]:
-        """Return the binding as JSON, without the granted capabilities, which the host passes to the tool."""
+        """Return the binding as JSON. Granted capabilities are left out, because the host passes them to the tool."""
         return {
             'digest': self.digest,
             'decided': self.decided,
@@ -167,20 +167,20 @@ class Refused(NamedTuple):
     is_block: bool = False
     """Whether policy refused the call without asking."""
     decision: ApprovalDecision | None = None
-    """The denial, if a request was decided."""
+    """Decision that denied the call; `None` if the call was refused without a decision."""
 
 
 class Allowed(NamedTuple):
     """A call that may run, with the arguments to run it with."""
 
     call: Call
-    """The call, with the arguments to run it with."""
+    """The call, which contains the arguments to run it with."""
     request: ApprovalRequest | None
     """Request under which the outcome is recorded; `None` if no decision was needed."""
     binding: Binding | None
     """Binding of the approval; `None` if code outside this package approved the call."""
     decision: ApprovalDecision | None = None
-    """The approval, if it was given just now."""
+    """Decision that has just approved the call, if any."""
 
     @property
     def was_asked(self) -> bool:
@@ -294,7 +294,7 @@ class Execution:
 
 
 class Gate:
-    """Approval of an adapter's calls. A gate keeps no state of a call, so it can be used for any number of calls."""
+    """Approves or refuses an adapter's calls. A gate keeps no state of a call, so it can serve any number of calls."""
 
     def __init__(
         self, controller: ApprovalController, *, default: str = 'required', tells_changes: bool = True
@@ -513,7 +513,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call, unless the code around the call does."""
+        """Log the outcome of a call, unless the code around the call logs it."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return
@@ -527,7 +527,7 @@ class Gate:
         )
 
     def block(self, prepared: Prepared) -> Refused:
-        """Log that policy refuses a call before asking, and return the refusal.
+        """Log that policy refuses a call without asking an approver, and return the refusal.
 
         Raises:
             AuditError: The entry cannot be written.

@@ -20,8 +20,8 @@ class ApprovalMemory:
     """Remembered approvals. `session` approvals are kept in this process, and `always` approvals in a store.
 
     An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
-    same. An `always` approval needs the same store scope (project) instead of the same session. A memory may be shared
-    between threads and between the runs of one user.
+    same. For an `always` approval, the store's scope (the project) must be the same, and the session may differ. A
+    memory may be shared between threads and between the runs of one user.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ApprovalMemory:
         return found is not None and self._is_allowed(found.approved_by)
 
     def allows(self, approver: str | None) -> bool:
-        """Return whether an approver may still decide."""
+        """Return whether an approver may still decide requests."""
         return self._is_allowed(approver)
 
     def _by_id(self, approval_id: str, store: ApprovalStore | None) -> RememberedApproval | None:
@@ -145,8 +145,8 @@ class ApprovalMemory:
     def grant(self, request: ApprovalRequest, approver: str | None) -> None:
         """Remember the capabilities that an approval of `request` grants to its tool, until the run ends.
 
-        With `shares_with_nested`, the run is the outermost one and includes all runs below it. Nothing is granted for a
-        request with `hides_arguments`.
+        With `shares_with_nested`, this run is the outermost run, and nested runs share the capabilities. Nothing is
+        granted for a request with `hides_arguments`.
         """
         lasts = request.run_id is not None and not request.hides_arguments
         for capability in request.missing_capabilities if lasts else ():
@@ -185,7 +185,7 @@ class ApprovalMemory:
         """Forget one approval, and return whether it existed.
 
         Raises:
-            StoreError: The store's contents cannot be trusted or changed.
+            StoreError: The store's contents cannot be trusted, or cannot be changed.
         """
         with self._lock:
             if self._session.pop(approval_id, None) is not None:
@@ -232,7 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the names of the calling agents, or their run ids, and of the tools between them."""
+        """Return the calling agents, by name or else by run id, and the names of the tools between them."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

@@ -34,7 +34,7 @@ class ApprovalPolicy:
                 takes precedence over a glob, and a glob with more literal characters over a glob with fewer. Of equally
                 specific rules, the stricter one applies. If any matching rule says `blocked`, the call is blocked.
             default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
-                the code around a tool chose another default, the stricter of the two applies.
+                the code that runs a tool sets another default, the stricter of the two applies.
             auto_grant: Capabilities granted without asking, by isolation profile.
 
         Raises:
@@ -48,7 +48,7 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File that the configuration was read from. Questions name the file next to each description from it.
+            source: File that the configuration was read from. Questions show its name next to its descriptions.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -93,10 +93,9 @@ class ApprovalPolicy:
 
         Args:
             context: The call.
-            logic: Objects that may have approval checks, in order of precedence: a toolset before the function with its
-                decorator.
+            logic: Objects that may have approval checks, highest precedence first: a toolset, then the function.
             framework_context: Value passed to `needs_approval` as `ctx`.
-            default: Default chosen by the code around the tool. The stricter of this default and the policy's applies.
+            default: Default set by the code that runs the tool. The policy's default applies if it is stricter.
             facts: Facts about the call; read from the context's metadata if `None`.
         """
         rule = self.rule_for(context.tool_name)

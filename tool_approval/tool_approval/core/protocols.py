@@ -50,7 +50,7 @@ class UIAbilities(NamedTuple):
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
     may be open concurrently. If this member is missing, a UI with only coroutine functions is asked concurrently. A UI
     with a plain `choose` or `choose_group` is asked one question at a time across all controllers, runs and threads. If
-    the UI itself asks a question before it answers, this inner question does not wait for the outer one to end."""
+    the UI asks a second question before it answers the first, the second does not wait for the first to end."""
     asks_in_turn: bool = False
     """Whether the UI is asked one question at a time: `one_at_a_time` if set, otherwise whether one of its methods may
     block."""
@@ -151,7 +151,7 @@ class ApprovalStore(Protocol):
         """Forget an approval, and return whether it existed.
 
         Raises:
-            StoreError: The contents cannot be trusted or changed.
+            StoreError: The stored approvals cannot be trusted, or cannot be changed.
         """
         ...  # pragma: no cover - a protocol has no body
 

@@ -1,4 +1,4 @@
-"""Make the audit log's entries for a call: with payloads instead of full arguments, and without secrets."""
+"""Make the audit log's entries for a call. They contain the payload instead of all arguments, and no secrets."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _QUOTED = r"""(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
 
 # Only a quote directly followed by text opens another part: in `"password=a" b` it closes the enclosing quotes.
 _MORE = rf"""(?:[\w$@%+./=!?*^~-]++|(?=["'][^\s,.;:&|)\]}}>"'\\]){_QUOTED})*+"""
-"""Quoted and unquoted parts without a blank between them, which a shell joins: `a"b"`, `"a"b`, `'a'"b"`."""
+"""Quoted and unquoted parts that a shell joins, because there is no blank between them: `a"b"`, `"a"b`, `'a'"b"`."""
 
 _TRIPLE = r"""[a-z]{0,2}(?P<triple>(?:\\{0,4}"){3}|(?:\\{0,4}'){3})(?s:.)*?(?:(?P=triple)|\Z)"""
-"""A text in triple quotes, which may be escaped, over any number of lines."""
+"""A text of any number of lines in triple quotes. The quotes may be escaped."""
 
 _VALUE = (
     rf"""(?:{_TRIPLE}|\\{{1,4}}["'][^"'\\\n]+"""
     rf"""|(?:"(?:[^"\\\n]|\\.)++"?|'(?:[^'\\\n]|\\.)++'?|(?:""|'')(?=[\w"'$])|[^\s,;&"']++){_MORE})"""
 )
-"""The value after a secret's name: in escaped quotes, in quotes that may not be closed, or unquoted."""
+"""The value after a secret's name: in escaped quotes, in quotes whose end may be missing, or unquoted."""
 
 _LINE_END = r'(?:\r?\n|\\{1,4}n)'
 """A line end, either plain or escaped as in code and JSON."""
@@ -97,7 +97,7 @@ _SHORTEST = 4
 
 
 _SHORTEST_TOKEN = 16
-"""Minimum characters of a single word that can match a pattern. Most keys and many values are shorter."""
+"""Minimum length of a single word that is compared with the patterns. Most keys and many values are shorter words."""
 
 
 class Redactor:
@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value. The value may contain itself, because such values are logged too."""
+    """Yield all strings and numbers in a value. A value that contains itself is accepted, because it is logged, too."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:

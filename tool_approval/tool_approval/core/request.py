@@ -34,7 +34,7 @@ class ApprovalContext(BaseModel):
 
 
 class RememberOption(BaseModel):
-    """A wider scope under which an approval can be remembered. Only a tool's verdict can offer such a scope."""
+    """A wider scope under which an approval can be remembered. Only a tool's verdict can offer a wider scope."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -43,10 +43,10 @@ class RememberOption(BaseModel):
     label: str
     """Text offered to the approver, such as "every file in notes/"."""
     payload: Mapping[str, Any]
-    """Values that two requests must share to be treated as the same under this option."""
+    """Values that must be equal in two requests for this option to cover both."""
     brief: str = ''
     """Short text, such as "edits of notes/a.txt", for a UI that has a key to choose this option for the session. Set
-    `brief` only if an approver would expect this option's scope. Options without `brief` are chosen from a list."""
+    `brief` only for a scope that an approver expects from this key. Options without `brief` are chosen from a list."""
 
     @field_validator('kind')
     @classmethod
@@ -170,7 +170,7 @@ class ApprovalRequest(BaseModel):
     described_by: str | None = None
     """Configuration file that the description comes from, such as `approvals.yaml`; `None` if the tool wrote it."""
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
-    """Values that identify the call in memory, and the only arguments written to the log. Default: all arguments."""
+    """Values by which the memory identifies the call. The log contains no other arguments. Default: all arguments."""
     presentation: ApprovalPresentation | None = None
     """Content to show. If the value is `None`, the controller's presenter may fill it in right before asking."""
     group_id: str | None = None
@@ -187,7 +187,7 @@ class ApprovalRequest(BaseModel):
     """Scopes, wider than the exact payload, for which a decision may be remembered."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """More facts from the framework and the tool: see `ApprovalContext.metadata`. The controller sets `position` and
-    `batch_size`, from 1 (request i of n), and `can_remember_always` (whether there is a store)."""
+    `batch_size` (request i of n, from 1), and `can_remember_always` (whether there is a store)."""
     lineage: tuple[LineageEntry, ...] = ()
     """Agents and tool calls above a nested request, from the outermost run inwards; empty for a request of the
     outermost run."""
@@ -212,7 +212,7 @@ class ApprovalRequest(BaseModel):
         _ = self.facts  # read now, so that later changes to the metadata affect no decision
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copy as `BaseModel.model_copy` does. The copy's facts are read from its metadata."""
+        """Copy as `BaseModel.model_copy` does, and read the facts from the copy's metadata."""
         copied = super().model_copy(update=update, deep=deep)
         if update and 'metadata' in update:
             vars(copied)['facts'] = CallFacts.of(copied.metadata)
@@ -227,7 +227,7 @@ class ApprovalRequest(BaseModel):
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
     def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """Return a deep copy of a request that has a canonical form, with `facts` and `fields` as in `changed`."""
+        """Return a deep copy of a request with a canonical form. `facts` and `fields` are used as in `changed`."""
         # Attack: the caller, a presenter or a UI changes nested arguments while the request is open, so that the call
         # that is remembered, logged or run differs from the one shown (test_attacks.py).
         args = copied(self.args)
@@ -255,7 +255,7 @@ class ApprovalRequest(BaseModel):
     def facts(self) -> CallFacts:
         """Facts about the call, read from the metadata when the request was made.
 
-        If the request has a field for a fact, such as `run_id`, read the field instead.
+        For a fact that is also a field of the request, such as `run_id`, use the field.
         """
         return CallFacts.of(self.metadata)
 
@@ -263,7 +263,7 @@ class ApprovalRequest(BaseModel):
     def missing_capabilities(self) -> tuple[str, ...]:
         """Capabilities that an approval grants, without duplicates, in the tool's order.
 
-        The metadata lists them as `missing_capabilities`. If this key is missing, the approval grants the
+        The metadata lists these capabilities as `missing_capabilities`. If this key is missing, the approval grants the
         `required_capabilities` that are not in `granted_capabilities`.
         """
         return self.facts.missing_capabilities
@@ -348,7 +348,7 @@ def _shown(value: object, max_chars: int) -> str:
 
 
 def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
-    """Copy up to about `max_chars` characters of `value`, because a description cuts off the rest."""
+    """Copy about the first `max_chars` characters of `value`, because a description does not show the rest."""
 
     def kept(items: Iterable[T]) -> Iterator[T]:
         for item in items:

@@ -32,7 +32,7 @@ class RunCancelled(asyncio.CancelledError):
 async def call_sync_or_async(
     function: Callable[..., object], *args: Any, on_end: Callable[[], None] = lambda: None, **keywords: Any
 ) -> object:
-    """Call a coroutine function on the event loop, a plain function in its own thread, and await the result.
+    """Call a coroutine function on the event loop, or a plain function in its own thread, and await the result.
 
     Args:
         function: Function to call.
@@ -70,7 +70,7 @@ async def call_sync_or_async(
 
 @types.coroutine
 def to_next_wait(work: Coroutine[Any, Any, T]) -> Generator[Any, Any, T]:
-    """Await `work`. If the result is already there when a cancellation arrives, delay the cancellation to the next
+    """Await `work`. If the result is already available when a cancellation arrives, delay the cancellation to the next
     wait. Without this delay, asyncio would drop the result, which may be an approver's answer.
     """
     task = asyncio.current_task()

@@ -45,7 +45,7 @@ class CurrentCall(NamedTuple):
     tool_call_id: str
     """Id of the call in its run."""
     attempt: int
-    """Number of the attempt: above 1 if a person or the tool's check let a call of unknown outcome run again."""
+    """Number of the attempt, from 1. A call of unknown outcome runs again if a person or the tool's check allows it."""
     idempotency_key: str
     """Key of this attempt: the same for every executor, and different for every other attempt. Pass the key to a
     service that acts only once per key."""
@@ -133,10 +133,10 @@ async def ask_check(
     - `check_approval(ctx)`, sync or async: returns `None` to run the call or an `ApprovalRequest` to ask, or raises
       `PermissionError` to block the call.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: returns an `ApprovalResult`, a bool,
-      `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many arguments
-      as it accepts, and `ctx` and `config` by name if it has such parameters. If the result of `needs_approval`
-      requires approval but has no description, `get_approval_description` is called with the same arguments to get one.
-    - A true value in place of the method `check_approval` or `needs_approval`, or a true `_requires_approval`: all
+      `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many of these
+      arguments as it accepts, and gets `ctx` and `config` by name if its parameters have these names. If approval is
+      needed but not described, `get_approval_description` is called with the same arguments.
+    - `check_approval` or `needs_approval` is a true value instead of a method, or `_requires_approval` is true: all
       calls need approval.
 
     Args:

@@ -16,14 +16,14 @@ _KEY: Final = token_bytes(32)
 (test_display.py)."""
 
 _MANY = 1_000
-"""Maximum number of arguments to serialise one by one. More arguments than this are serialised together."""
+"""Maximum number of arguments to serialise one by one. If there are more, all arguments are serialised together."""
 
 _LONG = 10_000
 """Maximum characters of a value to serialise. A value above this limit is hashed, which is faster."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
-    """Return the arguments that the tool hides: those that the payload omits, if the payload consists of arguments."""
+    """Return the names of the arguments that the payload omits; none if the payload does not consist of arguments."""
     args, payload = request.args, request.payload
     if len(payload) >= len(args) or any(key not in args or not is_same(args[key], payload[key]) for key in payload):
         return frozenset()
@@ -31,7 +31,7 @@ def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
 
 
 def visible_args(request: ApprovalRequest) -> Mapping[str, Any]:
-    """Return the arguments without hidden ones."""
+    """Return the arguments that are not hidden."""
     hidden = left_out_keys(request)
     return {key: value for key, value in request.args.items() if key not in hidden} if hidden else request.args
 

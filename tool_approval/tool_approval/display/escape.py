@@ -3,8 +3,8 @@
 All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always
 begins an escape. Therefore, escapes never make different texts look the same.
 
-Invisible characters are escaped even where writing needs them: within an emoji, or between two letters that are not
-joined. Only the warnings and the check of file names accept invisible characters in these places.
+Invisible characters are escaped even where correct spelling needs them: within an emoji, or between two letters that
+are not joined. Only the warnings and the check of file names accept such necessary characters.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ HIDDEN: Final = re.compile(
 """Printable characters that have no visible shape."""
 
 _MOST_MARKS: Final = 3
-"""Maximum marks on one letter. Marks above this limit overlap the lines above and below, and no living language
-needs them."""
+"""Maximum marks on one letter. More marks would overlap the lines above and below, and no living language needs
+more."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
 _VOICED: Final = frozenset('\u3099\u309a')
@@ -50,12 +50,12 @@ def escape_text(text: str, *, ascii_only: bool = False, mark_end: bool = False) 
 
 
 def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, also: str = '') -> str:
-    """Return `text` on one line, escaping each character that does not simply draw itself.
+    """Return `text` on one line, with escapes for characters that are invisible or unclear, or affect other characters.
 
     The function escapes controls, direction and format characters, invisible characters, unusual blanks, private and
     unassigned code points, lone surrogates, and combining marks that do not belong to the letter before them. Letters
-    that are not in normalization form C (Unicode Standard Annex 15) are escaped, such as an `e` with a separate accent
-    in place of `é`.
+    that are not in normalization form C (Unicode Standard Annex 15), such as an `e` with a separate accent in place of
+    `é`, are escaped, too.
 
     Args:
         text: Any text; a newline is escaped, too.
@@ -165,7 +165,7 @@ _EMOJI: Final = (
     '\u2600-\u27bf\u2934\u2935\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55\u3030\u303d'
     '\u3297\u3299\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff'
 )
-"""Characters that a variation selector may follow: the symbol blocks with emoji, without flags and skin tones."""
+"""Characters that a variation selector may follow: the symbol blocks with emoji, except flags and skin tones."""
 
 _PICTURE: Final = '\u26d3\u26f9\u2764\U0001f300-\U0001f3fa\U0001f400-\U0001faff'
 _JOINED: Final = f'{_PICTURE}\u2194\u2195\u2620\u2640\u2642\u2695\u2696\u26a7\u2708\u27a1\u2b1b'

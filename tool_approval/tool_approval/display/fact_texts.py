@@ -14,8 +14,8 @@ from .escape import escape, escape_line
 
 _MOST_LEVELS = 5
 MOST_EXTRA_ACCESS = 10
-"""Maximum lines of facts, because people read no more. To see further lines, the approver must open the whole
-request."""
+"""Maximum number of lines of facts, because people do not read more lines. To see further lines, the approver must open
+the whole request."""
 LONGEST_NAME = 100
 _LONGEST = 600
 """Maximum characters of a fact, enough for a sentence or two. A text above this limit is cut, with a notice."""
@@ -85,7 +85,7 @@ def extra_access(request: ApprovalRequest) -> list[str]:
 
 
 def brief_access(request: ApprovalRequest) -> list[str]:
-    """Return each line of `extra_access`, or the tool's short form of the line if the line begins with this form."""
+    """Return the lines of `extra_access`. If a line begins with the tool's short form, return that form instead."""
     lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
     briefs = cast('list[object]', given) if isinstance(given, list) else []
     # Attack: the brief line says something other than the full line (test_facts.py).
@@ -122,7 +122,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
 
 
 def _grants(request: ApprovalRequest, *, ascii_only: bool) -> str:
-    """Return a text that lists all capabilities that an approval grants and for how long, or an empty string."""
+    """Return all capabilities that an approval grants, and their duration, as a text; empty if there are none."""
     names = ', '.join(name_of(each, ascii_only=ascii_only, whole=True) for each in request.missing_capabilities)
     # Without a run, later calls cannot be matched to this one.
     span = 'this call' if request.run_id is None or request.hides_arguments else 'calls of this tool until the run ends'
@@ -162,7 +162,7 @@ def _agent(request: ApprovalRequest, *, ascii_only: bool, whole: bool) -> str:
 
 
 def is_automatic(request: ApprovalRequest) -> bool:
-    """Return whether the description only repeats the arguments, or the content that the tool presents."""
+    """Return whether the description only repeats the arguments or the presented content."""
     if is_usual(request):
         return True
     presentation = request.presentation

@@ -45,7 +45,7 @@ class DisplayLine:
 
     @property
     def spans(self) -> Sequence[Span]:
-        """Parts to draw differently: the marks and the escapes, in order."""
+        """Parts that are drawn differently from the rest: marks and escapes, from left to right."""
         if self.kind in OURS:
             return self.marks
         escapes = [Span(*match.span(), 'escape') for match in ESCAPE.finditer(self.text)]

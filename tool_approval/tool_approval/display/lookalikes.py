@@ -42,7 +42,7 @@ _OTHER_SIGNS: Final = frozenset(
     '\u2025\u2026\u23d0\u2571\u2572\u2039\u203a\u223c\u223d\u2795\u2796\u2cc6\ua60e\u1803\u0701\u0702\u0703\u0704\u06d4'
     '\u2202\u212e\u2228\u222a\u22a4\u2373\u2374\u237a'  # for letters: d e v U T i p a
 )
-"""Look-alikes that cannot be recognised by their names."""
+"""Look-alikes that cannot be recognised by their Unicode names."""
 
 _TYPOGRAPHY: Final = frozenset(
     '\u00b7\u00d7\u2010\u2011\u2013\u2014\u2015\u2018\u2019\u201a\u201c\u201d\u201e\u2026\u2032\u2033\u2039\u203a'
@@ -58,7 +58,7 @@ STROKES: Final = (
     '\u3007\u30a8\u30c8\u30cb\u30ce\u30cf\u30ed\u30fc\u3147\u3161\u3163'
     '\u4e00\u4e28\u4e36\u4e3f\u4e59\u4e85\u4e8c\u5341\u535c\u53e3\u5de5'
 )
-"""East Asian letters of one or two strokes. Next to Latin letters, they look like `/`, `=`, `O` or `I`."""
+"""East Asian letters of one or two strokes, which look like `/`, `=`, `O` or `I` next to Latin letters."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
 """Matches `STROKES` that are not next to East Asian characters."""
@@ -91,8 +91,8 @@ _WIDE_SIGNS: Final = (
     '\u3001\u3002\u3008-\u3011\u3014-\u3019\u301c\u30fb'
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
-"""East Asian punctuation, without look-alikes of the characters that begin options and paths. Look-alikes of quotation
-marks, hash and backslash are also left out, because they would make executed text look quoted or commented out."""
+"""East Asian punctuation, except look-alikes of the characters that begin options and paths. Look-alikes of quotation
+marks, hash and backslash are also excluded. With them, text that is executed could seem to be quoted or a comment."""
 
 # Attack: a comma or full stop within an address, `example。com` (test_texts.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
@@ -105,7 +105,7 @@ _UNLIKE_LETTERS: Final = '\u0394\u0398\u039b\u039e\u03a6\u03a8\u03a9\u03b4\u03b8
 """Greek letters that do not look like Latin letters."""
 
 _SMALL_LETTERS: Final = '\u03b2-\u03b8\u03bb\u03bc\u03be\u03c0\u03c3\u03c4\u03c6-\u03c9'
-"""Small Greek letters that are not mistaken for Latin letters when they are alone."""
+"""Small Greek letters that do not look like Latin letters if they are single letters, as in a formula."""
 
 _SYMBOLS: Final = '\u2102\u210d\u2115\u2119\u211a\u211d\u2124\u2460-\u2473'
 """Symbols for sets of numbers, and circled numbers."""
@@ -126,7 +126,7 @@ _ANY_FORMULA: Final = re.compile(f'[{_SYMBOLS}{_UNLIKE_LETTERS}{_SMALL_LETTERS}\
 
 
 class Care(IntEnum):
-    """How strictly characters are checked, in ascending order."""
+    """How strictly characters are checked. A higher value is stricter."""
 
     PROSE = 0
     """Text for people, or the content of a file. Look-alikes of punctuation are accepted as typography."""
@@ -140,7 +140,7 @@ FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
     'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
-"""Scripts with letters that look like Latin letters, as the first word of their characters' Unicode names."""
+"""First words of the Unicode names of characters, for all scripts with letters that look like Latin letters."""
 
 LATIN_SHAPES: Final = frozenset(
     'АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝԌԍҮүӏӀѴѵЗзЬьб'  # Cyrillic
@@ -200,11 +200,11 @@ def traits_of(chars: Iterable[str]) -> Traits:
 
 
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
-    """Return the characters of a text that look like others in their context, by code point.
+    """Return the characters of a text that look like others in their context, sorted by code point.
 
     Letters with the trait `letter` are returned if they share a word with Latin letters, or if all such letters in the
-    text look Latin. Except in prose, the letters of a word that looks Latin are also returned if the word is joined to
-    Latin text, as in an address. `chars` are the text's characters, and `traits` has the traits of at least `chars`.
+    text look Latin. Except in prose, if a word looks Latin and is joined to Latin text, as in an address, its letters
+    are returned, too. `chars` are the text's characters. `traits` may also contain other characters.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.

@@ -47,7 +47,7 @@ MOST_CHOICES: Final = 9
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
-"""Placeholder for a scope that cannot be described: too long for a label, so that the scope is not offered."""
+"""Text for a scope that cannot be described. The text is too long for a label, so the scope is not offered."""
 
 
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:

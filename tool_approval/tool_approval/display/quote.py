@@ -12,7 +12,7 @@ from .lines import DisplayLine, LineKind
 
 
 def shares(needs: Sequence[int], room: int) -> list[int]:
-    """Divide `room` among texts that need room. Small needs are met in full; large needs share the rest equally."""
+    """Divide `room` among texts. Short texts get all the room that they need, and long texts share the rest equally."""
     if sum(needs) <= room:
         return list(needs)
     granted = [0] * len(needs)
@@ -25,7 +25,7 @@ def shares(needs: Sequence[int], room: int) -> list[int]:
 
 
 _SAMPLE = 1_000
-"""Characters of the sample that is used to estimate how much escapes lengthen a text."""
+"""Number of characters in the sample from which the length of an escaped text is estimated."""
 
 LINE: int = 100
 """Number of characters that count as one line, because a long line takes several lines on a screen."""
@@ -38,13 +38,13 @@ class Piece:
     text: str
     """Text without its final newline."""
     number: int
-    """Number of the piece's first line, from 1."""
+    """Line number of the first line of `text`, from 1."""
     left_out: str = ''
     """Description of the part left out before this piece, or an empty string."""
 
 
 def lines_needed(text: str) -> int:
-    """Return the number of lines of 100 characters that a text takes."""
+    """Return how many lines of 100 characters a text needs."""
     return text.count('\n') + 1 + _columns(text) // LINE
 
 
@@ -124,7 +124,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Maximum lines of a diff to classify. Only a small part of a diff with more lines could be shown."""
+"""Maximum lines of a diff to classify. If a diff has more lines, only a small part of the diff could be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 

@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Minimum length of a one-line argument to look for in a diff. Very short lines occur in most diffs by chance."""
+"""Minimum length of a one-line argument to look for in a diff. A shorter line may occur in a diff by chance."""
 
 _MOST_COMPARED = 20
 """Maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -28,13 +28,13 @@ _MOST_COMPARED = 20
 _EDITED = frozenset(
     {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
 )
-"""Arguments of editing tools that a diff may show completely."""
+"""Names of arguments that editing tools use, and whose values a diff may show completely."""
 
 _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
 """If several arguments equal the content, the first of these is treated as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
-"""Facts with the same meaning as an argument, keyed by argument name."""
+"""Maps the name of an argument to the name of the fact with the same meaning."""
 
 _APART = '\0'
 """Separates hunks, so that no match extends over two hunks."""
@@ -49,9 +49,9 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
     """Return the arguments that a presentation does not show.
 
     An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the
-    corresponding fact, such as the path. Arguments with default values need not be shown. An argument that only occurs
-    somewhere in the content is not treated as shown. Otherwise a model could hide the target of a call by writing the
-    target into the content (test_display.py).
+    corresponding fact, such as the path. Arguments with default values need not be shown. An argument is not treated as
+    shown if it only occurs somewhere within the content. Otherwise a model could hide the target of a call by writing
+    the target into the content (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -104,7 +104,7 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return the names of the two arguments whose replacement turns the old lines into the new lines."""
+    """Return the names of two arguments if replacing the first by the second turns the old lines into the new lines."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
@@ -124,7 +124,7 @@ def _is_in_diff(key: str, value: object, sides: tuple[str, str, str]) -> bool:
 
 
 def _sides_of(diff: str) -> tuple[str, str, str]:
-    """Return three texts with the lines of all hunks: before the change, after the change, and only unchanged lines."""
+    """Return three texts made of all hunks: the lines before the change, the lines after it, and unchanged lines."""
     found: list[list[str]] = [[], [], []]
     hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
@@ -139,10 +139,10 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Maximum lines of 100 characters to show, a few screens. A pager shows more."""
+"""Maximum number of lines of 100 characters to show. They fill a few screens. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Maximum lines of a command to show. Commands that people type have fewer lines, so they are shown in full."""
+"""Maximum lines of a command to show. Commands that people type stay below this limit, so they are shown in full."""
 
 DIFF_ROOM = 250
 """Maximum lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether nothing was cut, here or by the tool. If something was cut, no approval may be remembered."""
+    """Whether nothing was cut, here or by the tool. An approval of a request with cuts must not be remembered."""
 
 
 def display(
@@ -174,15 +174,15 @@ def display(
 ) -> Display:
     """Return the escaped lines of a request or a presentation, and whether they are complete.
 
-    A request without a presentation shows its arguments. A request with a presentation shows the presentation, and the
-    arguments that it does not cover. The names of hidden arguments are shown, but not their values.
+    A request without a presentation shows its arguments. A request with a presentation shows the presentation, and all
+    arguments that the presentation does not cover. The names of hidden arguments are shown, but not their values.
 
     Args:
         subject: Request or presentation to show.
         whole: Whether to show everything, as in a pager, instead of the beginning and the end of long texts.
         ascii_only: Whether to escape everything beyond ASCII.
-        changes_only: Whether to leave out the unchanged lines and headers of a diff made by the tool. If the
-            diff is itself an argument, all its lines are kept, because they determine what is changed.
+        changes_only: Whether to leave out the headers and the unchanged lines of a diff that the tool made. A diff that
+            is an argument keeps all its lines, because they determine what is changed.
     """
     if isinstance(subject, ApprovalPresentation):
         return _presented(subject, whole=whole, ascii_only=ascii_only)
@@ -280,7 +280,7 @@ def _begins(shown: str, full: str) -> bool:
 def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> bool:
     """Return whether the presentation is a diff made by the tool, rather than an argument.
 
-    An argument can be a patch that a model wrote, whose unchanged lines determine where it is applied
+    An argument can be a patch that a model wrote. The unchanged lines of a patch determine where the patch is applied
     (test_arguments.py).
     """
     bodies = _bodies_of(presentation)
@@ -288,7 +288,7 @@ def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayLine]:
-    """Remove the headers and unchanged lines of a diff of the file at `path`, unless there is no change."""
+    """Remove the headers and unchanged lines of a diff of the file at `path`. Keep a diff without changes as it is."""
     first = next((index for index, line in enumerate(lines) if line.kind == 'hunk'), 0)
     names = [line.text for line in lines[max(0, first - 2) : first]]
     is_named = names in ([f'--- {path}', f'+++ {path}'], [f'--- {path}', '+++ /dev/null'])

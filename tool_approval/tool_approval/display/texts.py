@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Maximum number of characters before a message, because they are searched again for each quoted text."""
+"""Maximum number of characters before a message. These characters are searched again for each quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -68,8 +68,8 @@ def apart(command: str) -> tuple[str, list[str]]:
     """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
-    like a message or a comment (test_prose.py). Therefore, a message is not separated if its quoting is not simple, or
-    if it has both curly quotes and special characters of the shell.
+    like a message or a comment (test_prose.py). Therefore, a message stays in the command if its quoting is not simple,
+    or if the message has both curly quotes and special characters of the shell.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -122,7 +122,7 @@ _CODE = frozenset({
 
 @dataclass
 class Texts:
-    """The texts of a request that an approver reads."""
+    """All texts that an approver reads in a request."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
     """Each text occurs once, in display order, with the strictest check that any of its occurrences requires."""
@@ -172,7 +172,7 @@ def texts_of(request: ApprovalRequest) -> Texts:
 
 
 def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str]) -> None:
-    """Add all texts in nested values, level by level, so that the arguments themselves come first.
+    """Add all texts in nested values, level by level. The arguments themselves come first, then the values in them.
 
     Texts that are shown as the content of a file are checked as content.
     """
@@ -200,7 +200,7 @@ def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str
 def _care_of(value: str, *, is_file: bool) -> Care:
     """Return how strictly to check a value.
 
-    A value of several lines is not checked as text for people, because it may be a command of a tool without a
+    A value of several lines is not checked as prose, because the value may be a command of a tool that makes no
     presentation (test_warnings.py).
     """
     line = value.removesuffix('\n')
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield all items, or only `share` items: three quarters of these from the beginning, the rest from the end."""
+    """Yield at most `share` items. If there are more, take a quarter of the yielded items from the end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

@@ -1,7 +1,7 @@
 """Draw arguments as an indented tree, similar to YAML.
 
-Strings are in quotation marks or numbered lines, other values in JSON. The quotation marks are the first and last
-characters around a string, so quotation marks inside need no escape.
+A string is drawn in quotation marks or as numbered lines, and any other value as JSON. The quotation marks are the
+first and last characters around a string, so quotation marks inside need no escape.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Tree:
 
 
 def _need(value: object, enough: int, depth: int = 0) -> int:
-    """Return the number of lines that a value takes. Counting stops when the number is larger than `enough`."""
+    """Return how many lines a value needs. Counting stops when the number is larger than `enough`."""
     if isinstance(value, str):
         return lines_needed(value) + ('\n' in value)
     if not isinstance(value, Mapping | list | tuple) or not value or depth > DEEPEST:
@@ -153,10 +153,10 @@ def _need(value: object, enough: int, depth: int = 0) -> int:
 def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any] | list[Any] | None:
     """Return the mapping or list in a structured presentation's text, or `None` to show the text itself.
 
-    `text` is the content, or the full content.
+    `text` is the presentation's content, or the full content if the content was shortened.
 
-    A mapping with a duplicate name is not shown as a tree, because the tree would show only one of the values. The same
-    applies to a text with a number that a float cannot represent, because the number would change (test_structure.py).
+    A mapping with a duplicate name is shown as text, because a tree would show only one of the values. A text with a
+    number that no float can represent stays text, because the number would change (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

@@ -25,7 +25,7 @@ _TAB_COLUMNS: Final = 4
 """Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Minimum width of a gap in a line, in columns. Words of ordinary text are closer together."""
+"""Minimum width of a gap in a line, in columns. Gaps between the words of ordinary text are narrower."""
 
 _MOST_RUNS: Final = 2_000
 """Maximum number of long runs of blanks to check. A text with more runs is treated as having a gap."""
@@ -34,17 +34,17 @@ _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""For blanks and for tabs: the shortest run that is a gap, a pattern for its end, and the columns per character."""
+"""For blanks and for tabs: the shortest run that is a gap, a pattern that ends a run, and the columns per character."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
     """Return whether a text continues after a gap at which a reader may stop: many blank lines or many blanks in a row.
 
-    Indentation, and blanks in a table that fits a screen, are not gaps.
+    Indentation is not a gap. Blanks in a table are not gaps if the table fits a screen.
 
     Args:
         text: Any text.
-        is_code: Whether a program may read the text. If so, blanks in a table or before the first line can be gaps.
+        is_code: Whether the text may be input for a program. If so, blanks in a table or at the beginning can be gaps.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True
@@ -74,8 +74,8 @@ _NAMED = 4
 """Maximum number of characters of each kind that a warning names."""
 
 _LOOKED_AT = 20_000
-"""Maximum characters of a request to check in full, more than the screens of one question show. Short texts are
-checked in full. Of texts above this limit, only the beginning and the end are checked, and a warning reports this."""
+"""Maximum number of characters of a request to check. The screens of one question show fewer. In a longer request, the
+short texts are checked in full, but only the beginning and the end of long texts. A warning reports this."""
 
 _MOST_CHARACTERS = 3_000
 """Maximum number of different characters to check, not counting ideographs and Korean syllables. Ordinary texts have
@@ -156,7 +156,7 @@ def _is_ordinary(text: str) -> bool:
 
 
 def _parts(texts: Sequence[str]) -> dict[str, str]:
-    """Return the part of each text to check: all of it, or its beginning and its end."""
+    """Return which part of each text to check: the whole text, or its beginning and its end."""
     parts: dict[str, str] = {}
     for text, room in zip(texts, shares([len(text) for text in texts], _LOOKED_AT), strict=True):
         tail = room // 2

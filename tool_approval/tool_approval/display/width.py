@@ -9,7 +9,7 @@ from functools import lru_cache
 from .escape import ESCAPE
 
 _FIRST_WIDE = '\u1100'
-"""First character that may take more than one column (Unicode Standard Annex 11)."""
+"""Lowest character that may take more than one column (Unicode Standard Annex 11)."""
 
 _UNIT = re.compile(f'{ESCAPE.pattern}|.', re.DOTALL)
 
@@ -43,7 +43,7 @@ def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[in
     Args:
         text: One line.
         width: Available columns, at least 10, so that an escape fits.
-        first_width: Available columns for the first part, if different.
+        first_width: Available columns for the first part, if different from `width`.
 
     Returns:
         Start and end of each part in `text`; at least one part.
