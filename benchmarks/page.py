@@ -20,7 +20,7 @@ K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
 So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
 Each ratio is the median of pairs of runs, followed by the quartiles in brackets and the extremes.
-The two runs of a pair take turns at every model request. Each pair is measured twice, and each of the two runs goes first once.
+The two runs of a pair take turns at every model request. Each pair is measured twice, in both orders.
 Targets are judged by the computing time of all threads, because other processes disturb it least.
 In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
