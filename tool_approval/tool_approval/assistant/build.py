@@ -73,8 +73,8 @@ def build_assistant(
         confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
 
-    Returns: The conversation, and unescaped lines for the user: which rules apply, and where tools can do less than the
-        settings allow.
+    Returns: The conversation, and unescaped lines for the user. The lines say which rules apply, and what the settings
+        allow but the tools cannot do.
 
     Raises:
         ApprovalError: The required OS sandbox, the settings, the log or the remembered approvals cannot be used.
@@ -171,7 +171,7 @@ RESULT = (
 
 
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the notes of a workspace, and a mapping from texts in a failed command's output to notes about them.
+    """Return the notes of a workspace, and a mapping from error texts in a command's output to notes that explain them.
 
     The mapping has an entry only if commands cannot create files at the top of the working directory, even with extra
     access.

@@ -181,7 +181,7 @@ def closed(
 EXIT_FAILED = 1
 """Exit status if the last turn failed."""
 EXIT_STOPPED = 130
-"""Exit status if the user stopped the last turn. Shells use the same status for Ctrl-C."""
+"""Exit status if the user stopped the last turn. Shells report this status for a program that Ctrl-C ended."""
 
 _COMMAND = re.compile(r'/[a-z]+(?:\s|$)')
 
@@ -204,7 +204,7 @@ def hold_session(
     obeys: bool = True,
     debug: bool = False,
 ) -> int:
-    """Take a turn for each prompt. `prompts` may wait for the user between turns.
+    """Run one turn for each prompt. `prompts` may wait for the user between turns.
 
     The conversation is saved during and after each turn, even if the turn fails or is stopped.
 

@@ -48,7 +48,7 @@ EVERY_S = 0.5
 class TurnView:
     """Shows the turns of a conversation. The texts of models and tools are escaped.
 
-    If no question showed a call, a line with the call's arguments precedes its result.
+    The result of a call follows a line with the call's arguments, unless a question already showed the call.
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
@@ -119,7 +119,7 @@ class TurnView:
             self._asked[request.tool_call_id] = summary(request)
 
     def show_order(self) -> None:
-        """List the calls of a response that have not run, if only some of them need an answer."""
+        """List the calls of a response that have not run. If the user must answer none or all of them, list nothing."""
         calls = [call for call_id, call in self._made.items() if call_id in self._began]
         asked = [call for call in calls if call.tool_call_id in self._asked]
         if not asked or len(asked) == len(calls):
@@ -134,7 +134,7 @@ class TurnView:
             self.screen.say(f'  and {len(calls) - MOST_CALLS:,} more calls')
 
     def go_on(self) -> None:
-        """Restart the progress timer, for example after output of the model."""
+        """Restart the progress timer, for example when the model writes text."""
         self._waits_since = self._now()
         self._began = dict.fromkeys(self._began, self._waits_since)
 

@@ -1,7 +1,7 @@
 """Run the calls of a response in order, even if only some of them need approval.
 
-Pydantic AI first runs the calls that need no approval, then the approved calls. If a response edits a file with
-approval and then reads the file, the read would run first and return the old content. Therefore, if a call waits for
+Pydantic AI first runs the calls that need no approval, then the approved calls. For example, if an edit needs approval
+and is followed by a read of the same file, the read would return the old content. Therefore, if a call waits for
 approval, all later calls of the response wait as well.
 """
 
@@ -29,20 +29,20 @@ NEEDS_APPROVAL_NOW = 'Now that the earlier calls have run, this call needs appro
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """Handler for a conversation with one run at a time, and the state that its toolsets share."""
+    """Handler for a conversation with one run at a time. The toolsets of the conversation share the handler's state."""
 
     handler: ApprovalHandler
     """Handler for the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Run and id of each call that waits for other calls, not for approval. The policy judges each call when the call
-    runs."""
+    """Run id and call id of each call that waits for other calls, not for approval. The policy judges each call when
+    the call runs."""
     let_through: set[_Key] = field(default_factory=set[_Key], init=False)
     """Calls that are running."""
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Run and step of each response in which a call waits."""
+    """Run id and step number of each response in which a call waits."""
 
     def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
-        """Return the toolset with the controller's policy, and with its calls in order."""
+        """Return a toolset that applies the controller's policy, and runs the calls of a response in order."""
         inner = _Ordered(toolset, order=self, is_outer=False)
         return _Ordered(ApprovalToolset(inner, controller), order=self, is_outer=True)
 
@@ -91,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Toolset around the `ApprovalToolset`, or inside it. The inner toolset receives only calls that may run."""
+    """Wrapper of the `ApprovalToolset` or of the toolset inside it. The inner wrapper gets only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

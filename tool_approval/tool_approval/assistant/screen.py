@@ -64,7 +64,7 @@ class Screen:
         return f'{line[:end]}...'
 
     def say(self, text: str) -> None:
-        """Write a line of this program, wrapped to the width of the terminal."""
+        """Write a message of this program, wrapped to the width of the terminal."""
         shown = self.escaped(text)
         rows = [shown[start:end].strip() for start, end in wrap(shown, self.columns)]
         self.write('\n'.join(rows) + '\n')
@@ -117,7 +117,7 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""Styles for the model's text: no colours, because colours mark this program's lines."""
+"""Styles for the model's text. Colours are not used, because they mark lines that this program itself writes."""
 
 
 class StreamWrapper:
@@ -182,7 +182,7 @@ class StreamWrapper:
         return ''.join(placed)
 
     def _style(self, unit: str) -> str:
-        """Return the style of the line's next word, and note which style the word begins or ends."""
+        """Return the style of the next word, and record if a style begins or ends in the word."""
         if self._is_first:
             self._is_first = False
             fence = _FENCE.match(unit)

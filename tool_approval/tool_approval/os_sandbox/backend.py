@@ -1,4 +1,4 @@
-"""Define the backend protocol, a backend that runs commands without confinement, and a backend that refuses them."""
+"""Define the backend protocol, a backend that does not confine commands, and a backend that refuses all commands."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class OSSandboxBackend(Protocol):
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the command line that runs `command` under `profile`.
 
-        Run the command line soon, because it describes the files at the time of this call. Other users of the host can
-        read the command line, which contains the values of the variables that `profile.environment` names.
+        Run the command line soon, because it describes the files at the time of this call. Other users of this
+        machine can read the command line, which contains the values of the variables in `profile.environment`.
 
         Args:
             command: The program and its arguments. A program without an absolute path is looked up in `PATH` inside the
@@ -61,7 +61,7 @@ class OSSandboxBackend(Protocol):
     def probe(self) -> Availability:
         """Start a harmless program, and check that the kernel confined it. The probe takes a few milliseconds.
 
-        The method never raises. If the check fails, the `reason` of the result is the error.
+        The method raises no exceptions. If the check fails, the `reason` in the result contains the error.
         """
         ...
 
@@ -77,7 +77,7 @@ def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
     """Run a check and return its result as an `Availability`.
 
     Args:
-        find_problem: Function that starts a program and returns an error text; an empty text means that it is confined.
+        find_problem: Function that starts a program. It returns an error text, or '' if the program is confined.
         install: How the user can make the backend work.
     """
     try:

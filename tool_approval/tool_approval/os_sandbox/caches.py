@@ -31,8 +31,8 @@ _IN_PROJECT: Final = {
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""Caches that programs write to in the project by default, by environment variable. Pre-approved commands cannot write
-to the project, so the variables move these caches."""
+"""Caches that programs keep in the project by default, each with the environment variable that moves it. Pre-approved
+commands need the variables, because these commands cannot write to the project."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
 """Environment variable from which pytest reads extra options."""
 _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'

@@ -17,7 +17,7 @@ def choose_backend(
     fallback: OSSandboxFallback = 'fail_fast',
     candidates: Sequence[OSSandboxBackend] | None = None,
 ) -> OSSandboxBackend:
-    """Return the first backend whose probe succeeds. Probes start programs, so call this once.
+    """Return the first backend whose probe succeeds. Call this function once, because a probe starts programs.
 
     Args:
         require: Whether commands may run only if a backend confines them.

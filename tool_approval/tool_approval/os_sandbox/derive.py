@@ -48,8 +48,8 @@ GIT_CONTROL_NAMES = ('.git',)
 """Names below a writable root that are protected because their content can make Git start programs on the host.
 
 Protecting only `.git/config` and `.git/hooks` is not enough. A new `.git/commondir` makes Git read another `config`. If
-the host replaces `.git/config` by renaming, a mount over the old file does not protect the new one
-(`test_git_follows_a_commondir_to_another_config`).
+a program outside of the sandbox renames another file to `.git/config`, a mount over the old file does not protect the
+new file (`test_git_follows_a_commondir_to_another_config`).
 """
 
 
@@ -58,7 +58,7 @@ class ConfiguredPath(Protocol):
 
     @property
     def root(self) -> str | Path:
-        """Folder; a relative path is resolved against the working directory."""
+        """The folder. A relative path starts in the working directory."""
         ...
 
     @property

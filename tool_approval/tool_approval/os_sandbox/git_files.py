@@ -20,11 +20,11 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Maximum bytes to read from one `.git`. The same limit applies to the unpacked new objects of this `.git`."""
+"""Maximum bytes to read from one `.git`. Also the maximum bytes of its new objects after unpacking."""
 _MOST_PACKED_REFS: Final = 1 << 24
 """Maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
-"""Maximum number of objects. The limit is enough for a command that adds a large folder."""
+"""Maximum number of files to read, enough for the objects of a large folder that a command adds."""
 _DEEPEST: Final = 64
 """Maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
 _CHUNK: Final = 1 << 16
@@ -83,7 +83,7 @@ class Reader:
             raise LayerError(f'the repository has more than {MOST_BYTES >> 20} MiB to read')
 
     def below(self, folder: str) -> Iterator[str]:
-        """Yield the path of each file below a folder, relative to it, without following links.
+        """Yield the relative path of each file below a folder, without following links.
 
         Raises:
             LayerError: There are too many files, or folders are nested too deep.
@@ -123,7 +123,7 @@ class Reader:
             return File(opened.read(status.st_size), mode=stat.S_IMODE(status.st_mode) & 0o777)
 
     def object_id(self, source: str, destination: str) -> str:
-        """Copy a loose object, and return its name, computed from the content; empty if the object is invalid.
+        """Copy a loose object, and return the hash of its content, or an empty string if the object is invalid.
 
         Raises:
             LayerError: The object is too large.

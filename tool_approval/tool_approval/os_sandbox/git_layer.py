@@ -1,8 +1,8 @@
 """Copy the `.git` folder of a repository for a command, and write the safe changes back.
 
 The copy contains no objects. The command reads the repository's objects through git's alternates, and cannot write
-them. Changes of objects, refs, logs, the index and files such as `HEAD` are kept. All other changes are dropped,
-because they could make git run programs.
+them. Changes of objects, refs, logs, the index and files such as `HEAD` are kept. Changes of all other files in `.git`
+are dropped, because these changes could make git run programs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .profile import Access, OSProfile, OSSandboxError, covers, trail
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
 """The paths are fixed, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders that are copied. Other folders can be large, such as those of submodules, so they are mounted read-only."""
+"""Folders to copy. All others are mounted read-only, because some can be large, such as those of submodules."""
 _OBJECTS: Final = 'objects-before'
 """Folder of the copy in which the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
@@ -37,7 +37,7 @@ _GLOBAL: Final = 'config-of-the-user'
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
 _FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
-"""Files of a git operation in progress, such as a merge. A command that finishes the operation may remove the files."""
+"""Files of a git operation in progress, such as a merge. The command that ends the operation may remove these files."""
 _SETTINGS: Final = r'^(user\.(name|email)|init\.defaultbranch|safe\.directory|extensions\..*)$'
 _EXTENSIONS: Final = frozenset({'extensions.worktreeconfig', 'extensions.noop', 'extensions.preciousobjects'})
 _DERIVED: Final = frozenset({'packed-refs', 'info/refs', 'AUTO_MERGE'})
@@ -77,7 +77,7 @@ class GitLayer:
         self._make(settings)
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variable that makes git read the copied user name."""
+        """Return the environment variable that makes git read its global settings from `_GLOBAL`."""
         return {'GIT_CONFIG_GLOBAL': os.path.join(self._git, _GLOBAL)}
 
     def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:

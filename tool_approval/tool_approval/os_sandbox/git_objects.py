@@ -61,7 +61,7 @@ class NewObjects:
         self._before = before
         self._staging = staging
         self.folder = os.path.join(staging, 'objects')
-        """Folder with the verified objects. The folder is complete after `check`."""
+        """Folder to which the verified objects are copied: loose objects by `take`, and packs by `check`."""
         for name in ('objects/pack', 'objects/info', 'refs'):
             os.makedirs(os.path.join(staging, name))
 
@@ -112,7 +112,7 @@ class NewObjects:
         changes: Mapping[str, bytes | None],
         cancelled: threading.Event,
     ) -> frozenset[str]:
-        """Check with a confined git that no object is missing, and copy the packs.
+        """Run a confined git that checks that no object is missing, and that copies the packs.
 
         Returns:
             The paths that are submodules in the commit of `HEAD` but were not submodules before.
@@ -204,7 +204,7 @@ def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:
 
 
 def _alternates(objects: str) -> Iterator[str]:
-    """Yield the folders from which a repository borrows objects."""
+    """Yield the object folders of other repositories that a repository uses through git's alternates."""
     todo = [objects]
     seen = set(todo)
     while todo:

@@ -34,7 +34,7 @@ def write_back(
     objects: str,
     index_time_ns: int,
 ) -> None:
-    """Write objects, then refs, then the index, if the repository is still as the command saw it.
+    """Write objects, then refs, then the index, unless another program has changed the repository.
 
     Args:
         git: The `.git` folder.
@@ -42,8 +42,8 @@ def write_back(
         before: The content at the time when the layer was created.
         read: Function that returns the current content by name, and the content of the file `packed-refs`.
         objects: A folder with the verified new objects and packs.
-        index_time_ns: The time at which the command wrote the index. Git compares files with the index again if they
-            changed at this time or later.
+        index_time_ns: The time at which the command wrote the index. Git compares a file with the index again if the
+            file changed at this time or later.
 
     Raises:
         LayerError: Another program changed the repository or holds a lock. No change was written.

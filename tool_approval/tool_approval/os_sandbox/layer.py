@@ -77,7 +77,7 @@ class Layer:
             cancelled: Event that another thread may set. If the event is set, the remaining changes are dropped.
 
         Returns:
-            Lines for the approver and the model: changes that were not kept, with the reason, and removed refs.
+            Lines that tell the approver and the model which refs were removed, and which changes were not kept and why.
         """
         lines = list(self.problems)
         # Do the slow part first, because it can be cancelled.
@@ -134,10 +134,10 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
     Args:
         profile: The profile of the command.
-        near: A path on the file system to create the folder on, so that files can be moved; `None` for any.
+        near: A path whose file system must also contain the new folder, so that files can be moved; `None` for any.
 
     Raises:
-        LayerError: Commands can access every folder for temporary files.
+        LayerError: Commands can access every folder in which the new folder could be created.
     """
     places = [tempfile.gettempdir(), os.path.expanduser('~/.cache'), os.path.expanduser('~')]
     for place in (os.path.realpath(place) for place in places):

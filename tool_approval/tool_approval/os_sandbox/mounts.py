@@ -1,14 +1,14 @@
 """Turn a profile into a list of mounts that give a command at most the access that the profile gives.
 
-One mount for each root does not enforce the profile, for three reasons:
+It is not enough to mount each root, for three reasons:
 
-- A mount over a missing file would need a mount point in the user's workspace. The folder is *frozen* instead: commands
-  cannot create, rename or delete anything directly in the folder, but can use its entries as before. A folder is also
-  frozen if it contains a symbolic link that must not change.
-- A command could rename the folder above a mount and create another folder with this name. Every folder between a
-  writable root and a closed path in the root is therefore *pinned*: the folder is mounted onto itself, so that the
+- A mount over a missing file would need a mount point in the user's workspace. Instead, the folder of the file is
+  *frozen*: commands cannot create, rename or delete anything directly in the folder, but can use its entries as before.
+  A folder is also frozen if it contains a symbolic link that must not change.
+- A command could rename the folder above a mount, and create a new folder with the old name. Therefore, every folder
+  between a writable root and a restricted path in the root is *pinned*: the folder is mounted onto itself, so that the
   kernel refuses to rename or delete it.
-- A mount cannot depend on file suffixes. Commands cannot use a root that is limited to suffixes.
+- A mount cannot allow only some file suffixes. Therefore, commands cannot use a root with `suffixes`.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .profile import Access, OSProfile, OSSandboxError, Step, covers, trail, way
 
 MOST_FROZEN_ENTRIES = 200
 """Maximum number of entries of a frozen folder that are mounted one by one. If a frozen folder has more
-entries, all of them are read-only."""
+entries than this, all its entries are read-only."""
 
 FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder; the folder's path follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders for the kernel's file systems. Commands get new or empty folders, never the host's."""
+"""Folders for the kernel's file systems. Commands get new or empty folders at these paths, never the real ones."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
@@ -52,7 +52,7 @@ class Mount:
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """Path on the host to mount for `write` and `read`, such as a copy in a layer; empty for `path` itself."""
+    """For `write` and `read`: path on the host to mount, such as a copy in a layer. If empty, `path` is mounted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Why each frozen folder is frozen: the paths of missing names and symbolic links in the folder."""
+    """For each frozen folder, the paths that are the reason: missing names and symbolic links in the folder."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
@@ -76,18 +76,18 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
     Args:
         profile: The profile of the command.
-        cwd: Working directory of the command. If the profile does not open this folder, the command gets an empty one.
+        cwd: Working directory of the command. Without access to this folder, the command gets an empty folder.
         change: Function that adds layers to the mounts.
 
     Raises:
-        OSSandboxError: A root resolves to another path than when the profile was created, `cwd` is not a folder,
-            symbolic links form a loop, or a folder cannot be searched.
+        OSSandboxError: A root now resolves to a different path than in the profile, `cwd` is not a folder, symbolic
+            links form a loop, or a folder cannot be searched.
     """
     return _Planner(profile).plan(cwd, change)
 
 
 def as_mounted(profile: OSProfile) -> OSProfile:
-    """Return the part of a profile that mounts can open, with its symbolic links resolved.
+    """Return a profile that gives only the access that mounts can give, with all symbolic links resolved.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.
@@ -155,7 +155,7 @@ class _Planner:
         return self.levels[path]
 
     def _hold(self, step: Step) -> None:
-        """Prevent a command from replacing the file, folder or link `step` in a writable folder."""
+        """If the folder of `step` is writable, prevent commands from replacing `step`."""
         folder = posixpath.dirname(step.path)
         if self.level(folder) < Access.WRITE:
             return

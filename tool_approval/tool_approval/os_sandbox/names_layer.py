@@ -34,7 +34,7 @@ def names_problem(top: str, profile: OSProfile) -> str | None:
 
     Args:
         top: The folder.
-        profile: The part of the command's profile that mounts can open.
+        profile: The profile of the command, as returned by `as_mounted`.
     """
     try:
         with os.scandir(top) as found:
@@ -81,9 +81,9 @@ class NamesLayer:
         """Copy the top level of the folder.
 
         Args:
-            top: The folder, which the profile freezes.
+            top: The frozen folder.
             staging: An empty folder on the same file system that no command can access.
-            profile: The part of the command's profile that mounts can open.
+            profile: The profile of the command, as returned by `as_mounted`.
             held: Paths in the folder that the command must not create or replace.
 
         Raises:

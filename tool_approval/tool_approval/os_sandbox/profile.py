@@ -22,7 +22,7 @@ class OSSandboxError(ApprovalError):
     """Raised if the sandbox cannot enforce the profile of a command. The command does not run."""
 
     def __init__(self, problem: str, *, path: str | None = None) -> None:
-        """Set the problem, and the path on the host that causes it."""
+        """Set the problem, and the path on the host that causes the problem."""
         self.problem = problem
         self.path = path
         super().__init__(problem if path is None else f'{path!r}: {problem}')
@@ -73,19 +73,19 @@ class Root:
 
 @dataclass(frozen=True, kw_only=True)
 class OSProfile:
-    """Everything that a confined command may access. A path outside of all roots is closed."""
+    """Everything that a confined command may access. A command cannot access a path outside of all roots."""
 
     roots: tuple[Root, ...] = ()
-    """Open paths. The innermost root that contains a path decides. If two roots have the same path, the stricter root
-    decides."""
+    """Access by path. The innermost root that contains a path decides. If two roots have the same path, the stricter
+    root decides."""
     hidden: tuple[str, ...] = ()
-    """Absolute paths that a command cannot access, with everything below them, even if a root opens them."""
+    """Absolute paths. A command cannot access these paths, or anything below them, even if a root allows it."""
     protected: tuple[str, ...] = ()
     """Absolute paths of control files, which a command can never write. The files need not exist. If a path is a
-    symbolic link, its target is protected as well. No folder on the way to the path or the target can be renamed."""
+    symbolic link, its target is protected as well. Commands cannot rename folders on the way to the path or target."""
     held: tuple[str, ...] = ()
-    """Absolute paths of symbolic links that a command cannot replace, rename or delete. The folders on the way to the
-    links' targets are protected the same way. The access to the targets does not change."""
+    """Absolute paths of symbolic links that a command cannot replace, rename or delete. Nor can a command replace,
+    rename or delete the folders on the way to the links' targets. The access to the targets does not change."""
     network: bool = False
     """Whether the command can use the machine's network. Unix sockets are blocked if the backend supports it."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
@@ -94,7 +94,7 @@ class OSProfile:
     """Environment variables to set, as pairs of name and value."""
 
     def __post_init__(self) -> None:
-        """Check the fields, sort them and remove duplicates, so that profiles that give the same access are equal.
+        """Check all values, sort them and remove duplicates, so that profiles that give the same access are equal.
 
         Raises:
             OSSandboxError: A path contains a NUL, or a variable has an invalid name.
@@ -113,12 +113,12 @@ class OSProfile:
 
     @property
     def readable(self) -> tuple[str, ...]:
-        """Paths of the roots that can be read, including those limited to suffixes."""
+        """Paths of the roots that can be read, including roots with `suffixes`."""
         return tuple(root.path for root in self.roots if root.access >= Access.READ)
 
     @property
     def writable(self) -> tuple[str, ...]:
-        """Paths of the roots that can be written, including those limited to suffixes."""
+        """Paths of the roots that can be written, including roots with `suffixes`."""
         return tuple(root.path for root in self.roots if root.access is Access.WRITE)
 
     def root_of(self, path: str) -> Root | None:
@@ -161,9 +161,9 @@ class OSProfile:
     def with_access(self, extra: ExtraAccess) -> OSProfile:
         """Return this profile with the extra access that an approver granted one command.
 
-        The network is opened, and folders in `writes` become writable if `can_open` accepts them. Hidden, blocked and
-        protected paths in these folders stay closed, and nested roots keep their access. `git` and `names` do not
-        change the profile, because the command writes to copies of the folders in them.
+        The command can use the network if `extra` grants that. A folder in `writes` becomes writable if `can_open`
+        accepts it. In such a folder, hidden, blocked and protected paths stay restricted, and nested roots keep their
+        access. `git` and `names` do not change the profile, because they let a command write only to copies.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}
@@ -241,8 +241,8 @@ def trail(path: str) -> tuple[list[Step], str]:
     """Resolve an absolute path and its symbolic links, as far as they exist.
 
     Returns:
-        The names that were looked up, in order, and the resolved path. Replacing the entry at any of these names could
-        change the result. Missing names are kept as written. A path that continues below a file ends at the file.
+        The names that were looked up, in order, and the resolved path. If one of these entries is replaced, the
+        path may resolve differently. Missing names are kept as written. Parts of the path after a file are ignored.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.
@@ -279,7 +279,7 @@ def way_to_root(root: Root) -> list[Step]:
     """Return the names that the kernel looks up to resolve a root.
 
     Raises:
-        OSSandboxError: The root resolves to another path than when the profile was created, or cannot be resolved.
+        OSSandboxError: The root now resolves to a different path than in the profile, or cannot be resolved.
     """
     way, end = trail(root.path)
     if end != root.path or any(step.kind == 'link' for step in way):

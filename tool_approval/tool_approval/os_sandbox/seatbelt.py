@@ -1,7 +1,7 @@
-"""Confine commands on macOS with `sandbox-exec`. The rules are tested only on Linux, with an evaluator. Apple does not
-document the language of profiles, of which this module uses only a small part. The last matching rule decides.
-`subpath` matches a folder with everything in it, and `literal` matches one path. `param` takes a path from the command
-line, so that the profile text contains no paths.
+"""Confine commands on macOS with `sandbox-exec`. The rules are tested only on Linux, by test code that evaluates them.
+Apple does not document the language of profiles, of which this module uses only a small part. The last matching rule
+decides. `subpath` matches a folder with everything in it, and `literal` matches one path. `param` takes a path from the
+command line, so that the profile text contains no paths.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _NETWORK = """\
 """Rules for the internet, and for the Unix socket of the DNS resolver."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Matches suffixes that contain no special characters of regular expressions. Files with other suffixes cannot be
-used."""
+"""Matches a suffix without special characters of regular expressions. Commands cannot use files with a suffix that does
+not match."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
 
@@ -96,8 +96,8 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
         The text of the profile, and the paths by parameter name.
 
     Raises:
-        OSSandboxError: A root resolves to another path than when the profile was created, symbolic links form a loop,
-            or a folder cannot be searched.
+        OSSandboxError: A root now resolves to a different path than in the profile, symbolic links form a loop, or a
+            folder cannot be searched.
     """
     rules = _Rules()
     for root in sorted(profile.roots, key=lambda each: 0 if each.path == '/' else each.path.count('/')):

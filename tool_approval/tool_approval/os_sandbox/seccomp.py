@@ -1,8 +1,8 @@
 """Filter the system calls that mounts and namespaces do not restrict.
 
 Mounts do not block Unix sockets. A program can connect to a socket file on a read-only mount, and to abstract sockets
-if the network is shared. So a confined program cannot create Unix sockets. The filter has the format of `seccomp(2)`
-and `linux/filter.h`; bubblewrap loads it from a descriptor.
+if the network is shared. Therefore, the filter lets no confined program create a Unix socket. The filter has the format
+of `seccomp(2)` and `linux/filter.h`. Bubblewrap loads the filter from a descriptor.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class _Machine:
     clone: int
     unshare: int
     refused: tuple[int, ...]
-    """Blocked calls, which namespaces do not confine or which a command does not need: setns, bpf, perf_event_open,
-    userfaultfd, add_key, request_key and keyctl."""
+    """System calls that are blocked, because namespaces do not confine them or commands do not need them: setns, bpf,
+    perf_event_open, userfaultfd, add_key, request_key and keyctl."""
 
 
 _GENERIC = (268, 280, 241, 282, 217, 218, 219)
@@ -50,8 +50,8 @@ _MACHINES: Mapping[str, _Machine] = {
     'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
-"""System calls that have the same numbers on every architecture. The arguments of these calls are in memory that a
-filter cannot read, so the filter reports the calls as missing, and libraries use older calls."""
+"""System calls that have the same numbers on every architecture. A filter cannot read their arguments, which are in
+memory. Therefore, the filter reports that these calls do not exist, so that libraries use older calls."""
 
 
 def filter_program(machine: str) -> bytes | None:

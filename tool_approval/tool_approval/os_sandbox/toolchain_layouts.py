@@ -1,4 +1,4 @@
-"""Define the layout of each kind of toolchain: its default folder, its characteristic files, and the parts to open."""
+"""Define the layout of each kind of toolchain: default folder, characteristic files, and readable parts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class ToolchainLayout:
 
     kind: str
     parts: tuple[str, ...]
-    """Globs of the parts that are opened."""
+    """Globs of the parts that commands can read."""
     marks: tuple[str, ...]
-    """Globs of regular files and folders. A folder has this layout if each glob matches something in the folder."""
+    """Globs of characteristic files and folders. A folder with this layout contains a match for every glob."""
     bins: tuple[str, ...] = ('bin',)
     """Globs of the folders with programs. If several folders match a glob, the newest version is used."""
     only: str = ''
-    """If the whole folder is opened, all names in it must match this regular expression; empty for any names."""
+    """Regular expression that every name in the folder must match. An empty expression allows every name."""
     variable: str = ''
     """Environment variable that overrides the default folder. The variable is passed on to commands."""
     place: str = ''
@@ -121,7 +121,7 @@ def environments_in(root: str) -> tuple[str, ...]:
 
 
 def has_layout(layout: ToolchainLayout, folder: str) -> bool:
-    """Whether a folder has the layout. Symbolic links are ignored."""
+    """Whether `folder` contains what `layout` requires. Broken symbolic links are ignored."""
     if not all(any(map(_is_real, glob.iglob(posixpath.join(glob.escape(folder), mark)))) for mark in layout.marks):
         return False
     return not layout.only or all(re.fullmatch(layout.only, name) for name in os.listdir(folder))

@@ -1,8 +1,8 @@
 """Find the user's toolchains, which confined commands can use but not change.
 
-A folder is opened only if it has the layout of a toolchain and belongs to root or the user. It is not
-enough that an environment variable or file names the folder. The folder must not be or contain the home directory, and
-must not contain a workspace. For most kinds, configuration and credentials in the folder are not opened.
+Commands can read a folder only if it has the layout of a toolchain and belongs to root or the user, even if an
+environment variable or a file names the folder. The folder must not be the home directory, and must not contain the
+home directory or a workspace. In most kinds of toolchains, commands cannot read configuration and credentials.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_FILE: Final = 65_536
 """Maximum bytes of a `pyvenv.cfg` to read. Normally, the file has a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
-"""Kind of toolchain, in messages, for a folder from the settings."""
+"""Kind that messages show for a toolchain that the settings name."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
 """Folders in the home directory that contain more than toolchains."""
 
@@ -39,7 +39,8 @@ class Toolchain:
     folder: str
     """Folder of the toolchain, absolute and without symbolic links."""
     opened: tuple[str, ...]
-    """Absolute paths without symbolic links that are opened for reading; empty if they are already readable."""
+    """Paths that become readable for commands, absolute and without symbolic links. Empty if commands can read the
+    toolchain anyway."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +50,7 @@ class Toolchains:
     found: tuple[Toolchain, ...] = ()
     """Toolchains, in the order of the search."""
     ignored: tuple[str, ...] = ()
-    """A note for the user on each folder that is not opened, with the reason."""
+    """A note for the user on each folder that is ignored, with the reason."""
     environments: tuple[str, ...] = ()
     """Virtual environments in the roots, as absolute real paths. Without extra access, these environments are
     read-only."""
@@ -58,7 +59,7 @@ class Toolchains:
 
     @property
     def opened(self) -> tuple[str, ...]:
-        """Paths that are opened for reading."""
+        """Paths that become readable for commands."""
         return tuple(dict.fromkeys(path for each in self.found for path in each.opened))
 
 
@@ -81,10 +82,9 @@ def find_toolchains(
 
     Args:
         environment: The environment variables of this process, such as `os.environ`.
-        directory: The absolute working directory. Only the active toolchain in this directory is opened.
-        roots: The absolute roots of the file tools. Folders in a root are not opened, because the settings of the root
-            apply to them.
-        configured: Absolute paths of additional folders to open as a whole, whatever they contain.
+        directory: The absolute working directory. A toolchain in this directory is ignored unless it is active.
+        roots: The absolute roots of the file tools. For a toolchain in a root, only the settings of the root apply.
+        configured: Absolute paths of additional folders. Commands can read these folders, whatever the folders contain.
     """
     finder = _Finder(environment, _homes(environment), directory, roots)
     active = list(finder.active())
@@ -100,7 +100,7 @@ def find_toolchains(
 
 
 def configured_problem(folder: str, *, roots: Iterable[str] = ()) -> str | None:
-    """Return a message for the user if a folder in the setting `sandbox.toolchains` cannot be opened, else `None`."""
+    """Return a message for the user if a folder in the setting `sandbox.toolchains` cannot be used, else `None`."""
     finder = _Finder({}, _homes(os.environ), None, roots)
     finder.configured(folder)
     return next(iter(finder.problems), None)
@@ -123,7 +123,7 @@ def environment_written(
         active: The environment of `VIRTUAL_ENV`, if it is set.
 
     Returns:
-        One of `environments`, or `None` if the command uses none of them or this cannot be determined.
+        One of `environments`, or `None` if the command uses none of them or if the environment is unclear.
     """
     folder, name = posixpath.split(words[0])
     if not folder and name in ('uv', 'poetry', 'pdm', 'hatch'):
@@ -169,7 +169,7 @@ class _Finder:
         self._last: list[str] = []
 
     def active(self) -> Iterator[str]:
-        """Open the active environments, and yield the virtual environments."""
+        """Let commands read the active environments, and yield the active virtual environments."""
         for root in self._roots:
             self._environments += environments_in(root)
         for variable, layout in (('VIRTUAL_ENV', ENVIRONMENT), ('CONDA_PREFIX', CONDA)):
@@ -189,7 +189,7 @@ class _Finder:
                 yield folder
 
     def configured(self, folder: str) -> None:
-        """Open a folder from the settings."""
+        """Let commands read a folder that the settings name."""
         layout = ToolchainLayout(kind=CONFIGURED, marks=(), parts=('',))
         real = self._checked(CONFIGURED, folder, layout)
         if real is not None:
@@ -197,7 +197,7 @@ class _Finder:
             self._last += [place for place in (real, posixpath.join(real, 'bin')) if _holds_programs(place)]
 
     def manager(self, layout: ToolchainLayout) -> None:
-        """Open a version manager's folder: the folder in its environment variable, or else the default folder."""
+        """Let commands read a version manager's folder. Its environment variable may replace the default folder."""
         given = self._given.get(layout.variable)
         place = posixpath.join(self._homes[0], layout.place) if given is None else given
         if given is None and not has_layout(layout, os.path.realpath(place)):
@@ -211,7 +211,7 @@ class _Finder:
         self._last += [newest for bins in layout.bins for newest in _newest(glob.escape(folder), bins)]
 
     def search_path(self) -> None:
-        """Open the toolchains that contain folders of `PATH`."""
+        """Let commands read the toolchains that contain folders of `PATH`."""
         for place in self._parts():
             real = os.path.realpath(place)
             if covers(self._readable, real) or covers(self._workspace, real):
@@ -245,7 +245,7 @@ class _Finder:
         return [place for place in self._given.get('PATH', '').split(':') if place.startswith('/')]
 
     def base(self, environment: str) -> None:
-        """Open the Python of a virtual environment. The file `pyvenv.cfg` may be forged, so the layout is checked."""
+        """Let commands read a virtual environment's Python. Check the layout, because `pyvenv.cfg` may be forged."""
         named = _home_of(posixpath.join(environment, 'pyvenv.cfg'))
         if named is None:
             return

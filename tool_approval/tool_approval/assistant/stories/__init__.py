@@ -1,4 +1,4 @@
-"""Short stories in which an agent asks for approval. Processes and files are real; the model follows a script."""
+"""Short stories in which an agent asks for approval. Processes and files are real, but the model follows a script."""
 
 from collections.abc import Mapping
 

@@ -75,7 +75,7 @@ def _edited(folder: Path) -> list[str]:
 
 @contextmanager
 def open_edit() -> Generator[Scene]:
-    """Edit a small program, with a diff before each change."""
+    """Let an agent edit a small program. The user sees a diff before each change."""
     with _folder('project', {'greeting.py': _GREETING, 'notes.txt': 'A scratch file.\n'}) as (folder, tools):
         yield Scene(
             opening='A folder has a small Python program, and a scratch file.',

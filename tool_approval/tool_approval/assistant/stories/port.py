@@ -66,7 +66,7 @@ def open_port() -> Generator[Scene]:
 
 
 def look_up(port: int) -> str:
-    """Return a command that finds the process on a port and that works on this machine."""
+    """Return a command that shows which process listens on a port. The command exists on this machine."""
     if shutil.which('ss'):
         return f"ss --listening --tcp --numeric --processes 'sport = :{port}'"
     if shutil.which('lsof'):
@@ -78,7 +78,7 @@ def look_up(port: int) -> str:
 def server(wish: int = 0) -> Generator[tuple[subprocess.Popen[bytes], int]]:
     """Run a web server on the loopback, and yield its process and port. If the port `wish` is free, the server uses it.
 
-    The server ends with the `with` block or with this process.
+    The server ends when the `with` block or this process ends.
 
     Raises:
         RuntimeError: The server did not start.

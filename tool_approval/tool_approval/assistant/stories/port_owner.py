@@ -1,7 +1,7 @@
 """Print which process listens on a TCP port of this machine: `python port_owner.py 8080`.
 
-The script is for Linux machines without `ss` and `lsof`. The kernel lists its TCP sockets in `/proc/net/tcp`, and the
-open files of a process in `/proc/PID/fd`; see proc(5).
+The script is for Linux machines without `ss` and `lsof`. `/proc/net/tcp` lists the TCP sockets,
+and `/proc/PID/fd` lists the open files of a process; see proc(5).
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A story in which the process of an agent is killed during a question, and another process resumes the run."""
+"""A story in which an agent's process is killed while a question is open. Another process resumes the run."""
 
 from __future__ import annotations
 

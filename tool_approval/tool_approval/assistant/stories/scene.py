@@ -40,7 +40,7 @@ AddTools: TypeAlias = Callable[[Agent[Any, str], ApprovalToolset], object]
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """A story's processes and files, and its agent's task."""
+    """The beginning of a story: the processes and files, and the agent with its task."""
 
     opening: str
     """Description of the scene in one or two sentences."""

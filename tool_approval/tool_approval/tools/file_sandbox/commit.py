@@ -1,7 +1,7 @@
 """Replace, move and delete files atomically, without losing content that the approver has not seen.
 
-New content is written to a temporary file, and the two files are swapped. Then the old file is checked under its
-temporary name. If the old file is not in the expected state, the two files are swapped back.
+New content is written to a temporary file, which is then swapped with the old file. The old file, which now has the
+temporary name, is checked. If the old file is not in the expected state, the two files are swapped back.
 """
 
 from __future__ import annotations

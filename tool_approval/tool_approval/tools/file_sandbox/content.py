@@ -69,7 +69,7 @@ def state_of_bytes(content: bytes) -> str:
 
 
 def state_of_file(descriptor: int) -> str:
-    """Return the state of an open file. The content is read from the current position."""
+    """Return the state of an open file. The current position must be the start of the file."""
     status = os.fstat(descriptor)
     if status.st_size <= HASHED_BYTES and (content := read_bytes(descriptor, HASHED_BYTES)) is not None:
         return state_of_bytes(content)

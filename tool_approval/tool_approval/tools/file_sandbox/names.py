@@ -59,7 +59,7 @@ def _is_hidden(character: str) -> bool:
 
 
 def components(path: str) -> list[str]:
-    """Split a path at slashes. `..` is kept. `.` and empty parts are dropped."""
+    """Split a path at slashes. Keep `..`, but drop `.` and empty parts."""
     return [name for name in path.split('/') if name not in ('', '.')]
 
 
@@ -93,14 +93,14 @@ def starts_with(names: Sequence[str], beginning: Sequence[str]) -> bool:
 
 
 _LONGEST_POINTER = 10_000
-"""Maximum bytes of a `.git` file to read, more than `gitdir: ` and the longest path (PATH_MAX)."""
+"""Maximum bytes of a `.git` file to read, enough for `gitdir: ` and the longest possible path (PATH_MAX)."""
 
 
 def places(path: Path) -> list[Path]:
     """Return every symbolic link on the way to an absolute path, and the resolved path.
 
-    The links need protection, too. If the policy is `conf/policy.yaml` and `conf` is a link, an agent could replace the
-    link with a directory.
+    The links also need protection. For example, if the policy is `conf/policy.yaml` and `conf` is a link, an agent
+    could replace the link with a directory.
     """
     found: list[list[str]] = []
     names: list[str] = []
@@ -132,8 +132,8 @@ def control_links(folder: Path) -> Iterator[Path]:
 def git_led_to(git: Path) -> Iterator[Path]:
     """Yield the git folder that the `.git` file of a worktree or submodule points to, and the shared git folder.
 
-    The paths may contain `..`, because `..` after a symbolic link cannot be resolved as text. gitrepository-layout(5)
-    describes the format.
+    The paths may contain `..`, which cannot be removed from the text if a symbolic link precedes it.
+    gitrepository-layout(5) describes the format.
     """
     folder = git
     pointer = _first_line(git)

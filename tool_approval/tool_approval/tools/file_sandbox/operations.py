@@ -1,4 +1,4 @@
-"""Perform the eight file operations on checked paths, which are kept open."""
+"""Perform the eight file operations on paths that were checked, and whose directories are still open."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SAME = '`old_text` and `new_text` are the same'
 """Error message if the old and new text of an edit are the same."""
 
 Expected = Mapping[str, str]
-"""Approved state of each file, by `PathTarget.key`. A file without an entry may have any state."""
+"""State that each file must have, by `PathTarget.key`. A file without an entry may have any state."""
 
 
 def perform(
@@ -32,9 +32,9 @@ def perform(
 
     Args:
         sandbox: The sandbox, for its size limits.
-        access: The checked operation and its open paths.
+        access: The operation, which `FileSandbox.open` has checked.
         arguments: The arguments of the call, such as `content` or `old_text`.
-        expected: The approved states of the files.
+        expected: The states that the files must have.
 
     Raises:
         FileToolError: The operation is permitted but failed.
@@ -100,7 +100,7 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
 
 
 def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) -> FileToolError | None:
-    """Return the error of an edit that would change nothing, else `None`. The error reveals content of the file."""
+    """Return an error if an edit would change nothing, else `None`. The error reveals if the file contains a text."""
     try:
         _edited(target, read_text(target, max_bytes)[1], arguments, max_bytes)
     except FileNotFoundError:

@@ -1,8 +1,8 @@
 """Resolve a path directory by directory, keep each directory open, and find the root that contains the path.
 
-Each part of the path is opened relative to an open directory, without following links. The target of a link is resolved
-in the same way. So an operation uses the files that were checked, even if another process renames or replaces a
-directory.
+Each part of the path is opened relative to an open directory, without following links. The target of a link is also
+resolved directory by directory. So an operation uses the files that were checked, even if another process renames or
+replaces a directory.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WalkedPath:
     """A resolved path, with an open descriptor for each directory on the way."""
 
     def __init__(self) -> None:
-        """Start at the root of the file system."""
+        """Start at `/`."""
         self.folders = [os.open('/', PASSING)]
         """Descriptors of the open directories; `folders[i]` is the directory `names[:i]`, and the first is `/`."""
         self.names: list[str] = []
@@ -87,7 +87,7 @@ class WalkedPath:
         return self.names[-1]
 
     def up(self) -> None:
-        """Go back to the previous directory, even if it was moved on disk since it was opened."""
+        """Go back to the previous directory, even if that directory was moved after it was opened."""
         if not self.names:
             return
         self.left.add(tuple(self.names))
@@ -135,7 +135,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
         follows_last: Whether to follow the path if it is itself a link.
 
     Raises:
-        WalkError: The path contains a file as a directory, a loop of links, or a directory that cannot be opened.
+        WalkError: The path continues after a file, has a loop of links, or names a directory that cannot be opened.
     """
     place = WalkedPath()
     try:
@@ -153,7 +153,7 @@ class WalkError(Exception):
     """Raised if a path cannot be resolved completely."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Set the parts that were resolved, and the directories that the path left by `..`."""
+        """Set the parts of the path that were resolved, and the directories that the path leaves again by `..`."""
         self.error = error
         self.names = names
         self.left = left
@@ -292,8 +292,8 @@ class SandboxRoots:
         return [root for root in self.all if starts_with(root.names, names)]
 
     def is_known(self, names: Sequence[str]) -> bool:
-        """Return whether a path is in a root, or on the way to a root or to the base of relative paths. Messages may
-        reveal whether this path exists.
+        """Return whether messages may reveal if a path exists. The path must be in a root, on the way to a root, or on
+        the way to the directory that relative paths start in.
         """
         return (
             self.find(names) is not None
@@ -318,7 +318,7 @@ def _resolved(root: Path, base: Path) -> Path:
 
 
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
-    """Return each directory that a `..` leaves on the way to `path`, as in a link to `../elsewhere`."""
+    """Return the directories that `path` enters and leaves again by `..`, such as by a link to `../elsewhere`."""
     try:
         with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left

@@ -41,7 +41,7 @@ _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approv
 
 @dataclass(frozen=True, kw_only=True)
 class PathTarget:
-    """One path of an operation, resolved and kept open."""
+    """One path of an operation, resolved. The directories on the path are open."""
 
     use: Use
     """How the operation uses the path."""
@@ -80,7 +80,7 @@ class PathTarget:
 
     @property
     def is_usual(self) -> bool:
-        """Whether approval is needed only because of the settings of the root, not because of this file."""
+        """Whether only the root's settings require approval, and not a property of this file, such as a hard link."""
         return set(self.needs) <= {each.format(self.root.name) for each in (_CHANGES, _READING)}
 
     @property

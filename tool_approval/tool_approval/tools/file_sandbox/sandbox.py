@@ -1,4 +1,4 @@
-"""Decide whether a file operation is allowed, and keep its paths open until it has finished."""
+"""Decide whether a file operation is allowed, and keep the directories on its paths open until the operation ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class FileAccess:
-    """An operation that the rules do not forbid, with its open paths."""
+    """An operation that the rules do not forbid. The directories on its paths are open."""
 
     operation: Operation
     """Name of the operation."""
@@ -93,7 +93,7 @@ class FileSandbox:
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
-        """Check an operation against the rules, and keep its paths open until the `with` block ends.
+        """Check an operation, and keep the directories on its paths open until the `with` block ends.
 
         Args:
             operation: Name of the operation, one of `Operation`.

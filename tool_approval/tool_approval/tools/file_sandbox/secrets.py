@@ -53,7 +53,7 @@ _CONTENT: Final = {
     'pip.conf': _LOGIN,
     '.condarc': _LOGIN,
 }
-"""Pattern of a secret in the content of a file, by file name."""
+"""Patterns by file name. A file with this name contains a secret if its content matches."""
 _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
 """Folders in which `.pem` and `.key` files are test data, not secrets."""
@@ -183,7 +183,7 @@ class _Folder:
     state: tuple[int, ...]
     """Device, inode, mtime and ctime. Programs cannot set the ctime."""
     is_settled: bool
-    """Whether the folder last changed long enough ago that any later change alters `state`."""
+    """Whether every further change will alter `state`. A change right after the last one may get the same time."""
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]

@@ -38,7 +38,7 @@ _EDITS = {'edit_file': 'edits of', 'write_file': 'writes to'}
 """Text before the path in the description of a remembered approval."""
 
 _ANY = '*'
-"""State of a file that may change between approval and execution, because the call only reads the file."""
+"""Used in place of a state if the file may change before the call runs."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -97,7 +97,7 @@ class FileTools:
 
         Returns:
             The request for approval, with the state of each path in `bound_to['files']`. `None` if the call may run
-            without approval, or if it is an edit that would change nothing, for which `run` raises an error.
+            without approval. Also `None` for an edit that would change nothing, because `run` raises an error.
 
         Raises:
             PermissionError: The rules forbid the call. The message is for the model.
@@ -240,8 +240,8 @@ class FileTools:
             return presentation
 
     def _idle(self, access: FileAccess, arguments: Mapping[str, Any]) -> FileToolError | None:
-        """Return the error of an edit that would change nothing. Return `None` for any other call, or
-        if reading the file needs approval.
+        """If the call is an edit that would change nothing, return the error. For other calls, or if the
+        file cannot be read without approval, return `None`.
         """
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
             return None
@@ -289,7 +289,7 @@ class FileTool:
         return self.files.run(self.name, arguments)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Check a call of this tool, even if `ctx.tool_name` is different; see `FileTools.check_approval`."""
+        """Check a call of this tool, even if `ctx.tool_name` names another tool; see `FileTools.check_approval`."""
         return self.files.check_approval(ctx.model_copy(update={'tool_name': self.name}))
 
 
