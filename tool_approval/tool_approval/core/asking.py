@@ -37,7 +37,7 @@ class PromptLock:
         self._waiting: deque[Future[None]] = deque()
 
     async def acquire(self) -> None:
-        """Wait for the lock. The holder must call `release`; a cancelled waiter does not hold the lock."""
+        """Wait for the lock. The holder must call `release`. A cancelled waiter does not hold the lock."""
         turn = self._ask()
         try:
             await asyncio.wrap_future(turn)

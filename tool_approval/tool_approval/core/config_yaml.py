@@ -60,7 +60,7 @@ class _Reader:
         return next(known, None)
 
     def document(self) -> dict[str, Any]:
-        """Read the whole document; an empty document becomes an empty mapping."""
+        """Read the whole document. An empty document becomes an empty mapping."""
         documents: list[object] = []
         while not isinstance(event := self._next(), yaml.StreamEndEvent):
             if isinstance(event, yaml.DocumentStartEvent) and documents:

@@ -123,7 +123,7 @@ class ApprovalController:
     async def request_approvals(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
         """Decide all requests of a response.
 
-        Policy, mode or memory decide what they can; the UI is asked about the rest. A UI that asks one question at a
+        Policy, mode or memory decide what they can. The UI is asked about the rest. A UI that asks one question at a
         time gets one request after another; other UIs get all requests at once. `choose_group` gets all requests of a
         group, or of the whole response if `groups_responses` is true.
 

@@ -130,7 +130,7 @@ class ApprovalRefused(ApprovalError, PermissionError):
 
 
 class ApprovalBlocked(ApprovalRefused):
-    """Policy blocks the call; no approver was asked."""
+    """Policy blocks the call. No approver was asked."""
 
     _verb = 'Blocked'
 

@@ -49,7 +49,7 @@ class FirstOf:
     """
 
     def __init__(self, *uis: ApprovalUI) -> None:
-        """Create from UIs. Each UI is asked as if it were the only one; a terminal gets one question at a time.
+        """Create from UIs. Each UI is asked as if it were the only one. A terminal gets one question at a time.
 
         Raises:
             ValueError: No UI was given.

@@ -204,7 +204,7 @@ class ExecutedCall(NamedTuple):
     args: Mapping[str, Any]
     """Arguments for the tool's check that finds out whether the call already ran."""
     identity: Sequence[Any]
-    """Values that together identify the call; they have a canonical form."""
+    """Values that together identify the call, and that have a canonical form."""
 
     @classmethod
     def of(cls, call: Call, run_id: str, occurrence: int = 1) -> ExecutedCall:
@@ -454,7 +454,7 @@ class Gate:
         return result
 
     def still_holds(self, allowed: Allowed) -> str | None:
-        """Right before a call runs, return why its approval is no longer valid, or `None` if it is valid."""
+        """Right before a call runs, return why its approval is no longer valid, or `None` for a valid approval."""
         binding = allowed.binding
         approver, remembered = (None, None) if binding is None else (binding.approver, binding.remembered)
         request = allowed.request or self._anew(allowed.call)

@@ -14,7 +14,7 @@ from .verdict import ApprovalResult
 
 
 class ApprovalPolicy:
-    """The configured rules combined with the tools' own checks.
+    """Combines the configured rules with the tools' own checks.
 
     Order of precedence: a block from any source; the configured rule; the tool's check; the tool's
     `@requires_approval`; the default.

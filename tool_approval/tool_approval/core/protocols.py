@@ -16,7 +16,7 @@ from .request import ApprovalContext, ApprovalRequest
 class ApprovalUI(Protocol):
     """Asks an approver about one request.
 
-    A plain `choose` is called in a daemon thread of its own and may block; a coroutine function runs on the event loop.
+    A plain `choose` may block, because it has a daemon thread of its own. A coroutine function runs on the event loop.
     If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and
     `RunCancelled` of `tool_approval.core.threads`, which a UI raises after it has cancelled the run.
 

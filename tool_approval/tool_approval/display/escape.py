@@ -176,7 +176,7 @@ _DUAL: Final = (
     '\u0626\u0628\u062a-\u062e\u0633-\u063a\u0641-\u0647\u0649\u064a\u066e\u066f\u0679-\u0687\u069a-\u06bf\u06c1\u06c2'
     '\u06cc\u06ce\u06d0\u06d1'
 )
-"""Arabic letters that join the next one, so that a missing join is visible."""
+"""Arabic letters that are joined to the next letter, so that a missing join is visible."""
 _JOINING: Final = (
     f'{_DUAL}\u0622-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0673\u0688-\u0699\u06c0\u06c3-\u06cb\u06d5'
 )

@@ -54,7 +54,7 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
     """Return the kinds and escaped descriptions of the scopes that an approval can be remembered for, in display order.
 
     The digits from 1 choose the scopes in this order, and the first scope is `exact`. If an option has the same payload
-    as the request, its label describes `exact`. Options with the same label are shown with their payloads.
+    as the request, the option's label describes `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:

@@ -112,7 +112,7 @@ def quote(text: str, kind: LineKind, room: int, *, numbered: bool, ascii_only: b
 
 
 def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]) -> tuple[list[DisplayLine], bool]:
-    """Call `drawn` with each line, the line's index and whether it is the first line, and return the results."""
+    """Call `drawn` with each line, the line's index and whether the line is the first, and return the results."""
     shown: list[DisplayLine] = []
     parts = pieces(text, room)
     for piece in parts:

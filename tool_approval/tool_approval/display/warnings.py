@@ -83,7 +83,7 @@ fewer."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
-"""Characters that are not mistaken for others; large requests consist mostly of them."""
+"""Characters that are not mistaken for others. Large requests consist mostly of these characters."""
 
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 
@@ -106,7 +106,7 @@ _CONTROL_NAMES = {
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
     """Return warnings about deceptive characters, escaped, the most dangerous first.
 
-    Large requests are checked only in part, to limit the time. The last warning reports an incomplete check.
+    Large requests are checked only in part, to limit the time. If parts are unchecked, the last warning says so.
     """
     texts = texts_of(request)
     parts = _parts([text for text in texts.by_text if not _is_ordinary(text)])
