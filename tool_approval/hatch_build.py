@@ -1,4 +1,4 @@
-"""Combine the program data into one file, which loads much faster than its sources."""
+"""Combine the data about shell programs into one file, which loads much faster than the source files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SOURCES = 'tool_approval/tools/shell/programs'
 
 
 class ProgramsHook(BuildHookInterface):
-    """Writes `programs.json`, except for editable installations, where it would hide changes to the sources."""
+    """Writes `programs.json`, except for editable installations, where the file would hide changes to the sources."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file to the distribution."""

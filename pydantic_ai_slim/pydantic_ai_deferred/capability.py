@@ -114,8 +114,8 @@ class RunPlace(RunCapability):
 
 @dataclass(eq=False)
 class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get, to show them to the handler. This is the
-    outermost capability: its hook runs after all other hooks, and gets the arguments with their changes.
+    """Keeps the arguments that the tools would get, to show them to the handler. This capability is the outermost, so
+    its hook runs last and gets the arguments as changed by all other hooks.
     """
 
     def get_ordering(self) -> CapabilityOrdering:
@@ -245,7 +245,7 @@ class RunHandler(RunPlace):
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Explain a repeated deferral: the host's own error would suggest adding a handler, although there is one."""
+        """Explain a repeated deferral. The host's error would suggest a handler, although the run has a handler."""
         run = self.run_of(ctx)
         if run is None:
             raise error
@@ -263,7 +263,7 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """Asks the handler of a run in which no other capability rewrites arguments, so `RunArguments` is not needed."""
+    """Asks the run's handler without `RunArguments`, which is not needed if no other capability rewrites arguments."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -276,14 +276,14 @@ class FastPathHandler(RunHandler):
 
 
 class AgentHandler(FastPathHandler):
-    """A `FastPathHandler` that all runs of an agent share, because a separate one for each run costs more."""
+    """A `FastPathHandler` that all runs of an agent share, which costs less than a separate object for each run."""
 
     def __init__(self) -> None:
         """Start without runs."""
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept the starting run if `delivering` passed its state, which `open_run` keeps alive until the run ends."""
+        """Accept the starting run if `delivering` passed its state. `open_run` keeps that state until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self
@@ -306,8 +306,8 @@ class AgentHandler(FastPathHandler):
 class ToolGate(WrapperToolset[Any]):
     """Innermost wrapper of a run's tools.
 
-    This class is a toolset, not the hook `wrap_tool_execute`: on newer hosts, other capabilities may change the
-    arguments inside that hook, and a handler must see the final arguments.
+    A handler must see the final arguments, so this class is a toolset. The hook `wrap_tool_execute` is too early,
+    because on newer hosts other capabilities may still change the arguments inside that hook.
     """
 
     run: Run

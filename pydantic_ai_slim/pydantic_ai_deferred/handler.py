@@ -25,10 +25,10 @@ DeferredToolHandler: TypeAlias = Callable[
 ]
 """Resolves all deferred tool calls of one model response, inside the run.
 
-The handler is called once per response that has deferred calls, before any of them executes, with the run's context and
-a snapshot of the calls. The handler must answer every call: each `tool_call_id` of `requests.approvals` in
-`results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in `results.calls`
-(a value, `ModelRetry`, or on newer hosts `ToolFailed`). If the handler raises an exception, the run ends with it.
+The handler is called once for each response with deferred calls, before any of these calls executes. The handler gets
+the run's context and a snapshot of the calls, and must answer every call: each `tool_call_id` of `requests.approvals`
+in `results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in
+`results.calls` (a value, `ModelRetry`, or on newer hosts `ToolFailed`). An exception from the handler ends the run.
 
 A plain function is called in a separate thread, so it may block. A coroutine function runs on the event loop of the
 outermost run.
@@ -48,12 +48,12 @@ class ExecutionWrapper(Protocol):
     """
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Execute) -> Any:
-        """Execute an approved call, or refuse it.
+        """Execute an approved call, or refuse to execute it.
 
-        This method is called for each execution that the handler was asked to approve: inside the hooks of all
-        capabilities, on the event loop of the outermost run, and concurrently for parallel calls. While this method
-        runs, `lineage()` ends with the call being executed. An agent that this method runs does not inherit the
-        handler; an agent that the tool runs inherits it.
+        This method is called for each execution that the handler was asked to approve. The method runs inside the hooks
+        of all capabilities, on the event loop of the outermost run, and concurrently for parallel calls. While this
+        method runs, `lineage()` ends with the call being executed. An agent that the tool runs inherits the handler,
+        but an agent that this method runs does not.
 
         Args:
             ctx: The context of the tool call. `ctx.tool_call_metadata` is the metadata of the handler's results.
@@ -163,7 +163,7 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
 
     Raises:
         UserError: `loop` is not running, or ended before the answer came.
-        BaseException: Any exception that `make()` or awaiting its result raises.
+        BaseException: Any exception from calling `make()` or from awaiting its result.
     """
     if loop is asyncio.get_running_loop():
         return await make()
@@ -197,8 +197,8 @@ _Work: TypeAlias = Callable[[], None]
 class HandlerThreads:
     """Daemon threads of one run, reused for later questions. A second thread starts only if questions overlap.
 
-    A shared pool would not work: handlers wait minutes for people and would use up the threads that sync tools need,
-    and the interpreter joins the threads of a pool when it exits.
+    A shared pool would not work. Handlers wait minutes for people, and would use up the threads that sync tools need.
+    At exit, the interpreter joins a pool's threads, so it would wait for the handlers.
     """
 
     def __init__(self) -> None:
@@ -286,7 +286,7 @@ class HandlerThreads:
 
 
 class _Starts:
-    """Starts many threads without blocking the event loop for each.
+    """Starts many threads, but blocks the event loop only for the first.
 
     `Thread.start` waits until the thread runs. If fifty runs asked at once, the event loop would wait for fifty thread
     starts. Instead, the loop starts only the first thread, and each thread starts the next before its own work.

@@ -1,6 +1,6 @@
 """Define the types of an agent's keywords: `deferred_tool_handler`, and the host's keywords, which are passed on.
 
-At runtime every keyword is passed on, so a new keyword of the host works at once; type checkers know only the ones
+At runtime every keyword is passed on, so a new keyword of the host works at once. Type checkers know only the keywords
 listed here. `test_typed_keywords.py` compares these lists with the newest host and names the missing keywords.
 """
 
@@ -119,7 +119,7 @@ class AgentKeywords(_AnyAgentKeywords[DepsT], total=False):
 
 
 class SpecKeywords(_AnyAgentKeywords[Any], Generic[DepsT], total=False):
-    """Keywords of `from_spec` and, with `fmt`, of `from_file`."""
+    """Keywords of `from_spec`. `from_file` takes the same keywords, and also `fmt`."""
 
     deferred_tool_handler: DeferredToolHandler[DepsT] | None
     inherit_handler: bool

@@ -24,7 +24,7 @@ _Make = Callable[[Any], Callable[..., Any]]
 
 
 class Installation:
-    """One `install`. Leaving the context undoes this `install` and restores the previous one."""
+    """One `install`. Leaving the context undoes this `install` and restores the previous `install`."""
 
     def __init__(self, *, nesting: bool) -> None:
         """Keep the options; `apply` patches the classes."""
@@ -82,7 +82,7 @@ def install(*, nesting: bool = False) -> Installation:
         nesting: Whether stock agents that run inside a tool inherit the handler of the outer run.
 
     Returns:
-        A context manager that undoes this `install` on exit and restores the previous one.
+        A context manager that undoes this `install` on exit and restores the previous `install`.
     """
     if _installed:
         _installed[-1].undo()

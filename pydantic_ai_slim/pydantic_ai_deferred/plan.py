@@ -21,7 +21,7 @@ class RunPlan:
     """Settings of a run, fixed before it starts. An agent's constructor sets only `handler` and `inherits`."""
 
     handler: AnyHandler | None = None
-    """Handler given by an override, the run's keyword or the constructor; or `None`."""
+    """Handler from an override, the run's keyword or the constructor; `None` if none of these gives a handler."""
     inherits: bool = True
     """Whether the run may inherit a handler if `handler` is `None`."""
     output_allows_deferred: bool = False

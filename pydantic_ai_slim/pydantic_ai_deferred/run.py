@@ -27,7 +27,7 @@ T = TypeVar('T')
 
 
 class Lifetime:
-    """Lifetime of a run or a tool call; its end cancels the futures that watch it. Thread-safe."""
+    """Lifetime of a run or a tool call. The end of the lifetime cancels the futures given to `watch`. Thread-safe."""
 
     def __init__(self) -> None:
         """Start the lifetime."""
@@ -45,10 +45,10 @@ class Lifetime:
                 loop.call_soon_threadsafe(future.cancel)
 
     def watch(self, future: asyncio.Future[Any]) -> Callable[[], object]:
-        """Cancel `future`, which must belong to the running event loop, when the lifetime ends.
+        """When the lifetime ends, cancel `future`, which must belong to the running event loop.
 
         Returns:
-            A function that forgets `future`; call it when the future is done.
+            A function that forgets `future`, to be called when the future is done.
         """
         with self._lock:
             if not self.is_over:
@@ -75,9 +75,9 @@ class LineageLevel:
 def lineage() -> tuple[LineageLevel, ...]:
     """Return the chain of agent runs and tool calls above the current code, outermost first.
 
-    In a handler, the chain has the levels above the run that made the calls; it is empty for the outermost run. In a
-    tool, and in a handler's `around_execute`, the chain also contains the current tool call, as its last level. Outside
-    of any run, the chain is empty. Sync tools and handlers see the chain in their threads too.
+    In a handler, the chain has the levels above the run that made the calls. In a handler of the outermost run, the
+    chain is empty. In a tool, and in a handler's `around_execute`, the chain also contains the current tool call, as
+    its last level. Outside of any run, the chain is empty. Sync tools and handlers see the chain in their threads too.
     """
     place = _place.get()
     return place.levels if place is not None else ()
@@ -112,7 +112,7 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether no model request has been made yet. Approvals used until then were given before the run."""
+    """Whether no model request has been made yet. Approvals used in this phase were given before the run began."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -178,7 +178,7 @@ class Run:
 
         Raises:
             UserError: The run that gave the handler, or the tool call that started this run, ended before the answer
-                arrived. If the handler is still being asked, it is cancelled.
+                arrived. A handler that is still being asked is cancelled.
         """
         snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:

@@ -45,7 +45,7 @@ def take_snapshot(
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-"""Types with values that JSON represents unchanged."""
+"""Types whose values JSON represents unchanged."""
 
 
 class SnapshotArgs(dict[str, Any]):
@@ -68,8 +68,8 @@ class ValidatedArgs:
         """Return the arguments in the call's JSON form; `None` if they have no JSON form or belong to another call.
 
         Every field of a pydantic model is included, even if its serialization omits or alters the field; only secret
-        types stay masked. Ids repeat across responses and in tools that call other tools, so the whole call is
-        compared.
+        types stay masked. The whole call is compared, because a later response or a tool that calls other tools may
+        repeat an id.
         """
         if call is not self._call and call != self._call:
             return None

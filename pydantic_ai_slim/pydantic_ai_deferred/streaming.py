@@ -1,9 +1,9 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
 A streamed run ends at the first part of a response that could be an output. A *declared* deferral is a call of a tool
-with `requires_approval=True`, or of an external tool. The host takes it for an output, `DeferredToolRequests`, and
-would end the run without asking the handler. During a model request, declared tools are therefore disguised as ordinary
-tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
+with `requires_approval=True`, or of an external tool. The host takes such a call for an output, `DeferredToolRequests`,
+and would end the run without asking the handler. During a model request, declared tools are therefore disguised as
+ordinary tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ class DeclaredTools:
 
 
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
-    """Answer the calls of the last response that the loop left open when an output tool ended the run.
+    """Answer the last response's calls that were left without a result when an output tool ended the run.
 
-    If a call defers while an output tool succeeds, the host drops the call without a result, and the next run refuses a
-    history with an open call. `messages` is changed in place.
+    If a call defers while an output tool succeeds, the host drops the deferred call without a result. The next run
+    would refuse a history with such an open call. `messages` is changed in place.
     """
     following: list[object] = []
     for message in reversed(messages):

@@ -35,8 +35,8 @@ Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """Every way to run an agent, each with the keyword `deferred_tool_handler`.
 
-    All variants call `iter` in the end. A handler is passed to `iter` as a capability of the run, and `iter` determines
-    which handler is asked.
+    Every variant eventually calls `iter`. A handler is passed to `iter` as a capability of the run, and `iter`
+    determines which handler is asked.
     """
 
     _plan: RunPlan
@@ -67,8 +67,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
                 the run can end with deferred calls.
 
         Raises:
-            UserError: The handler cannot be called (nothing has run), did not answer every call with the right kind of
-                answer (no deferred call of that response has executed), or was inherited from a run that has ended.
+            UserError: The handler cannot be called, and nothing has run. Or an answer is missing or of the wrong kind,
+                and no deferred call of that response has executed. Or the handler was inherited from an ended run.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return await super().run(*args, **keywords)
@@ -182,7 +182,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         """Override the agent's settings, including its handler, for runs started inside the context.
 
         Args:
-            deferred_tool_handler: Handler to ask, even if a run is given another one; `None` overrides no handler.
+            deferred_tool_handler: Handler to ask, even if a run is given another handler. `None` overrides nothing.
             keywords: All other keywords of the host's `override`.
 
         Raises:
@@ -247,7 +247,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
     The handler has precedence over the handler that the wrapped agent was built with, but not over an override or a
     run's keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap a durable
-    agent only if it is our `Agent`, or give the handler to the agent's constructor instead.
+    agent only if it is our `Agent`. The constructor of our `Agent` also takes the handler, without a wrapper.
     """
 
     def __init__(
@@ -286,8 +286,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the keywords for the host's run, with `handler` added to the capabilities.
 
-    The host infers an agent's name from the variables of the calling frame. In our frame the agent is named `self`, so
-    this function infers the name from the frame that called the run variant.
+    The host infers an agent's name from the variables of the calling frame. In our frame that variable is `self`, so
+    this function looks at the frame that called the run variant.
 
     Raises:
         UserError: The handler cannot be called.

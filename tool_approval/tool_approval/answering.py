@@ -165,9 +165,9 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
-    """Return the request with edited arguments, to ask about it again. Its approval cannot be remembered.
+    """Return the request with edited arguments, to ask again. An approval of the new request cannot be remembered.
 
-    A generated description replaces the tool's, and the tool's reason begins with `before your change`.
+    The new request has a generated description, and `before your change` in front of the tool's reason.
 
     Raises:
         NotOffered: The edit includes an argument that is not shown.

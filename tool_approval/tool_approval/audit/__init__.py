@@ -1,4 +1,4 @@
-"""Write decisions and outcomes to a log in which changes are detected."""
+"""Write decisions and outcomes to a log, and detect later changes to the log."""
 
 from .chain import Finding, Head, verify, verify_text
 from .jsonl import JsonlAuditSink, load_key

@@ -35,16 +35,16 @@ class Finding:
     """Result of `verify`."""
 
     is_intact: bool
-    """Whether every line is unchanged and in its place, and the recorded head, if given, is in the log."""
+    """Whether every line is unchanged and in its place. A recorded head, if given, must also be in the log."""
     head: Head
-    """Head after the last intact line."""
+    """The log's head after the last intact line."""
     broken_line: int | None = None
     """1-based number of the first line that is not intact; `None` for an intact log. For a truncated log, the number of
     the first missing line."""
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()
-    """Line numbers of approvals without an outcome, because the process ended first or the call is still running."""
+    """Line numbers of approvals without an outcome. The process ended first, or the call is still running."""
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:

@@ -28,7 +28,7 @@ GRACE_S = 10
 call is interrupted, its outcome is unknown."""
 
 CONNECTIONS = 8
-"""Maximum database connections of the engine in each process. PostgreSQL's default limit is 100 in total."""
+"""Maximum database connections of the engine in each process. PostgreSQL allows 100 in total by default."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
@@ -42,7 +42,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Queue a segment for a process that knows its agent. A segment that is enqueued several times runs once."""
+        """Queue a segment for a process with the run's agent. A segment that is enqueued several times runs once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
@@ -76,11 +76,11 @@ class Engine(Protocol):
 
 
 APPLICATION = 'tool-approval'
-"""Application name of our processes in DBOS. A process resumes only workflows with its own name and version."""
+"""Application name of our processes in DBOS. A process resumes only workflows with the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
 """Version of the sequence of steps that a segment records. DBOS's default version changes with every change of code.
-This constant does not, so a new release can resume the runs of an older release."""
+This constant does not change with the code, so a new release can resume the runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""

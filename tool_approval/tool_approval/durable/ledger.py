@@ -72,9 +72,9 @@ class Done(NamedTuple):
 
 
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
-"""Outcome of an unknown call, as determined by its tool.
+"""A tool's finding about its call of unknown outcome. After `not_done`, the call runs again.
 
-After `not_done`, the call runs again. Return it only if no worker, even one that seems dead, can still run the call.
+Return `not_done` only if no worker can still run the call, not even a worker that seems dead.
 """
 
 Reconcile: TypeAlias = Callable[[UnknownCall], Reconciled | Awaitable[Reconciled]]
@@ -109,7 +109,7 @@ class Ledger:
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
-        """Id of this worker, which no other worker ever has. Only the worker that holds an execution can change it."""
+        """Unique id of this worker, never reused. Only the worker that holds an execution can change that execution."""
         self._reconcile = dict(reconcile or {})
         self._lease_s = lease_s
         self._has_thread = beats
@@ -147,10 +147,10 @@ class Ledger:
             ask: Function that asks an approver about an unknown call: `True` runs the call again, `False` gives it up,
                 and `None` means no answer.
             dump: Function that converts the result to the JSON value to keep.
-            text_of: Function that returns the text to keep for an error.
+            text_of: Function that turns an error into the text to keep.
             not_begun: Exceptions which show that `run` has not done anything yet.
-            tried_again: Function that is called with the name of a person who decided outside the run to repeat the
-                call, before the repeated attempt.
+            tried_again: Function that is called before the repeated attempt, if a person outside the run decided to
+                repeat the call. The argument is the person's name.
 
         Returns:
             The result of `run`, or the recorded outcome without calling `run`.
@@ -188,7 +188,7 @@ class Ledger:
                         return _read(row)
 
     async def unknown(self, run_id: str) -> Sequence[ExecutionRow]:
-        """Return the executions of a run that are unknown and were not settled.
+        """Return a run's executions whose outcome is unknown and was not settled.
 
         Raises:
             InboxError: The store cannot be used.
@@ -197,10 +197,10 @@ class Ledger:
         return [row for row in rows if row.is_unsettled]
 
     async def reconcile(self, row: ExecutionRow, args: Mapping[str, Any]) -> bool:
-        """Let the tool of an unknown call determine the call's outcome.
+        """Let the tool determine the unknown outcome of its call.
 
         Returns:
-            Whether the tool settled the call: its result is recorded, or it may run again as another attempt.
+            Whether the tool settled the call. If so, the result is recorded, or the call may run in another attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -240,7 +240,7 @@ class Ledger:
         return await self._change(row, 'done', _write_result(result, lambda value: value, by))
 
     async def again(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Let an unknown call run again, as another attempt. Return `False` if the call is no longer unknown.
+        """Let a call of unknown outcome run in another attempt. Return `False` if the outcome is no longer unknown.
 
         Args:
             row: The call, as last read.
@@ -350,10 +350,10 @@ class Ledger:
 
     @asynccontextmanager
     async def _alone(self, key: str) -> AsyncGenerator[None]:
-        """Let one task at a time execute a call, and only after the previous outcome of the call was written.
+        """Let only one task at a time execute a call, and wait until the call's previous outcome is written.
 
-        Otherwise a delayed write could free the execution that the next task has begun, because both have the same
-        owner.
+        Otherwise, a delayed write of one task could free the execution that the next task has begun, because both tasks
+        have the same owner.
         """
         while True:
             with self._lock:

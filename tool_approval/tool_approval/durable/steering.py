@@ -1,4 +1,4 @@
-"""Show durable runs to people, and let them cancel a run or settle an unknown call."""
+"""Show durable runs to people, and let them cancel a run or settle a call of unknown outcome."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NobodyMay(SteeringRefused):
     """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message. It names `tool-approval runs`, because that command does not check approvers."""
+        """Set the message, which names `tool-approval runs`, a command that does not check approvers."""
         super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
 
 
@@ -70,7 +70,7 @@ class AskedView(_View):
     state: str
     """State of the request: `pending` while it is open."""
     tool_name: str
-    """Name that the model calls the tool by."""
+    """Name by which the model calls the tool."""
     tool_call_id: str | None
     """Id of the call in the run."""
     approvers: str
@@ -186,7 +186,7 @@ class RunDetails:
         )
 
     def check_may_cancel(self, by: Approver) -> None:
-        """Raise an error unless this person may answer all open requests of the run; if none is open, all requests.
+        """Raise an error unless this person may answer the run's open requests or, if none is open, all its requests.
 
         Raises:
             NotAnApprover: The person may not answer one of these requests. The message states the reason.
@@ -309,7 +309,7 @@ def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
     """Return the only unknown execution among `rows`.
 
     Raises:
-        NotUnknown: No execution is unknown, or several are.
+        NotUnknown: `rows` has no unknown execution, or more than one.
     """
     found = [row for row in rows if row.is_unsettled]
     if len(found) != 1:

@@ -77,8 +77,8 @@ class ExecutionRow:
     state: ExecutionState = 'approved'
     """State of the execution."""
     owner: str | None = None
-    """Worker that holds the execution, or that held it when it ended. `None` if no worker holds the execution, or the
-    call was tried again."""
+    """Worker that holds the execution, or that held the execution when the execution ended. `None` if no worker holds
+    the execution, or the call was tried again."""
     result: str | None = None
     """Outcome as JSON."""
     started_at: datetime | None = None
@@ -105,9 +105,9 @@ class DurableStore:
                 be executed again after a power failure.
         """
         self.inbox_store = inbox_store
-        """Store of the requests, for `Inbox`. Both stores share one connection, which `close` closes."""
+        """Store of the requests, for `Inbox`. `close` also closes this store, which uses the same connection."""
         self.place = inbox_store.place
-        """Location of the database, for messages; without secrets."""
+        """Location of the database as shown in messages, without secrets."""
 
     def close(self) -> None:
         """Close files and connections. It is safe to call this method twice."""
@@ -150,8 +150,8 @@ class DurableStore:
     def release(self, worker: str, number: int, *, at: datetime) -> int:
         """Release the executions of a dead worker, unless the worker has recorded a later heartbeat.
 
-        Reserved executions can be taken by other workers. Executions that had begun become unknown, and the dead worker
-        may still settle them.
+        Other workers can take reserved executions. Executions that had begun get an unknown outcome, and the dead
+        worker may still settle these executions.
 
         Returns:
             The number of released executions.
@@ -232,14 +232,14 @@ class DurableStore:
         *,
         at: datetime,
     ) -> bool:
-        """End a segment, and let the run wait for its requests, which are posted in the same step.
+        """In one atomic step, end a segment, post the run's requests, and let the run wait for their answers.
 
         Args:
             run_id: The run.
             segment: The current segment of the run. Segment numbers increase by one.
             state: The input of the next segment.
             requests: The requests to post. Existing requests are not changed, whether answered or not.
-            deadline: The time of day when the requests expire.
+            deadline: Date and time when the requests expire.
             at: The current time.
 
         Returns:
@@ -259,7 +259,7 @@ class DurableStore:
             return True
 
     def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Return the id and segment of an agent's runs that never began or no longer wait for an answer.
+        """Return the ids and segments of an agent's runs that never began or no longer wait for an answer.
 
         This method reads every waiting run. `ready_after` does not.
         """
@@ -268,7 +268,7 @@ class DurableStore:
         return [(run_id, segment) for run_id, segment in found]
 
     def ready_after(self, agent: str, limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
-        """Return the same as `ready`, but only for runs that never began or that waited for a request in `settled`."""
+        """Like `ready`, but return only runs that never began or that waited for a request in `settled`."""
         with self.inbox_store.reading() as execute:
             queued = f"SELECT id, segment FROM runs WHERE {_IS_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
             found = list(execute(queued, (agent, limit)).fetchall())
@@ -299,7 +299,7 @@ class DurableStore:
     def finish(
         self, run_id: str, segment: int, status: Literal['done', 'failed'], outcome: str, *, at: datetime
     ) -> bool:
-        """End a run with its current segment. Return `False`, and change nothing, if that segment has ended."""
+        """End a run and its current segment. Return `False`, and change nothing, if that segment has ended."""
         return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at)
 
     def cancel(self, run_id: str, *, at: datetime) -> bool:
@@ -351,7 +351,7 @@ class DurableStore:
             return _add(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
-        """Add another attempt. Afterwards, the previous unknown attempt can no longer be settled.
+        """Add another attempt. The previous attempt of unknown outcome can then no longer be settled.
 
         Returns:
             Whether the attempt was added. If `False`, the outcome of the previous attempt is known, or the call was
@@ -420,7 +420,7 @@ class DurableStore:
         return [self._execution(each) for each in found]
 
     def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
-        """Return unknown executions that are not settled, oldest first."""
+        """Return executions whose outcome is unknown and was not settled, oldest first."""
         found = self._select(
             f"SELECT {_EXECUTION} FROM executions WHERE state = 'unknown' AND owner IS NOT NULL "
             'AND result IS NULL ORDER BY changed_at, key LIMIT ?',

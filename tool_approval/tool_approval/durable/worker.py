@@ -55,7 +55,7 @@ class Sweep:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set up the checks; `start` starts the thread.
+        """Prepare the checks. `start` then starts the thread.
 
         Args:
             store: The store of the runs, which only this object uses and closes.
@@ -88,7 +88,7 @@ class Sweep:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread. Other workers resume this worker's runs when its lease has expired."""
+        """Stop the thread. When this worker's lease has expired, other workers resume its runs."""
         self._ended.set()
         self._thread.join()
         self._store.close()

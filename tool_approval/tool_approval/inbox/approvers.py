@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from tool_approval.core.decision import RULES
 
 LONGEST_NAME = 200
-"""Maximum length of an id or a name, in characters. Ids in user directories are shorter than that."""
+"""Maximum length of an id or a name, in characters. Ids in user directories are shorter than this limit."""
 
 
 class Approver(BaseModel):
@@ -37,7 +37,7 @@ class Approver(BaseModel):
 
 
 class ApproverRule(BaseModel):
-    """Users and groups that may answer a request. An empty rule lists no approver."""
+    """Users and groups that may answer a request. A rule without users and groups lets no approver answer."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 

@@ -42,7 +42,7 @@ class Content(BaseModel):
     request: ApprovalRequest
     """The request. Metadata that JSON cannot represent is left out of the request and its presentation."""
     approvers: tuple[ApproverRule, ...] | None = None
-    """Rules that must all list the approver; `None` lets everyone answer."""
+    """Rules for who may answer. Every rule must list the approver; `None` lets everyone answer."""
     requester: str | None = None
     """Id of the person the agent works for; `None` if unknown."""
     forbid_self_approval: bool = Field(
@@ -63,7 +63,7 @@ class Answer(BaseModel):
     by: Approver
     """The approver who answered. Notes and names are untrusted text: escape them."""
     digest: str
-    """`InboxEntry.digest` of the content the approver was shown."""
+    """Digest of the content that the approver was shown (`InboxEntry.digest`)."""
 
 
 class InboxEntry(BaseModel):
@@ -84,11 +84,11 @@ class InboxEntry(BaseModel):
     settled_at: AwareDatetime | None = None
     """Time when the request was settled, by the clock of the process that settled it; `None` for an open request."""
     answer: Answer | None = None
-    """The answer; `None` if the request is open, expired or was withdrawn."""
+    """The answer; `None` if the request is open, has expired or was withdrawn."""
 
     @property
     def request(self) -> ApprovalRequest:
-        """The approval request in the content."""
+        """The approval request, as in `content.request`."""
         return self.content.request
 
     @property
@@ -102,7 +102,7 @@ class InboxEntry(BaseModel):
         """Raise an error unless the request is open and its content is what the approver was shown.
 
         Args:
-            digest: `InboxEntry.digest` of the content the approver was shown.
+            digest: Digest of the content that the approver was shown (`InboxEntry.digest`).
 
         Raises:
             AlreadySettled: The request is no longer open. The error says who answered, and when.

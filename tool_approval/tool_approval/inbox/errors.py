@@ -100,7 +100,7 @@ class RequestTooLarge(InboxError):
     """The request is too large to be shown, and was not posted."""
 
     def __init__(self, size: int, limit: int) -> None:
-        """Give the size of the request and the limit, in bytes."""
+        """Set the message, which gives the size of the request and the limit, in bytes."""
         self.size = size
         self.limit = limit
         super().__init__(
@@ -139,7 +139,7 @@ def refusal_text(
     Args:
         error: Error that `Inbox.decide` or `decision_on` raised.
         name: Function that escapes the id of an approver for the output format, such as HTML.
-        text: Function that escapes all texts except the id for the output format.
+        text: Function that escapes all other texts for the output format.
     """
     match error:
         case AlreadySettled():

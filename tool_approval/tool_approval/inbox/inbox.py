@@ -25,7 +25,7 @@ from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
-"""Settled requests are kept long enough to look up last month's answers. Decisions stay in the audit log after that."""
+"""Settled requests are kept long enough to look up last month's answers. The audit log keeps decisions longer."""
 
 GRACE_S = 5.0
 """Seconds to wait, after the timeout, for the store to report whether an answer came in time."""
@@ -56,7 +56,7 @@ class Inbox:
             store: Store of the requests. The inbox closes the store.
             keep_history: Time after which settled requests are deleted.
             now: Returns the current time, for recorded times and for `keep_history`.
-            clock: Returns monotonic seconds, for leases and pauses.
+            clock: Monotonic clock in seconds, to measure leases and pauses.
         """
         self.store = store
         self._now = now
@@ -81,7 +81,7 @@ class Inbox:
 
         Args:
             request: The request, which is stored with its presentation for the approvers.
-            approvers: Rules that must all list the approver; `None` lets everyone answer.
+            approvers: Rules for who may answer. Every rule must list the approver; `None` lets everyone answer.
             requester: Id of the person the agent works for.
             forbid_self_approval: Whether the requester is not allowed to answer.
             expires_at: Time when the request expires, for display only.
@@ -155,7 +155,7 @@ class Inbox:
             request_id: Id of the request.
             decision: The decision. `decided_by` and `decided_at` are filled in.
             by: The approver, whom the caller has authenticated.
-            digest: `InboxEntry.digest` of the content the approver was shown.
+            digest: Digest of the content that the approver was shown (`InboxEntry.digest`).
 
         Returns:
             The request with this answer.
@@ -239,8 +239,8 @@ class Inbox:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
             after: Return only requests that follow the request with this id in the history. For the next page, pass the
-                last id of the previous page: several requests may have the same time. The result is empty if the
-                request is open or unknown.
+                last id of the previous page instead of a time, because several requests may have the same time. The
+                result is empty if the request is open or unknown.
 
         Raises:
             InboxUnavailable: The store cannot be reached.

@@ -170,7 +170,7 @@ class InboxUI:
         return is_listed and not (self._forbid_self_approval and requester in (None, approver))
 
     def content_of(self, request: ApprovalRequest) -> Content | ApprovalDecision:
-        """Return the content to post for a request, or its denial if no one may approve it."""
+        """Return the content to post for a request, or a denial if no one may approve the request."""
         requester = self._requester(request) if callable(self._requester) else self._requester
         approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
         if self._forbid_self_approval and requester is None:
@@ -217,7 +217,7 @@ class InboxUI:
         return entry.model_copy(update={'state': 'withdrawn'})
 
     async def _denied_before(self, request_id: str) -> InboxEntry | None:
-        """Return the entry if an approver denied the request in the inbox before it was withdrawn, else `None`."""
+        """Return the entry of a request that an approver denied before the request was withdrawn, else `None`."""
         try:
             async with asyncio.timeout(GRACE_S):
                 # The first read may have begun before the withdrawal.

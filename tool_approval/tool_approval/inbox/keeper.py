@@ -67,8 +67,8 @@ def _wake(waiters: Sequence[Waiter]) -> None:
 
 
 BEAT_S = 10.0
-"""Seconds between heartbeats, and between checks of other processes' heartbeats. A lease is as long as three
-intervals, so one heartbeat may fail."""
+"""Seconds between heartbeats, and between checks of other processes' heartbeats. A lease lasts three such intervals,
+so one heartbeat may fail."""
 
 LEASE_S = 30.0
 """Source: the inbox's design. A process without a heartbeat for this many seconds is considered gone."""
@@ -88,8 +88,8 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the owners that sent no heartbeat for a whole lease, with their last heartbeat number. Only time in
-        which this process checked without interruption counts.
+        """Return the owners that sent no heartbeat for a whole lease, with their last heartbeat number. Time counts
+        only while this process checks without interruption.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -104,15 +104,15 @@ class Leases:
         return {owner: number for owner, (number, since) in self._seen.items() if now - since >= self._lease_s}
 
     def forget(self) -> None:
-        """Restart the measurement after the store was unavailable: meanwhile, no process could record a heartbeat."""
+        """Restart the measurement after an outage of the store, during which no process could record a heartbeat."""
         self._looked_at = None
 
 
 WATCH_S = 0.5
-"""Maximum seconds of one wait for changes, which can delay closing. A change ends the wait immediately."""
+"""Maximum seconds of one wait for changes. Closing may be delayed as long. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
-"""Seconds between deletions of old history. The history is kept for weeks, so one hour more does not matter."""
+"""Seconds between deletions of old history. The history is kept for weeks, so an extra hour does not matter."""
 
 LONGEST_PAUSE_S = 2.0
 """Maximum number of seconds until the inbox notices that a store is available again."""
@@ -157,7 +157,7 @@ class Keeper:
         self._failures = 0
         self._is_recheck_due = False
         self.has_posted = False
-        """Whether this process has posted requests and so must send heartbeats."""
+        """Whether this process has posted requests, for which it must send heartbeats."""
 
     def start(self) -> None:
         """Start the thread if it is not running."""
@@ -177,7 +177,7 @@ class Keeper:
         self._nudged.set()
 
     def settle_later(self, request_id: str, state: Settled) -> None:
-        """Settle a request without a waiter as soon as the store can be reached."""
+        """Settle a request that no caller waits for, as soon as the store can be reached."""
         with self._lock:
             self._late[request_id] = state
         self._due_at = min(self._due_at, self._clock() + LONGEST_PAUSE_S)
@@ -261,7 +261,7 @@ class Keeper:
         self._wake_settled()
 
     def _wake_settled(self) -> None:
-        """Wake the waiters of requests that are settled or gone, in the worker's thread."""
+        """In the worker's thread, wake the waiters of requests that were settled or deleted."""
         waited_for = self._waiting.ids()
         if waited_for:
             still_open = self._store.pending_of(self._owner)

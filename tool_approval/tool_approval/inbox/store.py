@@ -60,9 +60,9 @@ class Changes:
 class InboxStore(Protocol):
     """Keeps requests for any number of processes. `tool_approval.testing.check_inbox_store` tests an implementation.
 
-    All methods block. The inbox never calls a store on an event loop. The inbox calls `watch` in one thread, and all
-    other methods in a second thread, at the same time. Each method returns or raises within ten seconds. All methods
-    except `close` may raise these exceptions:
+    All methods block. The inbox never calls a store on an event loop. The inbox has one thread for `watch` and another
+    thread for all other methods, so `watch` and another method may run at the same time. Each method returns or raises
+    within ten seconds. All methods except `close` may raise these exceptions:
 
     - `InboxUnavailable`: The store cannot be reached or written to. Either nothing was changed, or the change is
       complete and the connection broke before the store could confirm it. The next call connects again.
@@ -72,7 +72,7 @@ class InboxStore(Protocol):
     """
 
     place: str
-    """Location of the store, for messages; contains no secrets."""
+    """Location of the store as shown in messages, without secrets."""
 
     def add(self, row: Row) -> None:
         """Add a new request. Raise `InboxUntrusted` if the id is already in use."""
@@ -87,7 +87,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def get(self, request_ids: Collection[str]) -> Sequence[Row]:
-        """Return the requests with these ids in any order, leaving out unknown ids."""
+        """Return the existing requests with these ids, in any order."""
         ...  # pragma: no cover - a protocol has no body
 
     def pending_of(self, owner: str) -> Collection[str]:
@@ -104,8 +104,7 @@ class InboxStore(Protocol):
         Args:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
-            after: Return only requests that follow the settled request with this id in this history; none if the id is
-                unknown.
+            after: Id of a settled request. Return only requests that follow this request, or none if the id is unknown.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -114,7 +113,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def beats(self) -> Mapping[str, int]:
-        """Return the last heartbeat number of each owner that has open requests; 0 for an owner without a heartbeat."""
+        """Return the last heartbeat number of each owner of open requests, or 0 if the owner has sent no heartbeat."""
         ...  # pragma: no cover - a protocol has no body
 
     def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
@@ -128,11 +127,11 @@ class InboxStore(Protocol):
     def watch(self, timeout_s: float) -> Changes | None:
         """Wait until any process adds or settles a request, or the time has passed.
 
-        If the store keeps durable runs, adding a run ends the wait too.
+        If the store keeps durable runs, a new run also ends the wait.
 
         Returns:
-            All changes since the last call, each at least once. A request that was both added and settled may appear
-            only as settled. `None` if changes may have been missed: on the first call, and after each interruption.
+            All changes since the last call, each at least once. A request added and settled since then may appear only
+            as settled. `None` if changes may have been missed: on the first call, and after each interruption.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -194,7 +193,7 @@ class ParkingStore(InboxStore, Protocol):
             state: New state of the requests.
             at: Time of settling.
             which: SQL condition with one `?` that selects the requests.
-            value: Value for the `?`.
+            value: Value for the `?` in `which`.
 
         Returns:
             Number of settled requests.

@@ -36,7 +36,7 @@ class Worker:
         self._failure: tuple[float, str] | None = None
 
     def submit(self, action: Callable[[], T], done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Run `action` in the thread, then call `done` there with the returned value and the exception.
+        """Run `action` in the thread. Then call `done` there with its value (or `None`) and its exception (or `None`).
 
         Raises:
             InboxError: The inbox is closed, or was created before this process was forked.

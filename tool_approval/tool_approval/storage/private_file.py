@@ -19,7 +19,7 @@ def open_private(path: Path, flags: int) -> int:
     """Open a regular file that only the current user may access.
 
     Args:
-        path: The file; it must not be a symbolic link. If `flags` create the file, it gets mode 0600.
+        path: The file; it must not be a symbolic link. A file that this call creates gets mode 0600.
         flags: Flags as for `os.open`.
 
     Raises:

@@ -48,7 +48,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     """Check that a store keeps its approvals and shares them with all stores opened at the same place.
 
     Args:
-        make_store: Opens a store at a place that is empty at first. The function is called several times.
+        make_store: Opens a store, always at the same, initially empty place. The function is called several times.
     """
     store = make_store()
     assert len(store.key) >= 16, 'the key is shorter than 16 bytes'
@@ -76,10 +76,10 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
 
 
 def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list[Mapping[str, Any]]]) -> None:
-    """Check that a sink writes each entry before `record` returns, in order, and loses none.
+    """Check that a sink writes all entries in order, each before `record` returns.
 
     Args:
-        make_sink: Opens a sink at a place that is empty at first. The function is called several times.
+        make_sink: Opens a sink, always at the same, initially empty place. The function is called several times.
         read: Function that returns all entries written so far, oldest first. The entries may have additional fields.
     """
     entries: list[Mapping[str, Any]] = [
@@ -137,7 +137,7 @@ def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, 
     """Check that a store shares its content with all stores opened at the same place, and settles each request once.
 
     Args:
-        make_store: Opens a store at a place that is empty at first. The function is called several times.
+        make_store: Opens a store, always at the same, initially empty place. The function is called several times.
         tries: How often two stores race to settle the same request.
         timeout_s: Maximum seconds until a change is noticed.
     """

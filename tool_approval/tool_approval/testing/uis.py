@@ -50,7 +50,7 @@ class ScriptedUI:
 
 
 class RecordingUI:
-    """Records its requests, and gives all of them the same answer."""
+    """A UI that records all requests and gives each of them the same answer."""
 
     def __init__(self, answer: Answer = True) -> None:
         """Answer every request with `answer`. The default approves."""
@@ -59,7 +59,7 @@ class RecordingUI:
         """Requests asked about so far, in order."""
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Record the request, and answer."""
+        """Record the request, and answer it."""
         self.requests.append(request)
         return _read_answer(self._answer, request)
 

@@ -12,7 +12,7 @@ OLD_NAME = 'pydantic_ai_blocking_approval'
 
 
 class AliasError(ApprovalError, ImportError):
-    """The old module name belongs to another module, so code would mix the classes of both modules."""
+    """The old module name belongs to another module, and code would mix that module's classes with ours."""
 
     def __init__(self, module: ModuleType) -> None:
         """Set the message, which names the file of the other module."""
@@ -25,7 +25,7 @@ class AliasError(ApprovalError, ImportError):
 
 
 def install_alias() -> None:
-    """Make `import pydantic_ai_blocking_approval`, and imports of its submodules, return this package.
+    """Let code import this package and its submodules under the old name `pydantic_ai_blocking_approval`.
 
     Call this function before any code imports the old name. A second call changes nothing.
 
@@ -41,7 +41,7 @@ def install_alias() -> None:
 
 
 def uninstall_alias() -> None:
-    """Remove the old name if it belongs to this package. Code that has already imported the modules keeps them."""
+    """Remove the old name if it refers to this package. Code that has already imported the modules keeps them."""
     for name, module in _own_modules().items():
         if sys.modules.get(name) is module:
             del sys.modules[name]

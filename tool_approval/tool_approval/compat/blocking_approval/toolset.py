@@ -44,9 +44,9 @@ from .types import (
 class ApprovalToolset(WrapperToolset[AgentDepsT]):
     """Asks a callback before a tool runs. A denied or blocked call raises an exception, which ends the agent's run.
 
-    The first verdict decides, in this order: a block from any source; `tool_configs`; the inner toolset's
-    `needs_approval`, or `config` if there is no such method; `@requires_approval` on the tool's function; the default,
-    which is to ask.
+    The first of these verdicts decides: (1) a block from any source, (2) `tool_configs`, (3) the inner toolset's
+    `needs_approval`, or `config` if there is no such method, (4) `@requires_approval` on the tool's function, (5) the
+    default, which is to ask.
 
     A plain callback is called on the event loop, and blocks the rest of the program until it returns. An async callback
     is awaited.
@@ -68,8 +68,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         Args:
             inner: The toolset whose tools need approval.
             approval_callback: Decides each request: a plain function, or an async one.
-            memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is taken as the
-                `config`, as in 0.9, and nothing is remembered.
+            memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is used as the
+                `config`, as in version 0.9, and nothing is remembered.
             config: Settings by tool name; `pre_approved: True` lets a tool run without asking. If `inner` has a
                 `needs_approval` method, the config is only passed to that method, as an optional fourth argument.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
@@ -127,17 +127,17 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return this wrapper around the inner toolset of this run."""
+        """Return a wrapper like this around the inner toolset of the run."""
         return self._around(await self.wrapped.for_run(ctx))
 
     async def for_run_step(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return this wrapper around the inner toolset of this step."""
+        """Return a wrapper like this around the inner toolset of the step."""
         return self._around(await self.wrapped.for_run_step(ctx))
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[AgentDepsT]], AbstractToolset[AgentDepsT]]
     ) -> AbstractToolset[AgentDepsT]:
-        """Return this wrapper with the inner toolset replaced by the visitor."""
+        """Let the visitor replace the inner toolset, and return a wrapper like this around the result."""
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     async def call_tool(
@@ -150,7 +150,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
             Exception: Any exception that `needs_approval`, the callback or the tool raises. The tool has run only if
-                it raised the exception.
+                the tool raised the exception.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):

@@ -23,7 +23,7 @@ class ApprovalRequest(BaseModel):
     """A call that the callback is asked to approve."""
 
     tool_name: str
-    """Name that the model calls the tool by."""
+    """Name by which the model calls the tool."""
     tool_args: dict[str, Any]
     """Validated argument values by parameter name."""
     description: str
@@ -31,7 +31,7 @@ class ApprovalRequest(BaseModel):
 
 
 class ApprovalScope(Enum):
-    """Scope of an approval; an older spelling of `remember`."""
+    """Scope of an approval. Newer code uses the keyword `remember` instead."""
 
     ONCE = 'once'
     """This call: `remember='none'`."""
@@ -86,7 +86,7 @@ class ApprovalResult(verdict.ApprovalResult):
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
             block_reason: Reason why the call is blocked; required for `blocked`, and not allowed otherwise.
-            reason: Another name for `block_reason`, as in `tool_approval`. It may also explain why approval is needed.
+            reason: Same as `block_reason`, as in `tool_approval`. `reason` may also explain why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -133,8 +133,8 @@ class SupportsNeedsApproval(Protocol):
         """Judge a call.
 
         The method gets the tool's name, argument values by parameter name, the `RunContext` with its `deps`, and the
-        wrapper's `config`. It may leave out `config`, or both `ctx` and `config`. If the method raises an exception,
-        the run ends with that exception, and the tool does not run.
+        wrapper's `config`. The method may have no parameter `config`, or neither `ctx` nor `config`. If the method
+        raises an exception, the run ends with that exception, and the tool does not run.
 
         Returns:
             An `ApprovalResult`, or an object with its three predicates. `True` asks for approval, and `False` does

@@ -37,7 +37,7 @@ CONNECT: Mapping[str, str] = {
 which is in milliseconds."""
 
 STATEMENT_MS = 8000
-"""Maximum milliseconds of a statement, which is less than the ten seconds that a call may take."""
+"""Maximum duration of a statement in milliseconds, less than the ten seconds that a call may take."""
 
 _MIGRATING = 0x7461496E626F78
 """Key of the advisory lock for migrations: an arbitrary number, which other programs are unlikely to use."""
@@ -221,13 +221,13 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
 """Statements of each migration. Migration n creates schema version n + 1, stored in the table `version`."""
 
 _ALL = '*'
-"""Notification that many requests have changed, sent instead of an id."""
+"""Notification that many requests have changed, without their ids."""
 
 _ADDED = '+'
 """Prefix of a new request's id in a notification. No request id begins with this prefix."""
 
 _RUN = ''
-"""Notification that a durable run was added, sent instead of an id."""
+"""Notification that a durable run was added, without the run's id."""
 
 _SCHEMA = re.compile(r'[a-z_][a-z0-9_]{0,49}')
 
@@ -238,11 +238,11 @@ class PostgresStore:
     """An `InboxStore` in a PostgreSQL schema. The database sends notifications of changes, so no process polls."""
 
     def __init__(self, dsn: str, *, schema: str = 'tool_approval') -> None:
-        """Configure the store; the first use opens two connections for the process.
+        """Configure the store. Its first use in a process opens two connections.
 
         Args:
-            dsn: Connection string for libpq, such as `postgresql://user@host/database`. The user must own the schema or
-                be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
+            dsn: Connection string for libpq, such as `postgresql://user@host/database`. This user must own the schema
+                or be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
             schema: Name of the schema; each inbox in the database needs a separate schema.
 
         Raises:
