@@ -37,7 +37,7 @@ class CallArguments(NamedTuple):
     the tool receives, as `received`. Secrets are in clear text. `bound` is empty if `shown` has all these values."""
     fields: dict[str, Any] | None = None
     """If the only argument is a model or a dataclass, its fields, in the same form as in `shown`; otherwise `None`.
-    Hosts pass these fields to the function."""
+    Hosts pass these fields to the tool's function."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''

@@ -96,7 +96,7 @@ _open_questions: ContextVar[Mapping[PromptLock, PromptLock] | None] = ContextVar
 
 
 def lock_within(lock: PromptLock) -> PromptLock:
-    """Return the lock for a new question: `lock`, or an inner lock if the question is asked within another one."""
+    """Return the lock for a new question: `lock`, or an inner lock if the question is asked within another question."""
     inner = (_open_questions.get() or {}).get(lock)
     return lock if inner is None or inner.is_over else lock_within(inner)
 
@@ -137,7 +137,7 @@ async def ask(
         requests: One request, or a group for a UI that has `choose_group`.
         mode: Mode passed to the UI.
         timeout_s: Maximum seconds to wait, for the lock and the answer together; `None` for no limit.
-        is_answered: Returns whether the question was already decided elsewhere while it waited for the lock.
+        is_answered: Returns whether the question was already decided elsewhere while waiting for the lock.
         lock: Lock for a UI with `one_at_a_time`.
         abilities: Optional members that the UI has; read from the UI if `None`.
         hear: Called immediately with each answer, in the UI's thread, even if the wait was cancelled.

@@ -182,8 +182,8 @@ class ApprovalController:
         """Ask an approver about a request, even if mode or memory could decide it.
 
         Returns:
-            Whether a person approved the request; `None` if it cannot be shown, no person answered, or the arguments
-            were changed.
+            Whether a person approved the request; `None` if the request cannot be shown, no person answered, or the
+            arguments were changed.
 
         Raises:
             AuditError: The answer could not be logged.
@@ -434,7 +434,7 @@ class ApprovalController:
         return decision
 
     async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:
-        """Return the request for the UI, or a denial if it cannot be presented."""
+        """Return the request for the UI, or a denial if the request cannot be presented."""
         try:
             return await self._presented(request)
         except Exception as error:  # noqa: BLE001 - an approver must not decide with less information than intended

@@ -32,7 +32,7 @@ async def execute_tool(
         args: Argument values by parameter name. The values are copied before an approver is asked.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
-        default: For functions without a rule or a check: `none` runs them, and `required` asks first.
+        default: `none` runs functions that have no rule and no check, and `required` asks first.
         ledger: Executes the call at most once. With a ledger, `context_metadata` must contain `tool_call_id`, and
             `session_id` or `run_id`, which together identify the call on every attempt.
 
@@ -45,7 +45,7 @@ async def execute_tool(
         AuditError: The refusal could not be logged. Nothing has run.
         StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
         ValueError: There is a ledger, but the metadata does not identify the call. Nothing has run.
-        ExecutionNotRepeated: According to the ledger, the call failed before, or it is unknown whether it ran.
+        ExecutionNotRepeated: According to the ledger, the call failed before, or it is unknown whether the call ran.
         Exception: Any exception of `func`.
     """
     gate = Gate(controller, default=default)

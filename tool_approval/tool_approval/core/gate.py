@@ -320,7 +320,7 @@ class Gate:
 
         Args:
             call: The call.
-            blocked: Reason for blocking the call if it cannot be judged, else `None`.
+            blocked: Reason for blocking a call that cannot be judged, else `None`.
         """
         metadata = call.facts.as_metadata() if call.metadata is None else call.metadata
         name = call.judged_as or call.tool_name

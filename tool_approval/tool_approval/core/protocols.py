@@ -89,7 +89,7 @@ class ApprovalAware(Protocol):
     """A tool with its own approval check."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Return `None` to run the call, or a request to ask about it.
+        """Return `None` to run the call, or a request to ask an approver about the call.
 
         This method must be fast, without I/O and without side effects.
 

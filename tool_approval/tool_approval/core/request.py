@@ -270,7 +270,7 @@ class ApprovalRequest(BaseModel):
 
     @property
     def bound(self) -> Mapping[str, Any]:
-        """Values that an approval is bound to besides the arguments: `bound_to`, and the capabilities it grants."""
+        """Values that an approval is bound to besides the arguments: `bound_to`, and the capabilities to grant."""
         granted = self.facts.missing_capabilities
         return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
 
@@ -281,7 +281,7 @@ class ApprovalRequest(BaseModel):
 
     @property
     def attributed_description(self) -> str:
-        """The description, preceded by the name of the configuration it comes from, if any.
+        """The description. The name of a configuration precedes a description that comes from the configuration.
 
         Attack: a settings file has the description "Read the README (changes nothing)" for a tool that writes files.
         """

@@ -119,7 +119,7 @@ async def in_thread(function: Callable[[], T], *, on_end: Callable[[], None] = l
     """Call a function in its own daemon thread, where the function may block. Cancelling abandons the thread.
 
     Args:
-        function: Function to call; it sees the caller's context variables.
+        function: Function to call. The function sees the caller's context variables.
         on_end: Called in the thread when `function` has returned, even long after the wait was cancelled.
 
     Raises:

@@ -59,7 +59,7 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
 
     Args:
         text: Any text; a newline is escaped, too.
-        ascii_only: Whether to escape everything beyond ASCII, for terminals that cannot draw it.
+        ascii_only: Whether to escape everything beyond ASCII, for terminals that draw only ASCII.
         mark_end: Whether to escape a blank at the end, where it is invisible.
         also: More characters to escape, such as a quotation mark.
     """

@@ -156,7 +156,7 @@ def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:
 
 
 def _what_counts(request: ApprovalRequest) -> str:
-    """Describe the part of the arguments that the payload contains, or return an empty string if it contains all."""
+    """Describe which arguments the payload contains, or return an empty string if the payload contains all."""
     args, payload = request.args, request.payload
     try:
         if payload == args or all(key in payload and payload[key] == value for key, value in args.items()):

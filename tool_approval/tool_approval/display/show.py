@@ -66,7 +66,7 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
 
 
 def _bodies_of(presentation: ApprovalPresentation) -> list[str]:
-    """Return the content, and the full content if it was shortened."""
+    """Return the content, and the full content if the content was shortened."""
     whole: object = presentation.metadata.get('full_content')
     texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
     return [text.removesuffix('\n') for text in texts]

@@ -117,7 +117,7 @@ _CODE = frozenset({
     'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
     'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
-"""Names (in lower case) of arguments that are read by programs. In such an argument, every character matters."""
+"""Names (in lower case) of arguments that programs read. Every character of these arguments matters."""
 
 
 @dataclass
