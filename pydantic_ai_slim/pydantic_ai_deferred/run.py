@@ -248,7 +248,7 @@ def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
     """Inside the context, only runs that the tool itself starts inherit a handler.
 
     Yields:
-        A function that returns the context to execute the tool in.
+        A function that returns the context in which the tool is executed.
     """
     place = _place.get()
     assert place is not None, 'the context must be entered inside `Run.inside_tool`'

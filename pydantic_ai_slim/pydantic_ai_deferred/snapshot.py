@@ -18,7 +18,7 @@ def take_snapshot(
     messages: Sequence[ModelMessage],
     validated: Mapping[str, ValidatedArgs],
 ) -> DeferredToolRequests:
-    """Copy `requests`, so that a handler's changes to them do not change what executes.
+    """Copy `requests`, so that a handler's changes to the copy do not change the calls that execute.
 
     Args:
         requests: The host's own objects, which are not changed.
@@ -27,8 +27,8 @@ def take_snapshot(
 
     Returns:
         A copy with the same calls and metadata. Each list is in the order of the model's response; the host lists
-        raised deferrals before declared ones. Arguments are a dictionary in JSON form if the host has validated them,
-        and otherwise what the model sent.
+        raised deferrals before declared ones. If the host has validated the arguments, they are a dictionary in JSON
+        form; otherwise, they are what the model sent.
     """
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
@@ -130,7 +130,7 @@ def _with_all_fields(value: Any) -> Any:
 def copy_containers(value: object) -> object:
     """Copy nested dictionaries, lists, tuples and sets, and keep all other objects.
 
-    Unlike `copy.deepcopy`, this cannot fail on objects that tools may put into metadata (locks, connections, clients).
+    Unlike `copy.deepcopy`, this function cannot fail on objects in metadata, such as locks, connections and clients.
     """
     match value:
         case dict():

@@ -1,7 +1,7 @@
 """Give a handler the terminal while it is asked, and end unfinished tasks after Ctrl-C.
 
 The host's chat redraws the model's text many times a second, over anything that a handler prints, and interprets square
-brackets in printed text as markup. So the chat's display is stopped while a handler is asked, and restarted afterwards.
+brackets in printed text as markup. Therefore, the display stops while a handler is asked, and restarts afterwards.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Engine(Protocol):
 
     @property
     def is_broken(self) -> bool:
-        """Whether this process cannot run segments any more."""
+        """Whether this process can no longer run segments."""
         ...  # pragma: no cover - a protocol has no body
 
     def prune(self, before: datetime) -> None:

@@ -253,8 +253,8 @@ class Inbox:
         """Follow the requests that any process posts or settles.
 
         Yields:
-            Ids of changed requests, possibly repeated. The first item, and the first one after an interruption, is
-            `None`: any request may have changed.
+            Ids of changed requests, possibly repeated. The first item, and the first item after an interruption, is
+            `None`, because any request may have changed.
         """
         self._keeper.start()
         return follow(self._keeper)

@@ -38,8 +38,8 @@ class Channel(Protocol):
     request, `settled` is called after `posted` has returned or failed. Notifications of different requests come in any
     order.
 
-    The process of the run calls the channels, and only until the run ends. A UI that must outlive the run, such
-    as the web page, follows `Inbox.changes` in its own process.
+    Only the process of the run calls the channels, and only until the run ends. A UI that must outlive the run, such as
+    the web page, follows `Inbox.changes` in its own process.
     """
 
     def posted(self, entry: InboxEntry) -> Awaitable[None] | None:

@@ -17,12 +17,12 @@ from .store import InboxStore, Row
 T = TypeVar('T')
 
 PAUSE_S = 0.5
-"""Seconds after a failure in which calls fail without contacting the store. Thousands of waiting calls then
-fail at once. Otherwise, they would fail one after another, each after the store's timeout."""
+"""After a failure, calls fail for this many seconds without contacting the store. Thousands of waiting calls then fail
+at once. Otherwise, they would fail one after another, each after the store's timeout."""
 
 
 class Worker:
-    """Runs actions one after another in one thread; any thread and event loop can submit an action."""
+    """Runs actions one after another in one thread. Any thread or event loop can submit an action."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
         """Create a worker whose error messages name `place`. The thread starts with the first action."""

@@ -12,9 +12,9 @@ from tool_approval.core.request import ApprovalRequest
 Answer: TypeAlias = (
     ApprovalDecision | bool | str | BaseException | Callable[[ApprovalRequest], 'ApprovalDecision | bool | str']
 )
-"""A scripted answer. `True` or `'y'` approves the call, `'s'` approves it for the session, and `'a'` always. `False` or
-`'n'` denies the call, and any other string denies it with the string as the note. If the answer is an exception, it is
-raised. If the answer is a function, it is called with the request."""
+"""A scripted answer. `True` or `'y'` approves the call, `'s'` approves the call for the session, and `'a'` approves the
+call permanently. `False` or `'n'` denies the call, and any other string denies it with the string as the note. If the
+answer is an exception, it is raised. If the answer is a function, it is called with the request."""
 
 
 class ScriptedUI:
