@@ -17,7 +17,7 @@ class AssistantError(ApprovalError):
 
 
 LONGEST = 600
-"""Maximum characters of an error to show; some servers respond with a whole HTML page."""
+"""Maximum characters of an error to show, because some servers respond with a whole HTML page."""
 
 _LIBRARIES = ('pydantic_ai', 'pydantic_ai_deferred', 'tree_sitter', 'tree_sitter_bash')
 

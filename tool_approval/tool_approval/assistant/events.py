@@ -36,7 +36,7 @@ LONGEST_LINE = 500
 """Maximum characters to show of a result's line or a call's arguments."""
 
 LONGEST_NAME = 100
-"""Maximum characters to show of a tool's name; a model can invent names."""
+"""Maximum characters to show of a tool's name, because a model can invent names."""
 
 SHOWN_AFTER_S = 1.0
 """Seconds that a step must take before its progress is shown."""

@@ -1,4 +1,4 @@
-"""Confine commands with kernel features. A profile defines the access of a command; a backend enforces the profile."""
+"""Confine commands with kernel features. A profile defines the access of a command. A backend enforces the profile."""
 
 from typing import TYPE_CHECKING
 

@@ -77,7 +77,7 @@ class ExtraAccess:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that are not empty as a JSON object. The approval is valid only for this access."""
+        """Return a JSON object with all fields that are not empty. The approval is valid only for this access."""
         paths = {'git': list(self.git), 'names': list(self.names), 'writes': list(self.writes)}
         return {**({'network': True} if self.network else {}), **{name: each for name, each in paths.items() if each}}
 

@@ -113,7 +113,7 @@ def derive_os_sandbox_profile(
     held: Iterable[str | Path] = (),
     control_names: Iterable[str] = GIT_CONTROL_NAMES,
 ) -> OSProfile:
-    """Return the profile of a command. The profile never opens a file that the file tools cannot open.
+    """Return the profile of a command. In the roots of `sandbox`, commands get no access that the file tools lack.
 
     Call this once, at startup, because it resolves relative paths and symbolic links. If the path of a root resolves to
     another folder later, commands are refused.

@@ -20,7 +20,7 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Maximum bytes to read from one `.git`. Also the maximum bytes of its new objects after unpacking."""
+"""Maximum bytes to read from one `.git`. New objects have the same limit after unpacking."""
 _MOST_PACKED_REFS: Final = 1 << 24
 """Maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000

@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
 def plain_index(data: bytes) -> bytes:
     """Check that git could have written each entry, and return the index without its extensions.
 
-    The extension `TREE`, a cache of tree objects, is kept if it is correct, because it makes the next commit faster.
+    The extension `TREE` is kept if its content is correct. This cache of tree objects makes the next commit faster.
 
     The check prevents two attacks. With a forged entry `.git/config`, the next `git checkout` would write that file.
     With a forged `TREE`, the next `git commit` would not commit what `git status` shows.
@@ -88,7 +88,7 @@ def plain_index(data: bytes) -> bytes:
 
 
 def submodules(data: bytes) -> frozenset[str]:
-    """Return the paths of the submodules in an index; an unreadable index gives an empty result.
+    """Return the paths of the submodules in an index, or an empty set if the index cannot be read.
 
     Attack: `git status` runs git in each submodule, so the configuration of a submodule can start programs.
     """

@@ -278,7 +278,7 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 
 
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
-    """Restore the lines that a command removed from reflogs other than the stash's, and return the logs' names.
+    """Restore lines that a command removed from reflogs, except the stash's. Return the names of the restored reflogs.
 
     Without the reflog, commits that are not on a branch could not be found, and `git gc` would delete them.
     """

@@ -71,7 +71,7 @@ class Layer:
         return self._backend.wrap([ENV, *environment, *command], self._profile, cwd, change=self._change)
 
     def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the safe changes to the folders. Call this only if the command ended without being stopped.
+        """Write the safe changes to the folders. Call this only if the command ended by itself.
 
         Args:
             cancelled: Event that another thread may set. If the event is set, the remaining changes are dropped.

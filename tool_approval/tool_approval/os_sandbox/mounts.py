@@ -62,7 +62,7 @@ class MountPlan:
     mounts: tuple[Mount, ...]
     """Mounts, in the order in which they must be made."""
     notes: tuple[str, ...]
-    """Notes for the user on paths that the profile opens but the mounts cannot open, each with a remedy."""
+    """Notes for the user, each with a remedy, on paths where the mounts give less access than the profile."""
     frozen: Mapping[str, tuple[str, ...]]
     """For each frozen folder, the paths that are the reason: missing names and symbolic links in the folder."""
 
@@ -165,7 +165,7 @@ class _Planner:
             self.frozen.setdefault(folder, {})[step.path] = step
 
     def _entries(self, folder: str) -> set[str]:
-        """Return the paths to mount in a frozen folder, so that commands can still use them."""
+        """Return the entries of a frozen folder to mount one by one, so that commands can still use the entries."""
         try:
             with os.scandir(folder) as found:
                 entries = [

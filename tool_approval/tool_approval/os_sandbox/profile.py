@@ -241,8 +241,8 @@ def trail(path: str) -> tuple[list[Step], str]:
     """Resolve an absolute path and its symbolic links, as far as they exist.
 
     Returns:
-        The names that were looked up, in order, and the resolved path. If one of these entries is replaced, the
-        path may resolve differently. Missing names are kept as written. Parts of the path after a file are ignored.
+        The names that were looked up, in order, and the resolved path. If an entry with one of these names is
+        replaced, the path may resolve differently. Missing names are kept as written. Names after a file are ignored.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.

@@ -25,7 +25,7 @@ _LONGEST_FILE: Final = 65_536
 """Maximum bytes of a `pyvenv.cfg` to read. Normally, the file has a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
-"""Kind that messages show for a toolchain that the settings name."""
+"""Kind of a toolchain from the settings, as shown in messages."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
 """Folders in the home directory that contain more than toolchains."""
 
@@ -113,8 +113,8 @@ _PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
 def environment_written(
     words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
 ) -> str | None:
-    """Return the environment in the workspace that a simple command would write to if it installs something. The
-    function does not check whether the command installs something.
+    """Return the environment in the workspace to which a simple command installs packages. The function does not check
+    whether the command installs something.
 
     Args:
         words: The program and its arguments. Quotes and expansions are not interpreted.

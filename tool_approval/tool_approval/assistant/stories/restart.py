@@ -30,7 +30,7 @@ async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
     """Play the story, and show the facts afterwards, even if the user stopped it.
 
     Raises:
-        RuntimeError: The process of the agent does not work on this machine.
+        RuntimeError: The process of the agent did not respond in time.
     """
     task = asyncio.current_task()
     assert task is not None, 'the story runs in a task'

@@ -313,7 +313,7 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def read_beginning(folder: int | None, name: str) -> bytes:
-    """Return the beginning of a regular file. The file is given by path, or by name in an open folder.
+    """Return the beginning of a regular file. `name` is in the open `folder`, or is a path if `folder` is `None`.
 
     Raises:
         OSError: The file is missing or cannot be read.

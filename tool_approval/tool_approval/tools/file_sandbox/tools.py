@@ -113,7 +113,7 @@ class FileTools:
         return request
 
     def forget(self) -> None:
-        """Discard the result of the last check. A call that needs approval must be checked again before it can run."""
+        """Discard the result of the last check. Until the next check, `run` refuses calls that need approval."""
         judged.set(None)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -123,7 +123,7 @@ class FileTools:
             The text for the model.
 
         Raises:
-            PermissionError: The rules forbid the call, a path resolves to another file than when it was checked, or the
+            PermissionError: The rules forbid the call, a path no longer resolves to the file that was checked, or the
                 call needs approval and was not checked. No file was changed.
             FileToolError: The call is permitted but failed. The message is for the model.
         """
