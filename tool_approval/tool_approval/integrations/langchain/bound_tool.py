@@ -46,7 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool. The host inspects it for values to inject, and the policy uses its checks."""
+        """Function of the tool. The host finds injected parameters there, and the policy finds checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -97,7 +97,7 @@ def call_id_of(input: ToolInput) -> str | None:
 
 
 def with_arguments(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
-    """Return a model's call with other arguments."""
+    """Return a model's call with its arguments replaced, or only the arguments if `input` is not a model's call."""
     values = dict(given or {})
     return {**input, 'args': values} if _is_call(input) else values
 
@@ -156,7 +156,7 @@ def _noted(result: object, notice: str, call_id: str | None) -> object:
 
 
 class BoundTool(StandIn):
-    """Runs only the call that was allowed: the last check before the wrapped tool runs."""
+    """Checks, just before the wrapped tool runs, that the call is the one that was allowed."""
 
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
@@ -166,7 +166,7 @@ class BoundTool(StandIn):
         """Replace the tool of a call.
 
         Args:
-            reader: Tool that reads the input that the host passes to this tool.
+            reader: Reads the input that the host passes to `invoke` or `ainvoke`.
             allowed: The allowed call, and its binding.
             gate: The gate that allowed the call, which also records its outcome.
         """
@@ -179,7 +179,7 @@ class BoundTool(StandIn):
         """Run the tool, if this is the call that was allowed.
 
         Raises:
-            ApprovalDenied: The call is not the allowed one, and has no id.
+            ApprovalDenied: The call differs from the allowed call, and has no id.
         """
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):

@@ -38,7 +38,7 @@ class CallReader:
     """Whether the model may set parameters that the host fills in; see `read_arguments`."""
 
     def read(self, given: object) -> Call:
-        """Return the call with these arguments.
+        """Return the call with the arguments `given`.
 
         Raises:
             ValueError: The arguments do not fit the tool, or cannot be judged. The error's message names the problem.
@@ -131,7 +131,7 @@ def definition_digest(tool: BaseTool) -> str | None:
 
 
 _VARIADIC = frozenset({'args', 'kwargs'})
-"""Names of the schema fields for `*args` and `**kwargs`; a value is passed on only if the call gives one."""
+"""Names of the schema fields for `*args` and `**kwargs`. A field that the call does not contain is not passed on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,7 +223,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the values for the function, and add defaults made by a `default_factory` to `passed`."""
+    """Return the values for the function. Add to `passed` each default that a `default_factory` makes."""
     schema, shown = tool.args_schema, tool.tool_call_schema
     if schema is None:
         _check_signature(tool, passed)
@@ -249,7 +249,7 @@ def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, A
 
 
 def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
-    """Reject arguments that do not fit the signature: the host validates no arguments of a tool without a schema."""
+    """Reject arguments that do not fit the signature. The host validates no arguments of a tool without a schema."""
     if isinstance(tool, Tool):
         if len(passed) != 1:
             raise ValueError(f'the tool takes one argument, not {len(passed)}')

@@ -42,7 +42,7 @@ class OfferedTools:
     """Tools that the model could call in its last response. The list is never saved by a checkpointer."""
 
     run_id: str | None = None
-    """Id of the agent's run: the one given by the caller, else the id of its first step."""
+    """Id of the agent's run. If the caller gives no id, this is the id of the run's first step."""
     tools: Mapping[str, BaseTool] = field(default_factory=dict[str, BaseTool])
     """Tools by name."""
 
@@ -135,8 +135,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             controller: Controller that judges and decides the calls. Give the controller a lasting `key` if runs are
                 resumed in another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: Name of the agent, instead of the name given to `create_agent`. For an agent that runs in another
-                agent's tool, give the name here; otherwise its approvals are forgotten after its run.
+            caller: Name of the agent, instead of the name given to `create_agent`. Without `caller`, the approvals of
+                an agent in another agent's tool are forgotten after the inner agent's run.
             tells_changes: Whether the model is informed of arguments that an approver changed.
 
         Raises:
@@ -159,7 +159,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return ExtendedModelResponse(model_response=await handler(request), command=_offering(request))
 
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Decide all calls of the response. This call blocks, even if an event loop is running."""
+        """Decide all calls of the response. This method blocks, even if an event loop is running."""
         config = get_config()
         return wait_for(lambda: self._decide_all(state, config))
 

@@ -23,7 +23,7 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
 
     Args:
         ctx: The run.
-        tool_call_id: The call's id, by which the model's arguments are looked up; unknown for calls that code makes.
+        tool_call_id: The call's id, to find the model's arguments. If code made the call, the response lacks this id.
         values: The values that the tool gets, by parameter name.
 
     Raises:
@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""Maximum depth of nested toolsets, far more than anyone needs. A cycle of toolsets exceeds this depth."""
+"""Maximum depth of nested toolsets, far more than anyone needs. Toolsets in a cycle exceed this depth."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
@@ -148,7 +148,7 @@ def _positions(response: ModelResponse) -> Mapping[str | None, int]:
 
 
 def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
-    """Return the arguments of a call of the current response as the model gave them, or `None` if unknown."""
+    """Return the arguments that the model gave for a call of the current response, or `None` if they are unknown."""
     call = _made_call(ctx, tool_call_id)
     try:
         return None if call is None else decode_arguments(call.args)

@@ -1,6 +1,6 @@
 """Run agents durably: a run that waits for an approver needs no process, and any worker can continue it.
 
-A run consists of segments. Each segment is a workflow of the engine, which records model requests and decisions, and
+A run consists of segments, each a workflow of the engine. The engine records model requests and decisions. A segment
 ends when an approver must be asked. The store keeps the requests and the state for the next segment. See `Segment.run`.
 """
 
@@ -45,8 +45,8 @@ OutputT = TypeVar('OutputT')
 T = TypeVar('T')
 
 Factory: TypeAlias = Callable[..., Any]
-"""Function that makes a run's dependencies from JSON values, which are passed as keywords. The function may be a
-coroutine function. The function is called in each segment."""
+"""Function that makes a run's dependencies from JSON values, which are passed as keyword arguments. The function may be
+a coroutine function. The function is called in each segment."""
 
 RETRY_S = 1.0
 """Seconds between two attempts to reach an unavailable store."""
@@ -91,8 +91,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 file.
             deps: Factories of dependencies, by the name that is passed to `start`.
             external: Functions that execute external calls, by tool name.
-            reconcile: Functions by tool name that determine whether a call was executed if a crash interrupted it. See
-                `Ledger`.
+            reconcile: Functions, by tool name, that find out after a crash whether an interrupted call was executed.
+                See `Ledger`.
             tells_changes: Whether the model is informed of arguments that an approver changed.
 
         Raises:
@@ -141,8 +141,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Raises:
             UserError: The prompt or the dependencies cannot be stored. The message names the field.
-            InboxUnavailable: The store cannot be reached. Either no run was started, or the connection broke
-                afterwards. It is safe to start the run again with the same `run_id`.
+            InboxUnavailable: The store cannot be reached. The run may or may not have been started. It is safe to start
+                the run again with the same `run_id`.
         """
         run_id = run_id or secrets.token_urlsafe(16)
         if escape_line(run_id) != run_id:

@@ -26,7 +26,7 @@ class FileToolset(FunctionToolset[Any]):
     """The eight file operations of a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
 
     Without an enclosing `ApprovalToolset`, the toolset itself defers calls that need approval and runs approved ones.
-    Without an `ApprovalToolset`, only the sandbox's rules apply, and no policy.
+    Without an `ApprovalToolset`, no policy applies, and the sandbox's rules alone decide.
     """
 
     def __init__(

@@ -27,9 +27,9 @@ class JudgedContext(RunContext[Any]):
     """Run context of one call that a toolset around the tool has judged. Only one tool may run with this context."""
 
     judged: object = None
-    """Result of judging: a `Prepared` if a gate judged the call."""
+    """Judgement of the toolset around the tool: a `Prepared` if a gate judged the call."""
     judged_call: tuple[str | None, str | None] = (None, None)
-    """Ids of the judged run and call. If the context is reused, its call id no longer matches."""
+    """Ids of the judged run and call. Another call that reuses the context has a different id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
     """Lock that a tool acquires before it uses `judged`. Copies of the context, made by wrappers, share the lock."""
 

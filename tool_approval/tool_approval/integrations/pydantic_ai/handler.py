@@ -60,8 +60,8 @@ def approval_handler(
     """Return a `deferred_tool_handler` that lets `controller` decide.
 
     Give the handler to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, executions are bound to the
-    approval, and outcomes are logged, only for tools of an `ApprovalToolset`.
+    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only an `ApprovalToolset` binds
+    executions to their approval and logs their outcomes.
 
     Args:
         controller: Controller that decides. Any number of agents and runs may share the controller.
@@ -263,7 +263,7 @@ class Batch:
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
-        """Answer a call that awaits approval; bind an approval to the values that the tool will get."""
+        """Answer a call that awaits approval. An approval is bound to the values that the tool will get."""
         call_id, decision = str(request.tool_call_id), settled.decision
         assert decision is not None, 'every deferred call has a decision'
         if isinstance(settled, Allowed) and settled.binding is not None:

@@ -41,7 +41,7 @@ accepted. Data from a model or a file is never an `ApprovalRequest` object."""
 
 
 def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | None = None) -> list[ApprovalRequest]:
-    """Return one request for each call that awaits approval, in the same order, without external calls.
+    """Return a request for each call that awaits approval, in the order of the calls. External calls are left out.
 
     Args:
         requests: The deferred calls that the host passes to a handler, or ends a run with.
@@ -68,7 +68,7 @@ def request_of(
         metadata: The metadata that the tool gave when it deferred the call. The description is the first of
             `approval_description`, `summary`, `reason` and `path` that has a text.
         known: Known facts of the run, which override `metadata`.
-        tool: Known facts of the tool, as returned by `tool_facts`, which override `metadata` too.
+        tool: Facts of the tool from `tool_facts`. These facts override `metadata` too.
         args: Arguments to show in place of the arguments in `call`.
     """
     given = dict(metadata or {})
@@ -132,8 +132,8 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
         tool_name: Name by which the model calls the tool; `None` leaves out the facts about the tool.
 
     Raises:
-        UserError: The given or returned session is not a string; or no session is given, and the `session_id` of the
-            deps is not a string.
+        UserError: The session is not a string, whether it was given, returned by a function or taken from
+            `deps.session_id`.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)
@@ -168,7 +168,7 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """Return a call that is about to execute, and why the call cannot be judged (`None` if it can).
+    """Return the call that is about to execute. If the call cannot be judged, also return the reason, otherwise `None`.
 
     Args:
         ctx: The run that makes the call.

@@ -24,7 +24,7 @@ from .arguments import find_tool
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
-"""Key of the notice about changed arguments, in a result that is not a text."""
+"""Key under which a result that is not a text contains the notice about changed arguments."""
 
 
 BINDING_KEY = 'tool_approval'
@@ -32,7 +32,7 @@ BINDING_KEY = 'tool_approval'
 """
 
 GRANTED_KEY = 'granted_capabilities'
-"""Key of the capabilities that the approval grants; it is in the metadata that contains `BINDING_KEY`."""
+"""Key of the capabilities that the approval grants, in the same metadata as `BINDING_KEY`."""
 
 
 def binding_metadata(binding: Binding) -> dict[str, Any]:
@@ -206,7 +206,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
         outcome: The outcome to log; the handler or the `ApprovalToolset` around the call logs it.
 
     Returns:
-        The message itself, on hosts without `ToolFailed`.
+        The message, if the host has no `ToolFailed`.
 
     Raises:
         ToolFailed: Raised on hosts that have `ToolFailed`. The result is treated as failed, and uses up no retry.

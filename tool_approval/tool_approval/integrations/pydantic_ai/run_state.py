@@ -126,9 +126,9 @@ class RunState(BaseModel):
     version: Literal[1] = VERSION
     """Version of the stored state."""
     history: list[ModelMessage]
-    """Messages so far; only the user's prompt before the first segment."""
+    """Messages so far. Before the first segment, this is only the user's prompt."""
     session: str | None = None
-    """Conversation that approvals are remembered for, if given."""
+    """Conversation that approvals are remembered for, or `None` if no session was given."""
     deps: tuple[str, dict[str, Any]] | None = None
     """Name of a factory, and its arguments."""
     usage: RunUsage = Field(default_factory=RunUsage)
@@ -140,7 +140,7 @@ class RunState(BaseModel):
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this version can continue a run. `True` for a corrupt state, so that reading it fails the run."""
+    """Whether this version of the package can continue a run. `True` if the state is corrupt, so that the run fails."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:

@@ -1,7 +1,7 @@
 """Execute one segment of a durable run: start or resume the run, and continue until the run ends or has new questions.
 
-Each agent run ends at deferred calls. After the decisions, a new agent run executes the calls; it can end in the same
-way, so the durable run can be parked again. Read `Segment.run` from top to bottom.
+Each agent run ends at deferred calls. After the decisions, a new agent run executes the calls. If the new run also ends
+at deferred calls, the durable run can be parked again. Read `Segment.run` from top to bottom.
 """
 
 from __future__ import annotations
@@ -235,8 +235,8 @@ class Segment:
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
     def _question(self, request: ApprovalRequest, of: Sequence[object]) -> Question | ApprovalDecision:
-        """Return the question for a request, with an id derived from `of`, or the denial if no approver can be
-        asked.
+        """Return the question for a request, or the denial if no approver can be asked. The question's id is derived
+        from `of`.
         """
         content = self.durable.ui.content_of(request)
         if isinstance(content, ApprovalDecision):

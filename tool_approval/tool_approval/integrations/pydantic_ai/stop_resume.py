@@ -43,11 +43,11 @@ async def collect_approvals(
         requests: The run's output.
         ui: The UI that asks the approver.
         mode: `interactive`, `approve_all` or `strict`.
-        memory: Remembered approvals. Pass the same memory each time a conversation stops; `None` uses a new memory.
+        memory: Remembered approvals. Pass the same memory for all stops of a conversation. `None` uses a new memory.
         controller: Controller in place of `ui`, `mode` and `memory`. Give the same controller to the
             `ApprovalToolset`s. If another process resumes the run, give the controller a lasting `key`.
         external: Functions that execute external calls, by tool name.
-        session: The conversation that approvals are remembered for. With `None`, the whole memory is one conversation.
+        session: The conversation that approvals are remembered for. `None` treats the whole memory as one conversation.
         caller: The agent's name.
 
     Returns:
@@ -87,8 +87,8 @@ async def run_with_approval(
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
         session: The conversation that approvals are remembered for. `None` uses `deps.session_id`. If the deps have no
-            `session_id`, a given `memory` is one conversation; with a `controller`, each call of this function is a
-            conversation.
+            `session_id`, a given `memory` serves one conversation. With a `controller`, each call of this function is
+            then a conversation.
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Put a toolset under a controller's policy, call by call."""
+"""Judge each call of a toolset by a controller's policy."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Each call is judged separately. All calls of a response that need approval reach the handler, or leave the run,
-    together. Tools that the inner toolset declares as deferred look ordinary from outside, so that `approval: none`
-    works for them. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
+    Each call is judged separately. The calls of a response that need approval reach the handler together, or leave the
+    run together. A tool that the inner toolset declares to need approval becomes ordinary, so that `approval: none` can
+    apply. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
     """
 
     controller: ApprovalController = field(kw_only=False)
@@ -39,7 +39,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     """Whether the model is informed of arguments that an approver changed; an `approval_handler` has its own option."""
 
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
-    """Executes approved calls at most once, if no `approval_handler` does so. Give the handler a ledger too."""
+    """Runs approved calls at most once, unless an `approval_handler` runs them. That handler needs a ledger too."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments now, not in the middle of a run.

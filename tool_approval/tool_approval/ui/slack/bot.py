@@ -52,7 +52,7 @@ class SlackBot:
         clock: Callable[[], float] = time.monotonic,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        """Configure the bot; nothing is sent yet.
+        """Configure the bot, without sending anything yet.
 
         Args:
             inbox: Inbox with the requests. The bot does not close the inbox.

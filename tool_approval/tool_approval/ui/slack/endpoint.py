@@ -97,7 +97,7 @@ class Replays:
     """Detects replayed requests by their signatures, which differ for each request because they cover the timestamp."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without signatures; `clock` returns monotonic seconds."""
+        """Start without remembered signatures. `clock` returns monotonic seconds."""
         self._clock = clock
         self._seen: OrderedDict[str, float] = OrderedDict()
 

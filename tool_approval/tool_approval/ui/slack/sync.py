@@ -12,8 +12,8 @@ from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequ
 from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
-"""After a restart, messages of settled requests are updated up to this age, enough for a weekend. For open
-requests, messages of any age are updated."""
+"""After a restart, messages of settled requests are updated up to this age, which covers a weekend. Messages of open
+requests are updated at any age."""
 
 LONGEST_PAUSE_S = 60.0
 """Maximum seconds between retries."""
@@ -28,7 +28,7 @@ class MessageSync:
     """Posts and updates one message for each request. After a restart, the state is read from Slack and the inbox."""
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, *, now: Callable[[], datetime], sleep: Sleep) -> None:
-        """Show the requests of `inbox` in `channel`; `SlackBot` describes `now` and `sleep`."""
+        """Show the requests of `inbox` in `channel`. For `now` and `sleep`, see `SlackBot`."""
         self._inbox = inbox
         self._channel = channel
         self._now = now

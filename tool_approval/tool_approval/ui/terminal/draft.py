@@ -24,7 +24,7 @@ class Draft:
     """
 
     def __init__(self, terminal: Terminal, prompt: str) -> None:
-        """Start with an empty text, with `prompt` before the first row and blanks before other rows."""
+        """Start with an empty text. `prompt` precedes the first row, and blanks precede all other rows."""
         self._terminal = terminal
         self._prompt = prompt
         self._size = terminal.size

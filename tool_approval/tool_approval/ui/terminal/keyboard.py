@@ -14,8 +14,8 @@ class Key:
     """A pressed key."""
 
     name: str
-    """The typed character, or the name of another key: `enter`, `escape`, `backspace`, `delete`, `left`, `right`, `up`,
-    `down`, `home`, `end`, `page_up`, `page_down`, `alt_enter`, `ctrl_c` and the like, `unknown`."""
+    """The typed character or the name of another key: `enter`, `escape`, `backspace`, `delete`, `left`, `right`, `up`,
+    `down`, `home`, `end`, `page_up`, `page_down`, `alt_enter`, a name such as `ctrl_c`, or `unknown`."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Decoder:
     """Decodes keys and pastes from bytes, which may arrive in pieces of any length."""
 
     def __init__(self, longest_paste: int = LONGEST_PASTE) -> None:
-        """Start without input; pastes are cut to `longest_paste` characters."""
+        """Start without input. Pastes are cut to `longest_paste` characters."""
         self._longest_paste = longest_paste
         self._bytes = codecs.getincrementaldecoder('utf-8')(errors='replace')
         self._text = ''

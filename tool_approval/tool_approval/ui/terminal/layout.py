@@ -12,7 +12,7 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Minimum columns of a terminal, enough for the frame with the digest or with the longest escape."""
+"""Minimum columns of a terminal, so that a row of the frame can hold the digest or the longest escape."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
@@ -76,7 +76,7 @@ class Layout:
         return f'{self.paint(corner + self.glyphs.line, "frame")} {title}{gap}{right}'.rstrip()
 
     def labelled(self, label: str, text: str, *, style: Style = 'plain') -> list[str]:
-        """Return rows with a label and its text; a label or a mark precedes the text in each row."""
+        """Return the rows of a text. The label precedes the first row, and a mark precedes each continuation row."""
         return self._rows(f'{label} ', ' ', text, style, 'frame', ())
 
     def quoted(self, lines: Sequence[DisplayLine]) -> list[str]:

@@ -16,7 +16,7 @@ LONGEST_LINE = 20_000
 def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str = '') -> str | None:
     """Let the user edit `text` in the cursor's row, and return the line; `None` if the user goes back.
 
-    The prompt must be short and escaped. Line ends in pasted text become spaces.
+    The prompt must be short and escaped. Each line end in pasted text becomes a space.
     """
     terminal.show_cursor(is_shown=True)
     line = Line(text, ascii_only=terminal.is_plain)

@@ -63,7 +63,7 @@ class Prompt:
         self._ascii_only = dialogue.terminal.is_plain
 
     def ask_all(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision] | None:
-        """Ask about one request, or about a group of requests together or one by one.
+        """Ask about one request, or about several requests, which can be answered together or one by one.
 
         Returns:
             A decision for each request, or `None` if the approver stops the run.
@@ -142,7 +142,7 @@ class Prompt:
                     raise Stopped
 
     def _draw(self, request: ApprovalRequest, *, before: ApprovalRequest | None = None) -> list[str]:
-        """Draw a request, with any changes since `before`, and return the offered keys."""
+        """Draw a request, with its changes from `before` if given, and return the offered keys."""
         left_out = ('l' if self._memory is None else '') + ('' if before is None else 'sra')
         keys = [key for key in offered_keys(request) if key not in left_out]
         self._dialogue.draw(

@@ -1,6 +1,6 @@
 """Render a request as text for a terminal of a given size.
 
-No library is used: control characters and overlong rows must be impossible, and 1 MB of arguments must render quickly.
+No library is used, so that control characters and overlong rows are impossible and 1 MB of arguments renders quickly.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` and the first of `tellings` that fits, else only the keys; and whether `tellings[0]` fits."""
+    """Return `lead` with the first of `tellings` that fits, or with only keys. Also return if `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())

@@ -52,7 +52,7 @@ class TerminalUI:
         quiet_s: float = QUIET_S,
         groups_responses: bool = False,
     ) -> None:
-        """Configure the UI; the terminal is opened for each question.
+        """Configure the UI. The terminal is opened for each question.
 
         Args:
             memory: The controller's memory, so that the approver can list and revoke remembered approvals.
@@ -63,7 +63,7 @@ class TerminalUI:
             environment: Environment variables (`VISUAL`, `EDITOR`, `TERM`, `NO_COLOR`); `None` for the process's
                 environment.
             quiet_s: Seconds without typing after which a new question accepts keys.
-            groups_responses: Whether to ask about all calls of a response together, even in different groups.
+            groups_responses: Whether to ask about all calls of a response together, even if their groups differ.
         """
         self.groups_responses = groups_responses
         self._memory = memory

@@ -239,8 +239,8 @@ def stops(how: int) -> Generator[None]:
     """Block or unblock the signals that stop a background process when it uses the terminal, until the `with` block
     ends.
 
-    While these signals are blocked, a background process is not stopped: it can change the mode, but reads fail.
-    Programs that this process starts inherit the blocked signals.
+    While these signals are blocked, a background process is not stopped. The process can change the terminal's mode,
+    but cannot read from the terminal. Programs that this process starts inherit the blocked signals.
 
     Args:
         how: `signal.SIG_BLOCK` or `signal.SIG_UNBLOCK`.
@@ -253,7 +253,7 @@ def stops(how: int) -> Generator[None]:
 
 
 def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes | int]]:
-    """Return the raw mode: keys arrive one by one; Ctrl-C is read as a key, but Ctrl-Z still stops the program."""
+    """Return the settings of raw mode. Keys arrive one by one, Ctrl-C is a key, and Ctrl-Z still stops the program."""
     raw = [list(part) if isinstance(part, list) else part for part in saved]
     iflag, _, _, lflag, _, _, characters = raw
     assert isinstance(iflag, int) and isinstance(lflag, int) and isinstance(characters, list)

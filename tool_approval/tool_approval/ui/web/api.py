@@ -200,7 +200,7 @@ class ApiRoutes:
 
 
 def openapi_document(server: str) -> dict[str, Any]:
-    """Return the OpenAPI description of the API at the path `server`."""
+    """Return the OpenAPI description of the API, which is served below the path `server`."""
     models: dict[type[BaseModel], JsonSchemaMode] = {ErrorView: 'serialization'}
     for each in _OPERATIONS:
         models[each.view] = 'serialization'

@@ -55,7 +55,7 @@ async def read_body(request: Request, model: type[B]) -> B:
     """Parse a JSON body as `model`.
 
     Raises:
-        HttpRefusal: The body is not JSON, or is not valid for the model.
+        HttpRefusal: The body is not JSON, or is not a valid `model`.
     """
     _check_type(request, 'application/json')
     try:
@@ -70,7 +70,7 @@ def checked(model: type[B], values: Mapping[str, Any]) -> B:
     """Validate values as `model`.
 
     Raises:
-        HttpRefusal: The values are not valid for the model.
+        HttpRefusal: The values do not form a valid `model`.
     """
     try:
         return model.model_validate(values)

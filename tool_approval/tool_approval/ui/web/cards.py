@@ -80,7 +80,7 @@ def _spanned(line: DisplayLine) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class PageContext:
-    """Visitor and address of a page, for links and forms."""
+    """Facts about the page and its visitor that links and forms need."""
 
     base: str
     """Mount path of the application, without a trailing slash."""
@@ -214,8 +214,8 @@ def hidden(context: PageContext, **values: str) -> Sequence[Html]:
     """Return the hidden fields of a form, and a hidden button for the Enter key.
 
     Without the hidden button, Enter in a field would press the first visible button and answer by accident. The hidden
-    button comes first and does nothing: its form method has no effect outside of a dialog. The hidden button is not
-    disabled, because Chromium skips disabled buttons in forms with choices (test_stories.py:
+    button comes first and does nothing, because its form method has no effect outside of a dialog. The hidden button is
+    not disabled, because Chromium skips disabled buttons in forms with choices (test_stories.py:
     test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}

@@ -33,8 +33,8 @@ class Streams:
         self._count = 0
 
     async def respond(self, request: Request) -> StreamingResponse:
-        """Respond with a stream of `changed` events. Each event contains the ids of changed requests, or `null` if
-        unknown.
+        """Respond with a stream of `changed` events. Each event contains the ids of changed requests, or `null` if the
+        ids are unknown.
 
         Raises:
             HttpRefusal: The visitor is not logged in, or too many event streams are open.

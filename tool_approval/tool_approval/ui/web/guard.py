@@ -30,7 +30,7 @@ T = TypeVar('T')
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Limits on HTTP requests. The default limits (chosen) are far above what people need, and far below what would
+    """Limits on HTTP requests. The default limits are our choice: far above what people need, and far below what would
     block other visitors.
     """
 
@@ -45,7 +45,7 @@ class Limits:
 
 
 _MOST_CLIENTS = 10_000
-"""Maximum number of clients to track. If there are more, the least recently active client is dropped."""
+"""Maximum number of clients to track. Beyond this number, the least recently active client is dropped."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:

@@ -27,7 +27,7 @@ from .view import DecisionBody, why_not
 from .visitors import LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
-"""Requests on a page of history."""
+"""Number of requests on a page of the history."""
 
 _PAGES_SEARCHED = 20
 """Number of history pages that a search reads before it offers to continue."""
@@ -39,7 +39,7 @@ _MOST_TOGETHER = 100
 """Maximum number of requests that an approver can answer together."""
 
 _MOST_PAGES = 9_999_999
-"""Maximum page number, far more pages than any request has."""
+"""Maximum page number, far above the number of pages of any request."""
 
 _ANSWERS = ('approve', 'deny', 'session', 'always')
 

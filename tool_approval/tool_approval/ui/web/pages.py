@@ -167,7 +167,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Place all entries of a model response where the first of them is, in the order of the response's calls."""
+    """Move all entries of a model response to the place of the first entry, in the order of the response's calls."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):

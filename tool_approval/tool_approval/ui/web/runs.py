@@ -122,7 +122,7 @@ class RunRoutes:
         self._context_of = context_of
 
     def routes(self) -> list[BaseRoute]:
-        """Return the routes. Run ids are in the query and forms, not in the path, because they may contain slashes."""
+        """Return the routes. Run ids are in the query and forms, not in the path, because an id may contain slashes."""
         return [
             Route('/runs', self.index, methods=['GET']),
             Route('/run', self.one, methods=['GET']),

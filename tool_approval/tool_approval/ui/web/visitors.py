@@ -1,4 +1,4 @@
-"""Identify visitors, and check that changes come from this page and not from another site."""
+"""Identify visitors, and refuse requests for changes that come from another site."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .refusals import HttpRefusal
 COOKIE = 'tool_approval'
 
 TICKET_S = 3600.0
-"""Seconds until a login link expires, because an old link was probably forgotten."""
+"""Seconds until a login link expires. An older link was probably forgotten."""
 
 SESSION_S = 12 * 3600.0
 """Seconds until a login session ends, about a working day."""
@@ -151,7 +151,7 @@ class Visitors:
     """Identifies visitors, and creates and checks their form tokens."""
 
     def __init__(self, authenticate: Authenticate, secret: bytes) -> None:
-        """Use a login, and a secret that signs form tokens."""
+        """Identify visitors with `authenticate`, and sign form tokens with `secret`."""
         self._authenticate = authenticate
         self._advice = f'. {NEW_LINK}' if isinstance(authenticate, LocalLogin) else ''
         self._secret = secret
@@ -174,7 +174,7 @@ class Visitors:
         return hmac.new(self._secret, b'csrf\0' + visitor.id.encode(), sha256).hexdigest()
 
     async def changing(self, request: Request, token: str | None) -> Approver:
-        """Check the origin and token of a change, and return the logged-in approver who sent it.
+        """Check the origin and token of a request for a change, and return the logged-in approver who sent the request.
 
         Raises:
             HttpRefusal: The visitor is not logged in, the request comes from another site, or the token is missing.
