@@ -98,8 +98,8 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: Name of the agent, instead of the name in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, the configuration's id
-            identifies a single step, so an approval for the session ends with the call.
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id stands for a
+            single step. An approval for the session then ends with the call, unless the session has a name.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})

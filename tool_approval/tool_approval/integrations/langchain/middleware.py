@@ -72,7 +72,7 @@ class ApprovalState(AgentState[Any]):
     """State of an agent that has the middleware. The keys added here are not part of the agent's input or output."""
 
     tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
-    """Tools that the model could call; not set in a step that resumes a run."""
+    """Tools that the model could call. The value is not set in a step that resumes a run."""
     tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
     """Approved calls of the last response."""
 
@@ -149,7 +149,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Record the tools that the model can call; `after_model` needs them to decide the calls."""
+        """Record the tools that the model can call. `after_model` needs these tools to decide the calls."""
         return ExtendedModelResponse(model_response=handler(request), command=_offering(request))
 
     async def awrap_model_call(
@@ -222,7 +222,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return {'messages': list(answers.values()), 'tool_approval_consents': update}
 
     async def _ready(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
-        """Return the call to run in place of the model's call, or the answer to a call that may not run."""
+        """Return the call to run in place of the model's call. If that call may not run, return its answer."""
         made, tool = request.tool_call, request.tool
         if tool is None:
             # The host would refuse it too, but a middleware further inside may add a tool that was not judged.

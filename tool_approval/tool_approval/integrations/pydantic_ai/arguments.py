@@ -41,7 +41,7 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments that the tool `name` will get for `args`, with defaults; `args` if the tool is unknown.
+    """Return the arguments, with defaults, that the tool `name` gets for `args`, or `args` if the tool is unknown.
 
     Raises:
         ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
@@ -60,7 +60,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
-    """Return the name by which the model calls `tool`; toolsets around the tool may have renamed it."""
+    """Return the name by which the model calls `tool`. Toolsets around the tool may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
     function, schema = function_of(tool), tool.tool_def.parameters_json_schema

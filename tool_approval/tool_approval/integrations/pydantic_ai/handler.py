@@ -198,7 +198,7 @@ class Batch:
         return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
-        """Return the request that the toolset made, or a new one that includes the check of the tool's function."""
+        """Return the request that the toolset made, or a new one with the verdict of the tool's function."""
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None:
             return self._prepared(call, self._request(call))

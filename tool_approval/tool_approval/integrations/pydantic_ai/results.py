@@ -158,7 +158,7 @@ def _adapter() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _dumped(result: object) -> object:
-    """Return a result as a ledger stores it; a `ToolReturn` is stored with the parts that are not sent to the model."""
+    """Return a result as a ledger stores it. A `ToolReturn` is stored with the parts that are not sent to the model."""
     if not isinstance(result, ToolReturn):
         return result
     return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}

@@ -387,8 +387,8 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action as one step of the engine, guarded by the ledger. Engine steps that the action starts do not
-        belong to the segment.
+        """Run an action as one step of the engine, guarded by the ledger. If the action itself starts steps of the
+        engine, these steps do not belong to the segment.
 
         After a crash, a recorded step does not run again, and the ledger returns its outcome.
         """

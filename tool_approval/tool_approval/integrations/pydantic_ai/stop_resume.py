@@ -143,7 +143,7 @@ def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
 collect_approvals_sync = _blocking(collect_approvals)
 """Like `collect_approvals`, for synchronous code. Blocks until all calls are decided.
 
-If an event loop is running, this call blocks it, and the questions are asked on another loop in a thread.
+If an event loop is running, this call blocks that loop, and the questions are asked on a loop in another thread.
 """
 
 run_with_approval_sync = _blocking(run_with_approval)

@@ -30,7 +30,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     """
 
     controller: ApprovalController = field(kw_only=False)
-    """Controller whose policy judges the calls; the handler must have the same controller."""
+    """Controller whose policy judges the calls. The handler must have the same controller."""
     default: Default = 'required'
     """Verdict for calls that neither the policy nor the tool's own check decides. Secure unless changed."""
     session: Session = field(default=None, kw_only=True)

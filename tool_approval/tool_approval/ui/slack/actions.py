@@ -45,7 +45,7 @@ from .mrkdwn import code, plain
 from .sync import MessageSync
 
 REMEMBERED_S = 60.0
-"""Seconds to cache the members of a user group; during this time, removed members can still answer."""
+"""Seconds to cache the members of a user group. During this time, removed members can still answer."""
 
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
 """Format of the ids of Slack's user groups."""
@@ -104,7 +104,7 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
 
 
 class People:
-    """Maps Slack's user ids to approvers, and checks whether they may answer."""
+    """Maps Slack's user ids to approvers, and checks whether these users may answer."""
 
     def __init__(
         self,

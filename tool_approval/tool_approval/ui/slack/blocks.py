@@ -31,7 +31,7 @@ LONGEST_NOTE = 3000
 """Source: maximum characters of a plain text input, from Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Maximum characters to show of a note; the inbox shows the whole note."""
+"""Maximum characters to show of a note. The inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
 """Source: maximum characters of a confirmation dialog's text, from Slack's reference."""
@@ -74,7 +74,7 @@ def message_of(entry: InboxEntry) -> Message:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Return whether the message shows the whole request, and the dialog shows all that a session approval covers."""
+    """Return whether the whole request is in the message, and all that a session approval covers is in the dialog."""
     return _body(request)[1] and _is_dialog_whole(request)
 
 

@@ -118,8 +118,8 @@ class SlackBot:
         Mode.
 
         Args:
-            app_token: App-level token, which begins with `xapp-`; `None` if the application `http` receives the button
-                presses.
+            app_token: App-level token, which begins with `xapp-`. `None` if button presses arrive at the application
+                `http`.
 
         Raises:
             ValueError: The app token is invalid.

@@ -26,7 +26,7 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""Whether this package wrote the line (`False` for quoted text), and the text, not yet escaped for Slack."""
+"""A pair. The first part is `False` for quoted text. The second part is the text, not yet escaped for Slack."""
 
 
 def plain(text: str) -> str:

@@ -81,7 +81,7 @@ class Presenting:
 
 
 def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
-    """Return a text with the problem and the `bound_to` values, which the approver's edit does not change."""
+    """Present the problem and the `bound_to` values. The approver's edit does not change these values."""
     lines = [problem]
     for name, value in before.bound_to.items():
         if isinstance(value, Mapping):

@@ -36,7 +36,7 @@ class Line:
     """A line of text with a cursor."""
 
     def __init__(self, text: str = '', *, ascii_only: bool = False) -> None:
-        """Start with the cursor at the end of `text`; `ascii_only` shows all non-ASCII characters as escapes."""
+        """Start with the cursor at the end of `text`. `ascii_only` shows all non-ASCII characters as escapes."""
         self._ascii_only = ascii_only
         self.text = text
         self.at = len(text)

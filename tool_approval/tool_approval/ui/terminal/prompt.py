@@ -220,7 +220,7 @@ class Prompt:
             )
 
     def _say(self, text: str, *, is_good: bool, is_whole: bool = False, person: str | None = None) -> None:
-        """Replace the question with an outcome, cut to one row unless `is_whole`; `is_good` colours it green."""
+        """Replace the question with an outcome, cut to one row unless `is_whole`. `is_good` chooses the mark."""
         mark = ('+' if is_good else 'x') if self._ascii_only else ('\N{CHECK MARK}' if is_good else '\N{BALLOT X}')
         painted = f'{_GREEN if is_good else _RED}{mark}{_PLAIN}' if self._color else mark
         text = f'{escape_line(person or self._person, ascii_only=self._ascii_only)} {text}'

@@ -162,7 +162,7 @@ class Terminal:
 
     @property
     def is_raw(self) -> bool:
-        """Whether raw mode is still on. The shell may have changed the mode while this program was stopped."""
+        """Whether raw mode is still on. The shell may have turned raw mode off while this program was stopped."""
         if self._saved is None:
             return False
         try:
@@ -171,7 +171,7 @@ class Terminal:
             return True  # closed: reading reports it
 
     def show_cursor(self, *, is_shown: bool) -> None:
-        """Show or hide the cursor. A hidden cursor means that keys are ignored."""
+        """Show or hide the cursor. A hidden cursor shows the approver that keys are ignored."""
         self.control(_CURSOR_ON if is_shown else _CURSOR_OFF)
 
     def control(self, sequence: str) -> None:

@@ -12,7 +12,7 @@ from tool_approval.answering import UnreadableArguments
 from tool_approval.display import escape_line
 
 LONGEST = 200_000
-"""Maximum characters of a text; PyYAML takes seconds for longer texts."""
+"""Maximum characters of a text, because PyYAML takes seconds for longer texts."""
 
 
 class NotYaml(UnreadableArguments):

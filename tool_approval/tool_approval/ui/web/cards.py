@@ -125,7 +125,7 @@ def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None)
 
 
 def response_key(request: ApprovalRequest) -> str | None:
-    """Return a key for the page's script, which keeps the requests of one model response together."""
+    """Return a key by which the page's script keeps the requests of one model response together."""
     response = response_of(request)
     return None if response is None else sha256(response.encode()).hexdigest()[:16]
 

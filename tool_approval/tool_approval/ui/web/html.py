@@ -19,7 +19,7 @@ def element(name: str, /, *children: str | None, **attributes: str | bool | None
 
     Args:
         name: Name of the element; never untrusted text.
-        *children: Markup, or texts, which are escaped; `None` is left out.
+        *children: Markup or texts. Texts are escaped, and `None` is left out.
         **attributes: Attributes of the element. In names, `_` becomes `-`, and a trailing `_` is removed. The value
             `True` writes an attribute without a value; `None` and `False` omit the attribute.
     """

@@ -48,7 +48,7 @@ class PageRoutes:
     """Handlers of the pages and their forms."""
 
     def __init__(self, inbox: Inbox, runs: Runs, visitors: Visitors, login: LocalLogin | None) -> None:
-        """Show an inbox; with a `login`, the pages also log visitors in and out."""
+        """Show an inbox. With a `login`, the pages also log visitors in and out."""
         self._inbox = inbox
         self._runs = runs
         self._visitors = visitors

@@ -97,7 +97,7 @@ def _navigation(request: Request, context: PageContext) -> Html:
 
 
 AT_ONCE = 50
-"""Maximum number of open requests on the page; more appear when these are answered."""
+"""Maximum number of open requests on the page. More requests appear when these are answered."""
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,
@@ -111,7 +111,7 @@ class Filter:
     """Filters requests by the tool, agent and run in a URL's query."""
 
     def __init__(self, query: QueryParams) -> None:
-        """Read the query parameters; empty values do not filter."""
+        """Read the query parameters. A parameter with an empty value filters nothing."""
         self._wanted = {name: value for name in _FACTS if (value := query.get(name))}
 
     def passes(self, entry: InboxEntry) -> bool:

@@ -257,7 +257,7 @@ def why_not(entry: InboxEntry, visitor: Approver) -> str | None:
 
 
 def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> RequestView:
-    """Return a request as the visitor sees it, with long content cut in the middle unless `whole`."""
+    """Return a request as the visitor sees it. The middle of long content is left out unless `whole`."""
     request = entry.request
     # As in the terminal, remembering depends on whether the cut view shows everything.
     is_whole = display(request).is_whole

@@ -31,7 +31,7 @@ NEW_LINK = (
     'A link works once within an hour, and a login lasts twelve hours. For a new link, press Enter in the terminal '
     'where `tool-approval serve` runs. Open requests keep waiting'
 )
-"""Advice for visitors who are not logged in; the final full stop is left out."""
+"""Advice for visitors who are not logged in, without the final full stop."""
 
 
 class LocalLogin:
