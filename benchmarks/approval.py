@@ -187,7 +187,7 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
         f'The policy has {PATTERNS} rules, {ENTRIES} approvals are remembered, and each call writes two log lines.',
         'Each run of the layer is paired with a run of a bare handler that approves at once. The two runs take turns.',
         'Each figure is the additional time of one call: the median, with quartiles in brackets.',
-        'A comparison of the bare handler with itself should give 0; its figure shows the noise of the machine.',
+        'On a machine without noise, a comparison of the bare handler with itself would give 0.',
         'The floor is the handler of `benchmarks/floor.py`, which does only the work that the guarantees need.',
         'The floor looks up calls by keyed hash, compares a digest before the tool runs, and writes two log lines.',
         'The floor has no policy, no prompt, no redaction and no error handling.',

@@ -21,7 +21,7 @@ A fake model answers at once, the tool does nothing, and the handler approves at
 So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
 Each ratio is the median of pairs of runs, followed by the quartiles in brackets and the extremes.
 The two runs of a pair take turns at every model request. Each pair is measured twice, in both orders.
-Targets are judged by the computing time of all threads, because other processes disturb it least.
+Targets are judged by the computing time of all threads, which is the measure that other processes disturb least.
 In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
 must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
@@ -108,7 +108,7 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         for kind in ([each.cpu for each in controls], [each.wall for each in controls])
     )
     return (
-        f'A variant compared with itself ("{CONTROL}") should give 1; the difference is the noise of the machine. '
+        f'On a machine without noise, a variant compared with itself ("{CONTROL}") would give 1. '
         f'The quartiles of "{CONTROL}" were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 

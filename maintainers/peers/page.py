@@ -12,11 +12,11 @@ from .plot import plot
 from .results import Case, Crowd, Results
 
 _INTRODUCTION = """\
-Each system can ask before a tool runs, and does the same work.
+Each system can ask an approver before a tool runs. All systems do the same work.
 A scripted model answers several times with tool calls, and then with a text.
 The tool returns a short string.
 The approver approves at once.
-Model requests, questions and executions are counted. If the counts of the systems differ, the figure is rejected.
+Model requests, questions and executions are counted. A figure with unexpected counts is rejected.
 
 Every system runs in a separate environment and process.
 The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
@@ -35,10 +35,10 @@ _DIFFERENCES = """\
 - Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
 framework, compare whole runs; to judge its approval, compare the added cost.
 - With `HandleDeferredToolCalls`, our handler, or stop and resume, one question covers all calls of a response. \
-`pydantic-ai-blocking-approval`, Inspect AI and the UI that is used here for our layer ask once for each call.
-- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. Stop \
-and resume, LangChain and the OpenAI Agents SDK end the run and start another one: this costs more if the answer comes \
-at once, but the waiting call can be kept outside of the process.
+`pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer in this benchmark ask once for each call.
+- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. With \
+stop and resume, LangChain and the OpenAI Agents SDK, the run ends and another run starts. Two runs cost more if the \
+answer comes at once, but the waiting call can be kept outside of the process.
 - To end and resume a run, LangChain needs a checkpointer (here in memory), and writes a checkpoint for each \
 step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes none. A finished run is \
 deleted from the checkpointer.
@@ -57,11 +57,11 @@ _WAITING = """\
 ## Runs that wait at once
 
 M runs are started, each with one call to approve. All M runs wait before the first one is answered.
-Computing time is given per run: until the run waits, and from the answer to the end of the run.
+Two computing times are given per run: from the start until the run waits, and from the answer to the end of the run.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
-`traced` and `resident` are measured in a fresh process that has done one run before.
-For a single run, `resident` is left out, because a process grows in larger steps.
-Stop and resume, LangChain and the OpenAI Agents SDK end the waiting run, so their figures are for a stopped run.
+`traced` and `resident` are measured in a fresh process, after a first run that is not counted.
+For a single run, `resident` is left out, because a process grows in steps that are larger than what one run needs.
+For stop and resume, LangChain and the OpenAI Agents SDK, the figures show a stopped run instead of a waiting run.
 In this benchmark, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
 """
 
@@ -130,9 +130,9 @@ def _loud(results: Results) -> Iterator[str]:
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        'Each system is compared with our async handler. A system is named as faster if the quartiles of its '
-        'comparison with our handler do not overlap the quartiles of our handler compared with itself. '
-        f'With fewer than {ENOUGH} rounds, no system is named.'
+        'Each system is compared with our async handler. Our handler is also compared with itself. A '
+        'system is named as faster if the quartiles of the two comparisons do not overlap. '
+        f'With fewer than {ENOUGH} rounds, no system is named as faster.'
     )
     yield ''
     yield from _table(
