@@ -278,7 +278,7 @@ def _is_altered(given: Any, value: Any, own: Any) -> bool:
 
 
 def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
-    """Add to `shown` the parts of `given` that `shown` lacks."""
+    """Return `shown` together with the parts that only `given` has."""
     if isinstance(shown, dict) and isinstance(given, Mapping):
         visible = cast('dict[str, Any]', shown)
         had = cast('Mapping[str, Any]', given)

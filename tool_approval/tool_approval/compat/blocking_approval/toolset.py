@@ -127,17 +127,17 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return a wrapper like this around the inner toolset of the run."""
+        """Return a copy of this wrapper around the toolset that `wrapped` returns for the run."""
         return self._around(await self.wrapped.for_run(ctx))
 
     async def for_run_step(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return a wrapper like this around the inner toolset of the step."""
+        """Return a copy of this wrapper around the toolset that `wrapped` returns for the step."""
         return self._around(await self.wrapped.for_run_step(ctx))
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[AgentDepsT]], AbstractToolset[AgentDepsT]]
     ) -> AbstractToolset[AgentDepsT]:
-        """Let the visitor replace the inner toolset, and return a wrapper like this around the result."""
+        """Let the visitor replace the inner toolset, and return a copy of this wrapper around the result."""
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     async def call_tool(

@@ -121,7 +121,7 @@ _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Check for option letters without a dash in the first word, and for archives on other machines."""
+    """Refuse unsafe option letters, even without a leading dash, and archives on other machines."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)
