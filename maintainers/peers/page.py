@@ -37,8 +37,8 @@ framework, compare whole runs; to judge its approval, compare the added cost.
 - With `HandleDeferredToolCalls`, our handler, or stop and resume, one question covers all calls of a response. \
 `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer in this benchmark ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. With \
-stop and resume, LangChain and the OpenAI Agents SDK, the run ends and another run starts. Two runs cost more if the \
-answer comes at once, but the waiting call can be kept outside of the process.
+stop and resume, LangChain and the OpenAI Agents SDK, the run ends and another run starts. A second run \
+costs more if the answer comes at once, but the call can wait without a process.
 - To end and resume a run, LangChain needs a checkpointer (here in memory), and writes a checkpoint for each \
 step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes none. A finished run is \
 deleted from the checkpointer.

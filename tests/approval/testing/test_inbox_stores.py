@@ -183,7 +183,7 @@ def test_a_store_that_only_says_that_anything_may_have_changed_passes():
         (SettlesTwice, 'approved -> approved'),
         (LooksAndThenSettles, '2 answers to one request were accepted'),
         (NewestFirst, 'open requests must be listed oldest first'),
-        (WithdrawsTheLiving, 'an owner that is alive lost its requests'),
+        (WithdrawsTheLiving, 'the requests of a live owner were withdrawn'),
         (NoticesNothing, '`watch` did not report requests added by another store'),
         (TellsAllAsAdded, '`watch` reported requests settled by this store and by another as added'),
         (PrunesAll, 'an open request was pruned'),

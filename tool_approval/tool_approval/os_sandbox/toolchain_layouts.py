@@ -54,7 +54,7 @@ _INSTALLED: Final = (
         parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
     ),
 )
-"""Layouts for the parent folder of a `bin` folder in `PATH`."""
+"""Layouts of toolchains that are found by a `bin` folder in `PATH`. The parent of `bin` must have the layout."""
 MANAGERS: Final = (
     ToolchainLayout(
         kind='pyenv',

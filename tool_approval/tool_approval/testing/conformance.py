@@ -212,7 +212,7 @@ def _check_owners(store: InboxStore, other: InboxStore) -> None:
     store.beat('a', 2)
     store.beat('idle', 9)
     assert dict(other.beats()) == {'a': 2, 'b': 0}, 'an owner without open requests was returned'
-    assert other.withdraw_all_of('a', 1, at=_AT) == 0, 'an owner that is alive lost its requests'
+    assert other.withdraw_all_of('a', 1, at=_AT) == 0, 'the requests of a live owner were withdrawn'
     assert set(other.pending_of('a')) == {mine.id, ours.id}
     assert other.withdraw_all_of('a', 2, at=_AT) == 2
     assert list(store.get([mine.id])) == [_settled(mine, 'withdrawn', _AT, None)]
