@@ -229,7 +229,7 @@ exit status: 0 done, 2 failed
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option('--head', metavar='DIGEST', help='head that an earlier verify printed, to detect missing lines'),
+                    _option('--head', metavar='DIGEST', help='head that verify printed before, to find missing lines'),
                     _JSON,
                     _LOG,
                 ),
