@@ -1,3 +1,3 @@
-"""Provide the command `tool-approval`. `python -P -m tool_approval.cli` starts the same command."""
+"""Provide the command `tool-approval`, which `python -P -m tool_approval.cli` also starts."""
 
 from .program import main as main

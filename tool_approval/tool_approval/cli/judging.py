@@ -68,7 +68,7 @@ def read_call(tool: object, args: object) -> tuple[str, Mapping[str, Any]]:
 def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[str, Mapping[str, Any]]:
     """Read a call from the words of a command line.
 
-    The words depend on the tool: a quoted shell command, a path, a path and a destination, or a JSON object.
+    The shell tool takes a quoted command, file tools take one or two paths, and other tools take a JSON object.
 
     Raises:
         UsageError: The words are not valid arguments of the tool.
@@ -135,7 +135,7 @@ class Judgement:
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
-    """Return a sort key by strictness. Allowed parts to which a rule applies come after other allowed parts."""
+    """Return a sort key by strictness. Allowed parts that have a rule come after allowed parts that have none."""
     return _STRICTNESS.index(part.decision), part.decision == 'allow' and part.rule is not None
 
 
@@ -233,7 +233,7 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """Return the names by which rules refer to the tool. If both names have rules, the stricter rule applies."""
+        """Return the tool's names in rules. If rules use both names of the shell tool, the stricter rule applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
@@ -346,7 +346,7 @@ class Configurations:
         self._choose_backend = lru_cache(_chosen_backend)  # probing one starts a program
 
     def judge_for(self, directory: str | None = None, config: Mapping[str, Any] | None = None) -> CallJudge:
-        """Return the judge for a call in a directory. A configuration in the call takes precedence.
+        """Return the judge for a call in a directory. `config`, if given, replaces the settings of the directory.
 
         Raises:
             UsageError: The directory does not exist, or the configuration is not JSON.

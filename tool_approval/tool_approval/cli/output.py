@@ -10,9 +10,9 @@ from typing import Any, Final, TextIO
 FAILED: Final = 2
 """Exit status of a command that failed or was called wrongly."""
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C; shells use the same status."""
+"""Exit status after Ctrl-C, the same as in shells."""
 NOBODY_READS: Final = 141
-"""Exit status if the reader of the output, such as `head`, has ended; shells use the same status."""
+"""Exit status, the same as in shells, if the reader of the output, such as `head`, has ended."""
 
 
 class UsageError(Exception):

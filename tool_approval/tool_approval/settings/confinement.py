@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Map each frozen folder that contains one of the paths to the reason why it gets no layer, or to `None`."""
+        """Return the frozen folders that contain the paths, each with the reason why it gets no layer, or `None`."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -303,8 +303,8 @@ class ConfinedShell(ShellTool):
             await _to_its_end(opened.close)
 
     def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
-        """Return a note about a secret that the command could not read. Forged output is harmless: the note grants no
-        access.
+        """Return a note about a secret that the command could not read. Forged output is harmless, because the note
+        grants no access.
         """
         refused = [line for line in f'{result.stdout}\n{result.stderr}'.splitlines() if 'ermission denied' in line]
         names = (os.path.relpath(path, self.cwd) for path in hidden)

@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """Return expanded settings for use without an OS sandbox, without the presets' rules that allow commands."""
+    """Return the expanded settings for unconfined commands: the presets' rules that allow commands are left out."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))

@@ -21,7 +21,7 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""Names of settings files. A TOML file is an error, but its name is listed to protect it from the tools."""
+"""Names of settings files. A TOML file is an error, but is listed so that the tools cannot write it."""
 
 MAX_BYTES = 400_000
 """Maximum bytes of a settings file, enough for the parser's longest text with four bytes per character."""
@@ -29,7 +29,7 @@ MAX_BYTES = 400_000
 
 @dataclass(frozen=True, kw_only=True)
 class LoadedSettings:
-    """Settings, the file that they come from, and whether it is trusted."""
+    """Settings, the file that they come from, and whether the file is trusted."""
 
     settings: Settings
     """Settings as written in the file. `effective(loaded)` returns the settings that apply."""
@@ -38,8 +38,8 @@ class LoadedSettings:
     directory: Path
     """Absolute path of the working directory. Relative roots are resolved against this directory."""
     digest: str
-    """SHA-256 of the file's bytes, in hexadecimal; of an empty text if there is no file. The digest also covers the
-    rules of presets."""
+    """SHA-256 of the file's bytes, in hexadecimal. If there is no file, the digest is that of an empty text. The digest
+    also covers the rules of presets."""
     trusted: bool
     """`True` if the user trusted these bytes at this path, if the user named the file, or if there is no file."""
     why_untrusted: str | None = None
@@ -79,8 +79,8 @@ def load_settings(
         path: The settings file; `None` to look for one in `directory`.
         directory: The working directory; `None` for the working directory of the process.
         trust: The store of trusted files; by default, the store in the user's state directory.
-        named: Whether the user named the file, as on a command line. A file that the user named is trusted and may be a
-            symbolic link. Any other file needs the user's trust, and must not be a symbolic link.
+        named: Whether the user named the file, for example on a command line. A file that the user named is trusted and
+            may be a symbolic link. Any other file needs the user's trust, and must not be a symbolic link.
 
     Raises:
         ApprovalConfigError: The file cannot be read, is not a settings file, or has a mistake. The error names the key,
@@ -131,7 +131,7 @@ def load_settings(
 
 
 def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
-    """If no file was found, return the preset `default`, as `tool-approval run` uses it."""
+    """Return `loaded` or, if no file was found, settings with the preset `default`, as in `tool-approval run`."""
     return loaded if loaded.source is not None else replace(loaded, settings=Settings(extends=('default',)))
 
 
@@ -213,14 +213,14 @@ def effective(loaded: LoadedSettings) -> Settings:
     Settings of an untrusted file can only make the defaults stricter. The file can block calls, but it cannot remove
     the need for an approval:
 
-    - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply.
+    - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply as in a trusted file.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, while `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
     - Shell rules that allow commands without approval are removed. Later rules or the default decide about these
-      commands. Rules that require approval no longer apply to removed roots. Rules that block commands in a removed
-      root block these commands everywhere.
+      commands. Rules that require approval no longer apply to removed roots. A rule that blocks commands only in a
+      removed root then blocks these commands everywhere.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)

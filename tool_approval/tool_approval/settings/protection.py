@@ -18,8 +18,8 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Maximum number of submodules to protect one by one, because each can be a mount. If a repository has more
-submodules, its whole work tree is protected."""
+"""Maximum number of submodules to protect one by one, because each can be a mount. If a repository exceeds
+this maximum, its whole work tree is protected."""
 
 
 def state_folder() -> Path | None:
@@ -51,7 +51,7 @@ def protected_paths(directory: Path, source: Path | None, sandbox: SandboxSettin
 
 
 def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, ...]:
-    """Return further paths to which the file tools cannot write. Commands are confined by the OS sandbox instead.
+    """Return further paths to which the file tools cannot write. The OS sandbox, not this list, confines commands.
 
     Args:
         directory: The absolute working directory.
@@ -106,7 +106,7 @@ def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, Ro
 
 @dataclass(frozen=True)
 class RootCheck:
-    """Checks for the shell tool whether a path is in a root; see `OuterRoot`. For nested roots, the innermost root
+    """Checks whether a path in a shell command is in a root; see `OuterRoot`. For nested roots, the innermost root
     decides.
     """
 
@@ -120,7 +120,7 @@ class RootCheck:
     def __call__(self, path: str) -> bool:
         """Whether this root, or a root nested in it, lets a pre-approved command read a path.
 
-        Without an OS sandbox, a path that leads to a secret is excluded.
+        Without an OS sandbox, the result is `False` for a path that leads to a secret.
         """
         innermost, _ = self.files.roots_at(path)
         if innermost is None or self.root.config.read_approval == 'blocked':

@@ -23,7 +23,7 @@ MAX_BYTES = 4 * 1024 * 1024
 """Maximum bytes of the store, enough for about 20,000 trusted files."""
 
 CHANGED = 'the file has changed since it was trusted'
-"""Reason to show for a file that the user trusted with different content."""
+"""Reason why a file is not trusted although the user trusted earlier content of the file."""
 
 _SO = 'no file is trusted'
 
@@ -63,7 +63,7 @@ class TrustError(ApprovalError):
 
 
 class TrustStore:
-    """Stores trust in files, each by its path and digest. Every method call reads the store's file again.
+    """Stores the path and digest of each file that the user trusts. Every method call reads the store's file again.
 
     A copy of a trusted file at another path is not trusted, because its relative paths lead to other folders. A changed
     file is not trusted until the user trusts it again.

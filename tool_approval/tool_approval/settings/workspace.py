@@ -77,8 +77,8 @@ def open_workspace(
     """Create the tools. Paths are resolved once, so this function must be called before an agent runs.
 
     Args:
-        settings: Loaded settings, or settings created in code, which are trusted.
-        directory: The working directory of commands and for relative paths. The default is the directory of loaded
+        settings: Loaded settings, or settings created in code. Settings created in code are trusted.
+        directory: The directory where commands run and relative paths start. The default is the directory of loaded
             settings, or else the working directory of the process.
         protected: More files that no tool can write, such as the audit log or a memory store at another path. The
             settings file, the user's state directory and `.git` are always protected.

@@ -15,7 +15,7 @@ UNKNOWN_OPTION: Final = 'is unknown until the command runs, and may be an option
 
 
 def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return an argument of `test` that may contain a subscript, or an unknown operator."""
+    """Return an unknown operator of `test`, or an argument that may contain a subscript."""
     arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
     may_expand = words[0].value == '[[' or _is_one_test(words)
     for at, word in enumerate(words[1:], start=1):
@@ -65,7 +65,7 @@ def _is_one_test(words: Sequence[Word]) -> bool:
 
 
 def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return `-v` or a format with `%n`, because both set a variable."""
+    """Return the argument of `printf` that may set a variable: `-v` or a format with `%n`."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
         return UnsafeArgument(first.raw, 'may be `-v`, which sets a variable and evaluates its subscript')

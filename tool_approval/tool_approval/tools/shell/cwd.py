@@ -45,7 +45,7 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
 
 
 def runs_anywhere(words: Sequence[Word]) -> bool:
-    """Return whether a program does the same in every directory."""
+    """Return whether a program behaves the same in every working directory."""
     entry = label(words).entry
     if entry is None or trusted_name(words[0].value) is None or 'runs_files' in entry.flags:
         return False

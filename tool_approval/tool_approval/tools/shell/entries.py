@@ -29,12 +29,12 @@ BUILT: Final = 'programs.json'
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
 write. `target` is where a program such as `cp` writes, for example the value of `--target-directory`. `command` is a
-command, `script` a command line for a shell, and `code` is code in another language. `context` sets the directory,
-user, rights or settings of the program, and `rest` is the first word of a command."""
+command, `script` a command line for a shell, and `code` is code in another language. A `context` value sets the
+directory, user, rights or settings of the program. `rest` is the first word of a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
-"""Pattern of a list of kinds. `*` and `command` are allowed only at the end of the list."""
+"""Regular expression for a list of operand kinds. `*` and `command` are allowed only at the end of the list."""
 _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
@@ -83,7 +83,7 @@ class OptionRole(NamedTuple):
     more: tuple[Kind, ...] = ()
     """Kinds of the second and later values of an option."""
     place: Place = 'next'
-    """Where the value can be."""
+    """Where the option's value can be."""
     allowed: re.Pattern[str] | None = None
     """Pattern of safe values; `None` if the safety depends only on the kind."""
 
@@ -132,7 +132,7 @@ class Entries:
         self._built: dict[str, Entry] = {}
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return the other names of a program or sub-command."""
+        """Return the alternative names of a program or sub-command."""
         return tuple(alias for alias, each in self._aliases.items() if each == name)
 
     def program(self, text: str) -> Entry | None:
@@ -190,7 +190,7 @@ def plain_program(name: str) -> str:
 
 @cache
 def entries() -> Entries:
-    """Return the entries from the file that the build created or, without this file, from the sources."""
+    """Return the entries from the file that the build created or, if this file does not exist, from the sources."""
     built = SOURCES / BUILT
     return Entries(json.loads(built.read_bytes()) if built.exists() else _from_tree())
 

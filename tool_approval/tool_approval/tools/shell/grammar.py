@@ -22,10 +22,10 @@ MAX_PARSE_S: Final = 0.020
 MAX_DEPTH: Final = 60
 """Maximum depth of a syntax tree, far below Python's recursion limit."""
 _MAX_PIPES: Final = 200
-"""Maximum number of commands in a pipeline. The time for parsing grows with the square of this number, and
-parsing cannot be interrupted."""
+"""Maximum number of commands in a pipeline. The time for parsing grows with the square of the number of
+commands, and parsing cannot be interrupted."""
 _CHUNK: Final = 64
-"""Bytes that the parser gets at a time. The clock is checked before each chunk."""
+"""Number of bytes that the parser gets at a time. The clock is checked before each chunk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def strange_character(command: str) -> str | None:
 
 
 _INVISIBLE: Final = frozenset('\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800')
-"""Invisible characters with the Unicode category of a letter or mark."""
+"""Invisible characters that Unicode classifies as letters, marks or symbols."""
 
 
 def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Parsed:

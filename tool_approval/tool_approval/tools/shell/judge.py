@@ -147,7 +147,7 @@ class ShellJudge:
         Args:
             command: The command.
             state: Object that collects the parts of the line.
-            granted: The words of an allowing rule that name this command, if the rule also names its wrapper.
+            granted: The part of the wrapper's allowing rule that names this command, like `pytest` in `uv run pytest`.
         """
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)

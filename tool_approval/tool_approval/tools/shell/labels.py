@@ -15,7 +15,7 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, in the same word or the next. A `command` belongs to a command that the
+"""Kind of a word. An `option` has a value, in the same word or the next. A `command` is part of a command that the
 program runs. The value of an `unknown_word` is known only when the command runs; the word may be an option."""
 
 

@@ -59,7 +59,7 @@ def guarded_name(text: str) -> str:
 
 
 def sub_command_at(words: Sequence[Word]) -> int:
-    """Return the index of git's sub-command, after harmless flags; the number of words if there is no sub-command."""
+    """Return the index of git's sub-command, after harmless flags, or the number of words if there is none."""
     others = (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in _GIT_HARMLESS))
     return next(others, len(words))
 
@@ -74,8 +74,8 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Maximum number of options of a pattern that are compared in every order. If a pattern has more options than
-this, it matches only as written."""
+"""Maximum number of adjacent options of a pattern that are compared in every order. A longer list of options
+matches only as written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

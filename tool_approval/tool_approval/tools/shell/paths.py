@@ -77,7 +77,7 @@ class ShellRoots:
             names: Names of the roots.
             after: Number of words that the rule names.
             is_here: Whether the command also reads the working directory.
-            approves: Whether the rule allows the command. If so, nested roots must allow its paths without approval.
+            approves: Whether the rule allows the command. Nested roots must then allow its paths without approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -138,7 +138,7 @@ class ShellRoots:
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
-    """Return whether a program without a path argument reads its standard input and no directory: `cat a | head`."""
+    """Return whether a program without a path (`head` in `cat a | head`) reads standard input, not a directory."""
     entry = found.entry
     if entry is None or trusted_name(words[0].value) is None or entry.flags & {'runs_files', 'writes', 'reads_cwd'}:
         return False

@@ -39,8 +39,8 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. `document` is a pipe whose first command has a here-document. `file` is a file that
-another command names; any pipe inside that command also counts as `file`."""
+"""Standard input of a command. `document` is a pipe whose first command has a here-document. `file` is a file that an
+enclosing command names. Pipes inside the enclosing command also count as `file`."""
 
 
 class CommandReader:

@@ -1,6 +1,7 @@
 """Compile the rules, check their examples, and find the deciding rule for a command.
 
-Allowing rules match exact words. Other rules also match abbreviations, synonyms and words with options between them.
+Allowing rules match exact words. Rules that require approval or block also match abbreviations,
+synonyms and words with options between them.
 """
 
 from __future__ import annotations
@@ -104,9 +105,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule whose pattern matches only unknown words. If this rule may match a command, so may every other rule
-    for the program.
-    """
+    """Return a rule that matches only unknown words, to find commands that every other rule of a program may match."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -213,8 +212,8 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a rule that requires approval or blocks matches. Options between the words of the pattern are
-    ignored, and the name of the program is not compared.
+    """Return whether a command matches a rule that requires approval or blocks. Options between the words of the
+    pattern are ignored, and the name of the program is not compared.
     """
     wanted = rule.words[1:]
     if not words[0].is_fixed:
@@ -274,7 +273,7 @@ def _plain_path(text: str) -> str:
 
 
 def _is_option(text: str, want: str) -> bool:
-    """Return whether `text` is the option `want`, even if abbreviated, with a value, or among other letters."""
+    """Return whether `text` is the option `want`, which may be abbreviated, have a value or be among other letters."""
     if want.startswith('--'):
         name = text.partition('=')[0]
         return len(name) > 2 and want.startswith(name)

@@ -72,7 +72,7 @@ class ShellResult:
     """Result of a command."""
 
     exit_status: int | None
-    """Exit status, or the negative number of the signal that ended the command; `None` if it could not be started."""
+    """Exit status, or the negative number of the signal that ended the command; `None` if the command did not start."""
     stdout: str
     """Standard output; if it is too long, its middle is left out."""
     stderr: str
@@ -107,7 +107,7 @@ async def run_command(
 ) -> ShellResult:
     """Run a program until it ends or the timeout is reached.
 
-    The program gets no standard input, no open descriptors of this process, and a new session. When this function
+    The program runs in a new session, without standard input or open descriptors of this process. When this function
     returns or is cancelled, the process group and all processes found outside of the group have been killed.
 
     Args:
@@ -210,7 +210,7 @@ class _Running:
         return True
 
     async def ended(self, timeout_s: float) -> bool:
-        """Wait for the process to end, up to a timeout. Return whether the process ended. It is not reaped yet."""
+        """Wait, up to a timeout, for the process to end, without reaping it. Return whether the process ended."""
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
 

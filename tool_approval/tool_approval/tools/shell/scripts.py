@@ -22,18 +22,17 @@ class WrappedCommand:
     is_transparent: bool = False
     """Whether the wrapper does nothing except run the commands, so that only the commands are checked."""
     changes_cwd: bool = False
-    """Whether the commands may run in other directories."""
+    """Whether the wrapper may run the commands in directories other than its own working directory."""
     is_program: bool = False
     """Whether the wrapper also has effects of its own, so that it is checked like any other program."""
     is_runner: bool = False
-    """Whether the wrapper runs programs or scripts, for example of a project or container, but never builtins of the
-    shell."""
+    """Whether the wrapper runs programs or scripts, such as those of a project or container, but no shell builtins."""
     assignments: tuple[str, ...] = ()
     """Names of the environment variables that the wrapper sets for the commands."""
     own: int | None = None
     """Number of the wrapper's words before the command; `None` if the command does not directly follow these words."""
     problem: str | None = None
-    """Reason why the commands are not fully known; `None` if they are."""
+    """Reason why the commands are not fully known; `None` if they are fully known."""
 
 
 UNKNOWN_CODE: Final = 'the code for the shell is unknown until the command runs'

@@ -51,7 +51,7 @@ def find_unlisted(
     """Return the first word that requires approval although a rule allows the program, and the reason.
 
     Args:
-        words: A command with a known program name.
+        words: The words of a command whose program name is known.
         named: Number of words that the rule names and that need no approval. `None` if no rule decides and the default
             allows commands.
         any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
@@ -101,7 +101,7 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
     """Return the extra access that a command needs in an OS sandbox, and the paths that it creates or removes.
 
     Args:
-        words: A command with a known program name.
+        words: The words of a command whose program name is known.
 
     Returns:
         The kinds of access, and the paths if one kind is `names`. Paths are as written in the command, or `.` if no
@@ -124,7 +124,7 @@ def takes_data(words: Sequence[Word]) -> bool:
     An example is `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
 
     Args:
-        words: A command with a known program name.
+        words: The words of a command whose program name is known.
     """
     found = label(words)
     entry = found.entry

@@ -82,7 +82,7 @@ class SimpleCommand:
     """Whether the standard input is certainly a pipe, a text, or a file from the command's redirections."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return a command with the given words, as run by this command."""
+        """Return the inner command with the given words, as this command would run it."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects

@@ -20,7 +20,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
     """Return the commands that a program runs, or `None` if the program is not a known wrapper.
 
     Args:
-        words: A command with a known program name.
+        words: The words of a command whose program name is known.
     """
     if (shell := run_by_shell(program_name(words[0].value), words)) is not None:
         return shell
