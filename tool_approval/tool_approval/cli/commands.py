@@ -19,7 +19,7 @@ class CommandEntry:
     options: Sequence[Option | list[Option]] = ()
     """Options in the order of the help text. The options of an inner list exclude each other."""
     actions: Sequence[CommandEntry] = ()
-    """Actions of the command. If there are actions, the user must name one."""
+    """Actions of the command. If the command has actions, the user must name one of them."""
     ending: str | None = None
     """End of the help text: examples, and the exit statuses that are specific to the command."""
 

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Return the UI: the terminal, or prepared answers if they are given or standard input is not a terminal."""
+    """Return the UI: the given answers, or standard input if it is not a terminal, or else the terminal."""
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

@@ -81,8 +81,8 @@ def expand(settings: Settings) -> Settings:
     """Return the settings together with the content of the presets that they extend.
 
     - The order of rules is: presets' rules that block, the settings' rules, other rules of presets.
-    - A preset's directory is added unless the settings have an entry for it. An existing entry also applies to the
-      preset's rules, and becomes read-only if the preset's entry is read-only.
+    - A preset's directory is added unless the settings have an entry for it. The settings' entry then also applies
+      to the preset's rules, and becomes read-only if the preset's entry is read-only.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.

@@ -32,7 +32,7 @@ class ShellDefault(BaseModel):
     allowed: bool = True
     """Whether the command may run at all. `False` blocks the command in every mode."""
     approval: bool = True
-    """Whether approval is needed. A single value `required`, `none` or `blocked` for `approval` sets both fields."""
+    """Whether approval is needed. The word `required`, `none` or `blocked` sets both `allowed` and `approval`."""
 
     @model_validator(mode='before')
     @classmethod

@@ -141,7 +141,7 @@ class Entries:
         return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
 
     def is_listed(self, text: str) -> bool:
-        """Return whether an entry has exactly this name, or the name of the system program at this path.
+        """Return whether `text` is exactly the name of an entry, or the path of a system program with such a name.
 
         Attack: `timeout0 5 ls`, and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where `./echo` is another program.
         """

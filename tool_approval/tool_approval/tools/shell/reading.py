@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd` is one node in the grammar."""
+    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd`, a node with two redirections."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

@@ -137,7 +137,7 @@ def takes_data(words: Sequence[Word]) -> bool:
 
 
 def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
-    """Return the first word for which the whole command requires approval, and the reason."""
+    """Return the first word that makes the whole command require approval, and the reason."""
     entry, words = found.entry, found.words
     if entry is None:
         return None

@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Matches an unquoted piece of a word. The grammar may read other characters differently than bash."""
+"""Matches an unquoted piece of a word, without characters that the grammar may read differently than bash."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
