@@ -80,10 +80,10 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
         'run order-17 of shop, started 2026-03-04 12:00:00 UTC',
         'The run has been waiting for 2 answers since 2026-03-04 12:00:01 UTC.',
         (
-            'waits for pay (call c1) since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: '
+            'open since 2026-03-04 12:00:00 UTC, until 2026-03-04 12:00:00 UTC: pay (call c1); '
             'ada, eve<U+001B>, members of ops, who must also be no one, but not eve may answer'
         ),
-        ('waits for send_<U+001B>mail (call c2) since 2026-03-04 12:00:00 UTC: everyone who has access may answer'),
+        ('open since 2026-03-04 12:00:00 UTC: send_<U+001B>mail (call c2); everyone who has access may answer'),
         'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
         '  the call may have run: settle it with `tool-approval runs settle`; its key is key',
         'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',

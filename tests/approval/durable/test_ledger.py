@@ -444,7 +444,7 @@ async def test_failing_check_leaves_the_call_unknown(store, process, caplog):
     one, _ = await unknown(process, reconcile={'pay': check})
 
     assert (await one.execute(CALL, Tool())).state == 'unknown'
-    assert "Checking whether a call of 'pay' happened failed with OSError" in caplog.text
+    assert "Finding the outcome of a call of 'pay' failed with OSError" in caplog.text
     assert 'secret' not in caplog.text
 
 

@@ -131,7 +131,7 @@ def test_the_digest_and_the_payload_differ_with_the_access(desk):
 def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
-    unpredicted = ADVICE.replace("access=['network']", 'what is missing in `access`')
+    unpredicted = ADVICE.replace("access=['network']", 'one of these in `access`')
     assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)

@@ -32,8 +32,8 @@ def test_shell_rules_and_their_default_take_a_word(word, booleans, decision):
     [
         ({'approval': 'deny'}, 'shell.rules.0.approval', 'must be true, false, `required`, `none` or `blocked`'),
         ({'approval': 'no'}, 'shell.rules.0.approval', 'must be true, false, `required`, `none` or `blocked`'),
-        ({'approval': 'none', 'allowed': False}, 'shell.rules.0', 'give `approval` as a word, or'),
-        ({'approval': 'blocked', 'allowed': True}, 'shell.rules.0', 'give `approval` as a word, or'),
+        ({'approval': 'none', 'allowed': False}, 'shell.rules.0', 'leave out `allowed`, or'),
+        ({'approval': 'blocked', 'allowed': True}, 'shell.rules.0', 'leave out `allowed`, or'),
     ],
 )
 def test_unknown_or_contradictory_word_is_a_mistake(rule, key, problem):

@@ -67,7 +67,7 @@ COMMANDS: Final = (
                 '--continue',
                 dest='resume_last',
                 action='store_true',
-                help='continue the last conversation without a name in this directory',
+                help='continue the last unnamed conversation in this directory',
             ),
         ),
         ending="""\
@@ -114,7 +114,7 @@ exit status: 0 written, 2 not written
                 nargs='?',
                 default='port',
                 choices=('port', 'edit', 'nested', 'batch', 'restart'),
-                help='the story to play; by default, port',
+                help='the story to play (default: `port`)',
             ),
             _option('--answers', metavar='LETTERS', help='answer the questions with these letters, in order'),
             _MODEL,
@@ -129,7 +129,7 @@ tool-approval demo --answers yn                   answers for you: yes, then no
 tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
 
 y approves, n denies, ? explains the other keys. A story leaves nothing behind.
-exit status: 0 played to its end, 2 called wrongly or failed, 130 stopped""",
+exit status: 0 story completed, 2 called wrongly or failed, 130 stopped""",
     ),
     CommandEntry(
         'explain',
@@ -190,7 +190,7 @@ examples:
 
 The command asks for confirmation, unless `--yes` is given. A file that changes afterwards is no longer trusted.
 
-exit status: 0 trusted, or with --revoke no longer trusted; 2 not trusted
+exit status: 0 trusted, 2 not trusted; with --revoke: 0 done, 2 failed
 """,
     ),
     CommandEntry(

@@ -101,8 +101,8 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
     return typed.replace(',', ' ').split() or presets
 
 
-_NETWORK: Final = 'May every command use the network? y: yes, n: only with approval [n]'
-_WHO: Final = 'Who approves calls? i: you, p: others too, on a web page, n: no approver [i]'
+_NETWORK: Final = 'May every command use the network? y: yes; n: only with approval [n]'
+_WHO: Final = 'Who approves calls? i: you; p: others too, on a web page; n: no approver [i]'
 
 
 def _answer(question: str, letters: str, output: Output) -> str:

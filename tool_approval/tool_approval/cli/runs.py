@@ -92,7 +92,7 @@ def _show_parts(view: RunView, output: Output) -> None:
         until = '' if asked.expires_at is None else f', until {_time(asked.expires_at)}'
         what = f'{asked.tool_name} (call {asked.tool_call_id})'
         if asked.state == 'pending':
-            output.line(f'waits for {what} since {_time(asked.posted_at)}{until}: {asked.approvers} may answer')
+            output.line(f'open since {_time(asked.posted_at)}{until}: {what}; {asked.approvers} may answer')
         else:
             output.line(f'asked for {what} at {_time(asked.posted_at)}: {asked.state}')
     for each in view.executions:

@@ -253,7 +253,7 @@ async def _call(
                 try:
                     abilities.withdraw(request)
                 except Exception as error:  # noqa: BLE001 - nothing may stop the cancellation
-                    _log.error('The approval UI failed to withdraw a question with %s', type(error).__name__)
+                    _log.error('The approval UI could not withdraw a question: %s', type(error).__name__)
         raise
 
 

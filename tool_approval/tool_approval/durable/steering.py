@@ -47,7 +47,7 @@ class NotUnknown(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__('the run has no call with this id and an unknown outcome; the call may be settled already')
+        super().__init__('the run has no call of unknown outcome with this id; the call may be settled already')
 
 
 class NobodyMay(SteeringRefused):
@@ -161,7 +161,7 @@ class RunDetails:
             return f'The run has been waiting for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
             return 'The run has its answers, and continues as soon as a worker resumes it'
-        return f'The run has been executing, or waiting for a worker with its agent and version, {since}'
+        return f'Since {at}, the run has been executing or waiting for a worker with its agent and version'
 
     @property
     def view(self) -> RunView:

@@ -354,7 +354,7 @@ class ConfinedShell(ShellTool):
         effects = 'and the user is asked; the failed call may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
-            return f'. If the lack of access caused the error, call again with what is missing in `access`, {effects}'
+            return f'. If the lack of access caused the error, call again with one of these in `access`, {effects}'
         return f". If the lack of access caused the error, call again with access=['{needed}'], {effects}"
 
 

@@ -65,7 +65,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     assert [each.id for each in other.list_all()] == [first.id, second.id], 'the oldest approval must come first'
     replaced = first.model_copy(update={'label': 'replaced'})
     store.put(replaced)
-    assert other.get(first.id) == replaced, 'a change does not reach a second store at the same place'
+    assert other.get(first.id) == replaced, 'a second store at the same place does not see a change'
     assert other.remove(first.id) is True
     assert store.get(first.id) is None, 'a removed approval is still in another store'
     assert store.get(second.id) == second
@@ -279,7 +279,7 @@ def _watched(store: InboxStore, expected: set[str], timeout_s: float, what: str,
             return
         seen.update(changed.added, changed.settled)
         if is_settled:
-            assert not changed.added, f'`watch` reported requests {what} as added'
+            assert not changed.added, f'`watch` reported as added requests {what}'
 
 
 def _refused(action: Callable[[], object], otherwise: str) -> None:

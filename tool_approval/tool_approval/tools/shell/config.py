@@ -42,7 +42,7 @@ class ShellDefault(BaseModel):
         given = cast('dict[str, Any]', rule)
         word = given.get('approval')
         if isinstance(word, str) and 'allowed' in given:
-            raise ValueError('give `approval` as a word, or `allowed` and `approval` as true or false')
+            raise ValueError('leave out `allowed`, or make `approval` true or false')
         return {**given, **_WORDS[word]} if isinstance(word, str) and word in _WORDS else given
 
     @field_validator('approval', mode='before')

@@ -14,8 +14,8 @@ from .labels import Label, LabelKind, LabelledCommand, label
 from .words import UnsafeArgument, Word, fixed
 
 _ASKS: Final[dict[LabelKind, str]] = {
-    'unknown_program': 'is in no rule: the program is not listed, so a rule allows only the words it names',
-    'unknown_sub_command': 'is in no rule: the sub-command is not listed, so a rule allows only the words it names',
+    'unknown_program': 'must be named by a rule, because the program is not listed',
+    'unknown_sub_command': 'is not a listed sub-command, so a rule must name all words of the command',
     'unknown_option': 'is not listed as a safe option',
     'unlisted_operand': 'is not listed as a safe argument',
     'refused_value': 'is not listed as a safe value',
