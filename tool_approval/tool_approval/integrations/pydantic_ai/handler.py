@@ -335,7 +335,7 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
 
 
 def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
-    """Return the request with the presentation, payload, remember options and texts of the verdict."""
+    """Copy the presentation, payload, texts and scopes of the verdict into the request, and return the result."""
     own = make_request(context, verdict)
     changes: dict[str, Any] = {
         'payload': own.payload,

@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """Return metadata with the keys that other handlers understand, and with the request itself for our handler."""
+    """Return metadata that contains the keys that other handlers read, and the request, which our handler reads."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
