@@ -115,7 +115,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     call is answered with a message that has `status='error'` and the reason.
 
     Put this middleware last in the list. In this position, the middleware knows the tools that other middleware adds,
-    and no other middleware runs between it and the tools. If another middleware, at any place in the list, changes a call
+    and no other middleware runs between it and the tools. If another middleware, anywhere in the list, changes a call
     after the decision, the call does not run. A later middleware that replaces a tool must be trusted.
     """
 
