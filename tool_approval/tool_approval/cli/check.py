@@ -180,7 +180,7 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
-    """Return whether the pattern `other` always takes precedence over `name`; `False` if `other` has `?` or `[...]`."""
+    """Return whether `other` always takes precedence over `name`. If `other` has `?` or `[...]`, return `False`."""
     if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
         return False
     # Read the wildcards in `name` as plain text: if the stars of `other` match it, `other` matches whatever `name`
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the patterns that allow commands without approval: those of the file by condition, and of each preset."""
+    """Return the patterns of commands that need no approval: the file's by condition, and the presets' by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Return the UI: the given answers, or standard input if it is not a terminal, or else the terminal."""
+    """Return the UI. It takes the given answers, reads standard input that is not a terminal, or asks the user."""
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

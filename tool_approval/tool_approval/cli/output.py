@@ -45,7 +45,7 @@ class Output:
         _write(self._err, f'tool-approval: {text}')
 
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
-        """Return whether the user presses `y` at the terminal. If the user presses another key, write `otherwise`.
+        """Return whether the user presses `y` at the terminal. If the user does not, write the text `otherwise`.
 
         With `details`, the key `?` shows each detail on a line and repeats the question.
         """

@@ -46,7 +46,7 @@ REFUSED: Final = (
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""Environment variables that the shell tool sets itself, because a backend would pass on this process's values."""
+"""Environment variables that the shell tool sets for commands. Otherwise, a backend passes on this process's values."""
 
 _NOT_FOUND: Final = 127
 """Exit status of bash for a program that does not exist."""
@@ -155,7 +155,7 @@ class ConfinedShell(ShellTool):
         return self._lacking({*explanation.needs, *names}, paths, environments)
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
-        """Return the environments to which a command may write, judged by its words."""
+        """Return the environments to which a command may write, as far as its words show."""
         active = dict(self._confinement.approved.variables).get('VIRTUAL_ENV')
         known = self._confinement.environments
         commands = [words for part in explanation.parts if (words := part.text.split())]
@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the frozen folders that contain the paths, each with the reason why it gets no layer, or `None`."""
+        """Map each frozen folder around the paths to the reason why it gets no layer, or to `None` if it gets one."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -215,7 +215,7 @@ class ConfinedShell(ShellTool):
         return next(filter(os.path.lexists, controls), controls[-1])
 
     def _work_trees(self) -> tuple[str, ...]:
-        """Return the work tree of the `.git` folder that git uses, or an empty tuple if `.git` is not a folder."""
+        """Return the repository's work tree in a tuple, which is empty if the repository's `.git` is not a folder."""
         control = self._control()
         return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
 
@@ -285,8 +285,8 @@ class ConfinedShell(ShellTool):
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program with layers for the extra access. If the program ends before the time limit, keep its permitted
-        changes.
+        """Run a program with layers for the extra access. Unless the program reaches the time limit, keep its
+        permitted changes.
         """
         opened = ExitStack()
         try:

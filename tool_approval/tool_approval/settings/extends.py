@@ -80,9 +80,9 @@ def read_preset(name: PresetName) -> Settings:
 def expand(settings: Settings) -> Settings:
     """Return the settings together with the content of the presets that they extend.
 
-    - The order of rules is: presets' rules that block, the settings' rules, other rules of presets.
-    - A preset's directory is added unless the settings have an entry for it. The settings' entry then also applies
-      to the preset's rules, and becomes read-only if the preset's entry is read-only.
+    - The presets' rules that block commands come first, then the settings' rules, then the presets' other rules.
+    - A preset's directory is added unless the settings have an entry for it. If they do, their entry also applies to
+      the preset's rules, and becomes read-only if the preset's entry is read-only.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.

@@ -18,8 +18,8 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Maximum number of submodules to protect one by one, because each can be a mount. If a repository exceeds
-this maximum, its whole work tree is protected."""
+"""Maximum number of submodules that are protected individually, because each may need its own mount. If a repository
+exceeds this maximum, its whole work tree is protected."""
 
 
 def state_folder() -> Path | None:

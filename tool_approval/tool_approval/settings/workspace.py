@@ -78,8 +78,8 @@ def open_workspace(
 
     Args:
         settings: Loaded settings, or settings created in code. Settings created in code are trusted.
-        directory: The directory where commands run and relative paths start. The default is the directory of loaded
-            settings, or else the working directory of the process.
+        directory: The directory in which commands run, and against which relative paths are resolved. The default is
+            the directory of loaded settings, or else the working directory of the process.
         protected: More files that no tool can write, such as the audit log or a memory store at another path. The
             settings file, the user's state directory and `.git` are always protected.
         readable: More folders that commands can read, such as the folder of a toolchain.
@@ -89,8 +89,8 @@ def open_workspace(
         caches: Whether to create cache folders for commands. If `False`, no file is written before a command runs.
 
     Raises:
-        OSSandboxUnavailable: The settings require an OS sandbox, none works, and the fallback is `fail_fast`. The
-            message says what to install.
+        OSSandboxUnavailable: The settings require an OS sandbox, no OS sandbox works, and the fallback is `fail_fast`.
+            The message says what to install.
         OSSandboxError: The directory does not exist, or commands cannot be confined to it.
         ApprovalConfigError: Two roots are the same directory, or a shell rule names an unknown root or contradicts its
             examples.

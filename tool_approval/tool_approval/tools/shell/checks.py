@@ -80,7 +80,7 @@ _SETTING: Final = re.compile(r'%[^a-zA-Z%]*[hlLjqtz]*n')
 
 
 def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return an argument that does not name a harmless variable. Attack: `read 'a[$(touch x)]'`, and `read PATH`."""
+    """Return an argument of `read` that may set a harmful variable. Attack: `read 'a[$(touch x)]'`, and `read PATH`."""
     has_name, takes_next = False, False
     for word in words[1:]:
         if not word.is_fixed:
@@ -121,7 +121,7 @@ _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Refuse unsafe option letters, even without a leading dash, and archives on other machines."""
+    """Refuse archives on other machines, and unsafe option letters with or without a leading dash."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)

@@ -62,7 +62,7 @@ class ShellRule(ShellDefault):
     description: str | None = None
     """Description of the command in one line, for the approver."""
     arguments: Literal['listed', 'any'] = 'listed'
-    """Which further arguments a rule allows without approval: those `listed` as safe, or `any`."""
+    """Further arguments that a rule allows without approval. `listed` means those listed as safe; `any` means all."""
     sandbox_paths: _Texts = ()
     """Names of roots. The rule applies only if every path of the command is in one of these roots."""
     match: _Texts = ()

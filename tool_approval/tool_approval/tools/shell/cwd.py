@@ -57,7 +57,7 @@ def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
 
     Args:
         words: The command.
-        cwd: The working directory, absolute. A `cd` to this directory is not a change.
+        cwd: The working directory, absolute. A `cd` to this directory changes nothing.
         depth: Number of wrappers around the command.
     """
     if not words or not words[0].is_fixed or not words[0].value or depth > _DEEPEST:

@@ -71,8 +71,8 @@ Fields = Mapping[str, Any]
 """Fields of an entry, as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Where the value of an option can be: for `attached` only in the same word, for `next` also in the next word, and for
-`either` also in the next word if that word is not an option."""
+"""Where the value of an option can be. An `attached` value is in the option's own word. A `next` value may also be in
+the next word. An `either` value may also be in the next word, unless that word is an option."""
 
 
 class OptionRole(NamedTuple):
@@ -83,9 +83,9 @@ class OptionRole(NamedTuple):
     more: tuple[Kind, ...] = ()
     """Kinds of the second and later values of an option."""
     place: Place = 'next'
-    """Where the option's value can be."""
+    """Whether the option's value can be in the next word; see `Place`."""
     allowed: re.Pattern[str] | None = None
-    """Pattern of safe values; `None` if the safety depends only on the kind."""
+    """Pattern of safe values; `None` if the kind alone determines whether a value is safe."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +159,7 @@ class Entries:
                 yield found
 
     def fragment(self, name: str) -> Entry | None:
-        """Return the entry with exactly this name, even if the entry does not describe a program."""
+        """Return the entry with this name. The entry need not describe a program."""
         return self._find(name)
 
     def _find(self, name: str) -> Entry | None:

@@ -12,7 +12,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""Lower-case names. A variable with such a name affects only the command that sets it, unless `_READ` matches."""
+"""Lower-case names. A variable with such a name affects only its own command, unless `_READ` matches the name."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -20,7 +20,7 @@ SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 
 def is_harmless(name: str, *, is_exported: bool) -> bool:
-    """Return whether no value of a variable can change which programs run, so that setting the variable is harmless.
+    """Return whether setting a variable is harmless, because none of its values can change which programs run.
 
     Args:
         name: Name of the variable.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MAX_DEPTH: Final = 8
 """Maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
 _LOOKED_AT: Final = 1_000
-"""Maximum characters of an unparsable command to search for a blocked program."""
+"""Number of characters that are searched for a blocked program if a command cannot be parsed."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
 """The most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({
@@ -92,7 +92,7 @@ class ShellJudge:
         Args:
             config: The rules.
             cwd: Absolute path of the directory that commands run in.
-            roots: Roots by the names that are used in `sandbox_paths`.
+            roots: Roots by name. The `sandbox_paths` of rules contain these names.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
             clock: Function that returns the time in seconds, for the limit on parsing.
         """
@@ -147,7 +147,7 @@ class ShellJudge:
         Args:
             command: The command.
             state: Object that collects the parts of the line.
-            granted: The part of the wrapper's allowing rule that names this command, like `pytest` in `uv run pytest`.
+            granted: Part of the wrapper's rule that allows this command, like `pytest` in a rule for `uv run pytest`.
         """
         for redirect in command.redirects:
             self._redirect(redirect.target, is_write=redirect.is_write, state=state)
@@ -234,7 +234,7 @@ class ShellJudge:
             state.add(command.raw, 'ask', 'no rule names this script')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
-        """Find the rule that decides on a command. If an earlier rule may match, add a part that requires approval."""
+        """Find the rule that decides on a command. If an earlier rule may match, require approval."""
         cwd_changed = state.cwd_changed
         # Attack: `ls /etc` must not be treated as `ls` in the working directory (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)

@@ -16,7 +16,7 @@ LabelKind = Literal[
     'response_file',
 ]  # fmt: skip
 """Kind of a word. An `option` has a value, in the same word or the next. A `command` is part of a command that the
-program runs. The value of an `unknown_word` is known only when the command runs; the word may be an option."""
+program runs. An `unknown_word` is known only when the command runs, and may then be an option."""
 
 
 class Label(NamedTuple):
@@ -68,7 +68,7 @@ class LabelledCommand:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether an option such as `-check` in `terraform fmt -check` makes the program only read."""
+        """Whether an option, such as `-check` in `terraform fmt -check`, prevents the program from writing."""
         return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
 
     @property
@@ -202,7 +202,7 @@ class _Labeller:
             self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
 
     def _unknown_word(self, word: Word) -> None:
-        """Label a word such as `$x`. The word is an operand only if the word cannot be a harmful option."""
+        """Label a word such as `$x` as an unknown word, or as an operand if it cannot be a harmful option."""
         # After the program text, awk takes only files and variables.
         is_file = self._entry.checker == 'awk' and self._operands and not word.value.startswith('-')
         if 'sub_commands' in self._entry.flags or not (is_file or self._is_harmless):
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a program may read a value as an option; `False` if `allowed` is `.*` or excludes options."""
+        """Return whether a value may be read as an option. It may not if `allowed` is `.*` or matches no option."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 

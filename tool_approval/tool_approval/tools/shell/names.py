@@ -51,7 +51,7 @@ def trusted_name(text: str) -> str | None:
 
 
 def guarded_name(text: str) -> str:
-    """Return the name to compare with rules that require approval or block, such as `rm` for `/bin/RM` and `rm.exe`."""
+    """Return the name to compare with rules that block or require approval, such as `rm` for `/bin/RM` and `rm.exe`."""
     # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.
     whole = _MAIN.sub('', text.casefold())
     name = _SUFFIX.sub('', program_name(whole))
@@ -59,7 +59,7 @@ def guarded_name(text: str) -> str:
 
 
 def sub_command_at(words: Sequence[Word]) -> int:
-    """Return the index of git's sub-command, after harmless flags, or the number of words if there is none."""
+    """Return the index of the first word after `git` and its harmless flags, or the number of words if none follows."""
     others = (at for at, each in enumerate(words) if at and not (each.is_fixed and each.value in _GIT_HARMLESS))
     return next(others, len(words))
 
@@ -74,8 +74,8 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Maximum number of adjacent options of a pattern that are compared in every order. A longer list of options
-matches only as written."""
+"""Maximum number of adjacent options in a pattern that match in any order. More adjacent options match only as
+written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
@@ -85,7 +85,7 @@ def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     matches `git subtree push`.
 
     Args:
-        words: The pattern. The program must have the form that `guarded_name` returns.
+        words: The pattern. Its first word is the name of the program, as returned by `guarded_name`.
     """
     forms = [words]
     if len(words) > 1 and not words[1].startswith('-'):

@@ -33,20 +33,18 @@ class OuterRoot(Protocol):
         ...
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of the nested root that contains a path and refuses it or requires approval; otherwise
-        `None`.
-        """
+        """Return the name of a nested root that refuses a path or requires approval for it; `None` if there is none."""
         ...
 
 
 class ShellRoots:
-    """Roots by name, and the directory that relative paths start in."""
+    """Roots by name, and the directory against which relative paths are resolved."""
 
     def __init__(self, roots: Mapping[str, ShellRoot], cwd: str) -> None:
         """Take the roots.
 
         Args:
-            roots: Roots by the names that `sandbox_paths` of rules use.
+            roots: Roots by name. The `sandbox_paths` of rules contain these names.
             cwd: The working directory, absolute.
         """
         self._cwd = cwd
@@ -75,9 +73,9 @@ class ShellRoots:
         Args:
             command: The command.
             names: Names of the roots.
-            after: Number of words that the rule names.
+            after: Number of words in the rule's pattern.
             is_here: Whether the command also reads the working directory.
-            approves: Whether the rule allows the command. Nested roots must then allow its paths without approval.
+            approves: Whether the rule allows the command. If so, nested roots must allow the paths without approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -138,7 +136,7 @@ class ShellRoots:
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
-    """Return whether a program without a path (`head` in `cat a | head`) reads standard input, not a directory."""
+    """Return whether a program without a path, like `head` in `cat a | head`, reads standard input and no directory."""
     entry = found.entry
     if entry is None or trusted_name(words[0].value) is None or entry.flags & {'runs_files', 'writes', 'reads_cwd'}:
         return False
@@ -148,7 +146,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
-    """Return whether a command may read paths that are not arguments, through a list of files, a link or code."""
+    """Return whether a command may read paths that its arguments do not name: from a list of files, a link or code."""
     entry = found.entry
     if entry is None:
         return False

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
-"""Environment variable with a random value, by which a command's processes are found outside of its process group."""
+"""Environment variable with a random value, which identifies a command's processes outside of its process group."""
 _ROUNDS: Final = 20
 """Maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
 only a PID namespace can end it."""
 _PATIENCE_S: Final = 0.5
-"""Seconds to wait for processes that are ending or loading a program."""
+"""Maximum seconds to wait until processes have ended or have loaded their program."""
 _LOOK_AGAIN_S: Final = 0.001
 
 
 def kill_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to every process of a group. An empty group is not an error."""
+    """Send a signal to every process of a group, if the group has any processes."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
@@ -34,14 +34,14 @@ def descendants(above: int) -> dict[int, str]:
 def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
     """Kill processes that left the process group, and wait until they have ended.
 
-    The processes have the marker, are descendants of `below`, or are in `seen`. A process is not found if it cleared
-    its environment and its parents ended before the first search. Only the PID namespace of an OS sandbox ends such a
-    process. Without `/proc`, no process is found.
+    A process is found if it has the marker, is a descendant of `below`, or is in `seen`. A process that cleared its
+    environment is not found if its parents ended before the first search. Only the PID namespace of an OS sandbox ends
+    such a process. Without `/proc`, no process is found.
 
     Args:
         marker: Value of `MARKER`.
         below: Id of the command's first process, the leader of the group.
-        seen: Result of `descendants` before the process was ended.
+        seen: Result of `descendants` from before SIGTERM was sent.
 
     Returns:
         Number of processes that had left the process group and were killed.
@@ -113,7 +113,7 @@ _KERNEL_THREAD: Final = 0x0020_0000
 
 
 def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
-    """Return the processes with the marker, and whether a process begun at `since` or later is loading its program."""
+    """Return the marked processes, and whether a process that began at or after `since` is loading its program."""
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
     is_loading = False

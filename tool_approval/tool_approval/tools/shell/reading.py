@@ -39,12 +39,12 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. `document` is a pipe whose first command has a here-document. `file` is a file that an
-enclosing command names. Pipes inside the enclosing command also count as `file`."""
+"""Standard input of a command. For `document`, the first command of the pipeline has a here-document. For `file`,
+an enclosing command names the input file. A pipe inside the enclosing command also counts as `file`."""
 
 
 class CommandReader:
-    """Collects the simple commands of a line in order, and the problems."""
+    """Collects the simple commands of a line, in order, and the problems that prevent a reliable analysis."""
 
     def __init__(self, parsed: Parsed, runner: SimpleCommand | None = None) -> None:
         """Read a parsed line.
@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a redirection is only `< file`. Attack: `cat <<E < /etc/passwd`, a node with two redirections."""
+    """Return whether a node is a single `< file` or a text. Attack: `cat <<E < /etc/passwd`, a node with both."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

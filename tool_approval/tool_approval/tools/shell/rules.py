@@ -1,7 +1,7 @@
 """Compile the rules, check their examples, and find the deciding rule for a command.
 
-Allowing rules match exact words. Rules that require approval or block also match abbreviations,
-synonyms and words with options between them.
+A rule that allows commands matches exact words. A rule that blocks commands or requires approval also matches
+abbreviations, synonyms and words with options between them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CompiledRule:
     """A rule with its position in the configuration."""
 
     index: int
-    """Position in the configuration, from 0."""
+    """Position of the rule in the configuration, counted from 0."""
     rule: ShellRule
     """The configured rule."""
     words: tuple[str, ...]
@@ -48,7 +48,7 @@ class CompiledRule:
 
     @property
     def is_guard(self) -> bool:
-        """Whether the rule requires approval or blocks, and therefore also matches variants of its words."""
+        """Whether the rule blocks commands or requires approval. Such a rule also matches variants of its words."""
         return not self.rule.allowed or self.rule.approval
 
 
@@ -59,10 +59,9 @@ class RuleMatch:
     decided: CompiledRule | None
     """First rule that matches; `None` if no rule matches."""
     possible: CompiledRule | None
-    """First rule before `decided` that requires approval or blocks, and that matches for some values of an unknown
-    word."""
+    """First rule, before `decided`, that requires approval or blocks, and whose match depends on an unknown word."""
     skipped: CompiledRule | None = None
-    """First rule that matches by its words but not by its `sandbox_paths`; `None` if a rule decides."""
+    """First rule whose pattern matches but whose `sandbox_paths` do not match; `None` if a rule decides."""
 
 
 class _ProgramRules:
@@ -105,7 +104,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that matches only unknown words, to find commands that every other rule of a program may match."""
+    """Return a rule that only an unknown word can match, to find commands that any rule of the program may match."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -212,8 +211,8 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a command matches a rule that requires approval or blocks. Options between the words of the
-    pattern are ignored, and the name of the program is not compared.
+    """Return whether a command matches a rule that blocks commands or requires approval. Options between the words of
+    the pattern are ignored, and the name of the program is not compared.
     """
     wanted = rule.words[1:]
     if not words[0].is_fixed:
@@ -273,7 +272,7 @@ def _plain_path(text: str) -> str:
 
 
 def _is_option(text: str, want: str) -> bool:
-    """Return whether `text` is the option `want`, which may be abbreviated, have a value or be among other letters."""
+    """Return whether `text` contains the option `want`: alone, shortened, with a value, or in a group such as `-rf`."""
     if want.startswith('--'):
         name = text.partition('=')[0]
         return len(name) > 2 and want.startswith(name)
@@ -287,7 +286,7 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
     Args:
         config: The rules.
         cwd: Directory that commands run in, absolute.
-        roots: Roots by the names that `sandbox_paths` uses.
+        roots: Roots by name. The `sandbox_paths` of rules contain these names.
 
     Raises:
         ApprovalConfigError: A root does not exist, or an example contradicts its rule. The error contains the key of

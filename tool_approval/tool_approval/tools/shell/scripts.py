@@ -24,7 +24,7 @@ class WrappedCommand:
     changes_cwd: bool = False
     """Whether the wrapper may run the commands in directories other than its own working directory."""
     is_program: bool = False
-    """Whether the wrapper also has effects of its own, so that it is checked like any other program."""
+    """Whether the wrapper itself is checked like any other program, because it also has effects of its own."""
     is_runner: bool = False
     """Whether the wrapper runs programs or scripts, such as those of a project or container, but no shell builtins."""
     assignments: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ def is_plain_sed(script: str) -> bool:
 def is_plain_awk(program: str) -> bool:
     """Return whether an awk program certainly writes no file and runs no program.
 
-    `>` and `|` write or run something only after a `print`. Elsewhere, these characters are comparisons or parts of a
+    After `print`, `>` writes a file and `|` runs a program. Elsewhere, these characters are comparisons or parts of a
     pattern.
     """
     bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
@@ -70,9 +70,9 @@ def is_plain_awk(program: str) -> bool:
 
 _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
-"""A regular expression at the beginning of an awk program, where a slash is not a division."""
+"""A regular expression at the beginning of an awk program. There, a slash cannot be a division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""A string, or the rest of the program from a character that makes it unclear where strings begin.
+"""A string, or a character after which it is unclear where strings begin, with the rest of the program.
 Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
@@ -141,7 +141,7 @@ def reads_otherwise(script: str) -> str | None:
 _BASH_ONLY: Final = re.compile(
     r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
 )
-"""Syntax that only bash supports. The syntax is also found inside quotes, which other shells may read differently."""
+"""Syntax that only bash supports. Quoted text is searched as well, because other shells may quote differently."""
 
 
 def is_shell(program: str) -> bool:
@@ -152,7 +152,7 @@ def is_shell(program: str) -> bool:
 def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
     """Find code for an interpreter or a shell in the arguments of an unlisted program, which may run the code.
 
-    Attack: `npm x -- perl -e ...`, `ssh-agent bash -c ...`, if the default allows unlisted programs.
+    Attack: `npm x -- perl -e ...` and `ssh-agent bash -c ...`, in settings whose default allows unlisted programs.
     """
     if guarded_name(words[0].value) in _MANAGERS and words[1:] and words[1].value in _OF_PACKAGES:
         return None  # these are package names: `conda install python -c conda-forge`

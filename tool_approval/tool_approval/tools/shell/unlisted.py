@@ -1,4 +1,4 @@
-"""Find the words of a command that require approval, the access that it needs, and arguments that are only data."""
+"""Find which words of a command require approval, which access it needs, and which arguments are only data."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
 
 
 def takes_data(words: Sequence[Word]) -> bool:
-    """Return whether the program cannot run its arguments, even if an argument is the name of a blocked program.
+    """Return whether the program treats its arguments only as data, even if an argument names a blocked program.
 
     An example is `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
 
@@ -168,7 +168,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Return whether a word is safe: a file that may be written, harmless code, or a command checked separately."""
+    """Return whether a word is safe: it is a writable file, harmless code, or a command that is checked separately."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'

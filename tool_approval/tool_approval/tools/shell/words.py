@@ -43,7 +43,7 @@ class Word:
 
     @property
     def can_be_option(self) -> bool:
-        """Whether the program may read the word, or a word that it expands to, as an option."""
+        """Whether the program may read the word as an option, after bash has expanded the word."""
         # Attack: `x=' -o y'; sort a$x` writes `y` (test_cases.py).
         is_open = not self.is_fixed and (self.growth == 'any' or self.value == '')
         return is_open or self.value.startswith('-')
@@ -79,10 +79,10 @@ class SimpleCommand:
     is_fed: bool = False
     """Whether the standard input of the command is a pipe, a file or a text."""
     is_fed_here: bool = False
-    """Whether the standard input is certainly a pipe, a text, or a file from the command's redirections."""
+    """Whether the standard input is certainly a pipe, a text, or a file that the command itself names after `<`."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the inner command with the given words, as this command would run it."""
+        """Return the command that this wrapper runs: the given words, with the wrapper's standard input."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
@@ -110,8 +110,8 @@ _EXPANSION: Final = re.compile(
     re.ASCII,
 )
 """Expansions that run no code, whatever the value of the variable. `@P`, `!` and assignments are excluded. Subscripts
-and lengths must be plain numbers, because bash evaluates them as arithmetic. Only plain text may follow an operator.
-Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_cases.py)."""
+and lengths must be plain numbers, because bash evaluates them as arithmetic. Only plain text may follow an
+operator such as `:-`. Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_cases.py)."""
 _ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
 """Expansions that give several words even in double quotes."""
 _NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')

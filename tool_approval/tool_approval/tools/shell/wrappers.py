@@ -32,7 +32,7 @@ def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
 
 
 def _labelled(found: LabelledCommand) -> WrappedCommand | None:
-    """Use the labels to find the command after the wrapper's operands, or a script in an operand or option value."""
+    """Use the labels to find the command. It follows the wrapper's operands, or is in an operand or an option value."""
     scripts = [each for each in found.labels if each.holds in ('script', 'command')]
     at = found.command_at
     assigning = (each.word.value for each in found.labels if each.kind in ('assignment', 'unknown_word'))
@@ -162,7 +162,7 @@ def _find(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
-    """Return the word that `find` uses in place of `{}`, a path that begins with a starting point."""
+    """Return a word after `find` has replaced `{}` by a path. The path begins with one of the starting points."""
     if '{}' not in word.value:
         return word
     # Attack: `find @x -exec pytest {} +`, where pytest reads options from a file `x`.
@@ -184,4 +184,4 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'parallel': _joined('`parallel` builds commands from its input'),
     'ssh': _joined('the command runs on another machine'),
 }
-"""Functions, by checker name, that find the command if the labels are not sufficient."""
+"""Functions that find the wrapped command if the labels are not sufficient, by the name of the entry's checker."""
