@@ -44,7 +44,7 @@ class Parsed:
         return self.source[node.start_byte : node.end_byte].decode(errors='replace')
 
     def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
-        """Return the literal texts around the expansions in a text; `None` if bash may expand other parts of the text.
+        """Return the pieces of a text between its expansions; `None` if bash may not read a piece literally.
 
         Args:
             start: Offset of the first byte of the text.
