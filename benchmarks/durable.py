@@ -592,7 +592,7 @@ def page(
         'Written by `python -m benchmarks.durable --write PATH`; `make bench-durable` prints the same figures.',
         (
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
-            f'{os.cpu_count()} processors, which all processes and the database shared.'
+            f'{os.cpu_count()} processors, shared by all processes and the database.'
         ),
         f'The measurements took {minutes:.0f} minutes, most of them for parking the runs.',
         '"Load" is the load average of the last minute.',

@@ -308,7 +308,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         'Written by `python -m benchmarks.inbox --write PATH`; `make bench-inbox` prints the same figures.',
         (
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
-            f'{os.cpu_count()} processors, which all processes and the database shared.'
+            f'{os.cpu_count()} processors, shared by all processes and the database.'
         ),
         f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after the measurements.',
         '',
@@ -316,7 +316,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         'Calls wait in agent processes, and other processes answer them at a steady rate.',
         'A delay is the time, in milliseconds, from when an answer is due until its call continues.',
-        'To test that only one answer is accepted, all answering processes answer every tenth request at once.',
+        'To test that only one answer is accepted, all answering processes answer every tenth request simultaneously.',
         f'At least 99 of 100 delays must be {P99_LIMIT_MS:g} ms or less, and no answer may be lost or accepted twice.',
         '',
         (
@@ -349,7 +349,7 @@ def page(found: Sequence[Found], taken: Sequence[tuple[str, float, float]], load
         '',
         'The table shows the memory of one waiting call, in a fresh process, in kB.',
         '"Traced" is the memory that Python has allocated; "resident" is the growth of the process.',
-        'The memory of the inbox is that of a call in the inbox, less that of a call that waits for a bare future.',
+        'From the memory of a call in the inbox, the memory of a call that waits for a bare future is subtracted.',
         f'The inbox may need at most {MEMORY_LIMIT_KB:g} kB per call.',
         '',
         '| the call waits | traced | resident | resident, difference | verdict |',

@@ -105,7 +105,7 @@ def page(results: Sequence[Added], backend: str, loads: tuple[float, float]) -> 
         ),
         f'The load average was {loads[0]:.1f} before and {loads[1]:.1f} after the measurements.',
         '',
-        f'A confined `{COMMAND[0]}` is paired with the same command unconfined, which runs right before or after it.',
+        f'Each confined run of `{COMMAND[0]}` is paired with an unconfined run right before or after the confined run.',
         'Each figure is the difference in elapsed time between the two: the median, with quartiles in brackets.',
         '`wrap` is the time that it takes to build the command line.',
         '',

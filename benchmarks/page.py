@@ -108,8 +108,8 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         for kind in ([each.cpu for each in controls], [each.wall for each in controls])
     )
     return (
-        f'On a machine without noise, a variant compared with itself ("{CONTROL}") would give 1. '
-        f'The quartiles of "{CONTROL}" were off by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+        f'On a machine without noise, a variant compared with itself ("{CONTROL}") would give 1. The quartiles '
+        f'of "{CONTROL}" differed from 1 by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 
 

@@ -38,7 +38,7 @@ framework, compare whole runs; to judge its approval, compare the added cost.
 `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer in this benchmark ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. With \
 stop and resume, LangChain and the OpenAI Agents SDK, the run ends and another run starts. A second run \
-costs more if the answer comes at once, but the call can wait without a process.
+costs more than waiting if the answer comes at once, but the call can wait without a process.
 - To end and resume a run, LangChain needs a checkpointer (here in memory), and writes a checkpoint for each \
 step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes none. A finished run is \
 deleted from the checkpointer.
@@ -131,7 +131,7 @@ def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
         'Each system is compared with our async handler. Our handler is also compared with itself. A '
-        'system is named as faster if the quartiles of the two comparisons do not overlap. '
+        'system is named as faster than ours if the quartiles of the two comparisons do not overlap. '
         f'With fewer than {ENOUGH} rounds, no system is named as faster.'
     )
     yield ''
