@@ -25,7 +25,7 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Maximum number of event loop passes to wait for a cancelled run to end. A nested run takes five passes."""
+"""Maximum number of event loop passes to wait for a cancelled run to end. A nested run ends after five passes."""
 
 WIDEST = 100
 """Width in columns of a question that is written to a file or pipe."""
@@ -98,7 +98,7 @@ class ConversationUI:
     """Asks for approval through another UI. If the user interrupts a question, only the turn stops, not the program."""
 
     one_at_a_time = True
-    """Whether to ask one question at a time. Always true, because there is only one keyboard."""
+    """Whether to ask one question at a time. Always true, because all questions use the same keyboard."""
 
     def __init__(self, inner: AskedUI, view: TurnView) -> None:
         """Ask through `inner`. While a question is open, `view` shows only the question."""

@@ -73,8 +73,8 @@ def build_assistant(
         confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
 
-    Returns: The conversation, and unescaped lines for the user. The lines say which rules apply, and what the settings
-        allow but the tools cannot do.
+    Returns: The conversation, and unescaped lines for the user. The lines say which rules apply, and which
+        permitted actions the tools cannot perform.
 
     Raises:
         ApprovalError: The required OS sandbox, the settings, the log or the remembered approvals cannot be used.
@@ -137,9 +137,9 @@ def build_assistant(
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """Yield the tools with neither `requires_approval=True` nor own logic, by the names that the model sees.
+    """Yield the names, as the model sees them, of the tools that do not declare when they need approval.
 
-    Tools are left out if a wrapper may ask for approval on their behalf.
+    A tool is left out if a wrapper around its toolset may ask for approval.
     """
     match toolset:
         case toolsets.FunctionToolset():

@@ -33,7 +33,7 @@ MOST_CALLS = 20
 """Maximum number of calls to list before a question."""
 
 LONGEST_LINE = 500
-"""Maximum characters to show of a result's line or a call's arguments."""
+"""Maximum number of characters to show of one line of a result, or of the arguments of a call."""
 
 LONGEST_NAME = 100
 """Maximum characters to show of a tool's name, because a model can invent names."""
@@ -75,7 +75,7 @@ class TurnView:
         self.go_on()
 
     def end(self) -> None:
-        """End a turn and the current line, and list the calls that were not shown yet."""
+        """End the current line, and list the calls of the turn that were not shown yet."""
         self._text.end()
         for call_id, call in self._made.items():
             if call_id in self._began and call_id not in self._asked:
@@ -119,7 +119,7 @@ class TurnView:
             self._asked[request.tool_call_id] = summary(request)
 
     def show_order(self) -> None:
-        """List the calls of a response that have not run. If the user must answer none or all of them, list nothing."""
+        """List the calls of a response that have not run, unless the user must answer all or none of these calls."""
         calls = [call for call_id, call in self._made.items() if call_id in self._began]
         asked = [call for call in calls if call.tool_call_id in self._asked]
         if not asked or len(asked) == len(calls):

@@ -1,8 +1,8 @@
 """Run the calls of a response in order, even if only some of them need approval.
 
-Pydantic AI first runs the calls that need no approval, then the approved calls. For example, if an edit needs approval
-and is followed by a read of the same file, the read would return the old content. Therefore, if a call waits for
-approval, all later calls of the response wait as well.
+Pydantic AI first runs the calls that need no approval, then the approved calls. For example, the model edits
+a file and then reads it. If only the edit needs approval, the read runs first and returns the old content. Therefore,
+if a call waits for approval, all later calls of the response wait as well.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Wrapper of the `ApprovalToolset` or of the toolset inside it. The inner wrapper gets only calls that may run."""
+    """Wraps the `ApprovalToolset` (outer) or the toolset inside it. The inner wrapper gets only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

@@ -42,7 +42,7 @@ class Prompts:
         """Wait for a message.
 
         Args:
-            above: Function that is called regularly, and that may return a function to write lines above the input.
+            above: Function that is called regularly, and may return another function, which writes above the input.
 
         Returns:
             The message without surrounding blanks, or `None` if the user leaves.

@@ -74,7 +74,7 @@ class SavedConversation:
 
     @classmethod
     def _all_unnamed(cls, folder: Path, place: str) -> list[Self]:
-        """Return the unnamed conversations of a directory, the last saved one first."""
+        """Return the unnamed conversations of a directory, the most recently saved first."""
         found: list[tuple[int, str]] = []
         for path in folder.glob(f'{place}-{"?" * 8}T{"?" * 6}.{"?" * 6}.json'):
             with suppress(FileNotFoundError):  # another run may remove the file meanwhile

@@ -42,7 +42,7 @@ class Screen:
 
     @property
     def columns(self) -> int:
-        """Current maximum width of a line: one column less than the terminal has."""
+        """Current maximum width of a line: the width of the terminal minus one column."""
         if not self.is_terminal:
             return UNLIMITED
         try:
@@ -117,12 +117,12 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""Styles for the model's text. Colours are not used, because they mark lines that this program itself writes."""
+"""Styles for the model's text. The styles have no colours, because colours mark the lines of this program."""
 
 
 class StreamWrapper:
-    """Writes the text of a model, wrapped to the width of the terminal. The text is indented, because only this
-    program's lines start in the first column.
+    """Writes the model's text, wrapped to the width of the terminal. The text is indented, because only the lines of
+    this program start in the first column.
 
     Headings and strong words of Markdown are bold, code fences are dim, and the rows of a list item are aligned.
     Markdown characters stay visible, because they may be part of a name.

@@ -1,4 +1,4 @@
-"""Define the extra access that an approver can grant one command beyond its profile."""
+"""Define the extra access that an approver can grant to one command beyond its profile."""
 
 from __future__ import annotations
 

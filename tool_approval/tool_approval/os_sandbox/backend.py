@@ -77,7 +77,7 @@ def probed(find_problem: Callable[[], str], *, install: str) -> Availability:
     """Run a check and return its result as an `Availability`.
 
     Args:
-        find_problem: Function that starts a program. It returns an error text, or '' if the program is confined.
+        find_problem: Function that starts a program, and returns an error text, or '' if the program is confined.
         install: How the user can make the backend work.
     """
     try:

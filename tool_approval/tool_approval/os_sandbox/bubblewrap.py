@@ -26,8 +26,8 @@ exec "$@"
 """
 """Bash script that closes inherited descriptors and then starts bubblewrap with its seccomp filter on descriptor 9.
 
-Other shells cannot name a descriptor above 9. The option `-p` of bash is required, because variables such as `BASH_ENV`
-could add code to the script (`test_no_descriptor_is_inherited`).
+The script needs bash, because other shells cannot name a descriptor above 9. The option `-p` is required, because
+variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_is_inherited`).
 """
 
 _CONFINE: tuple[str, ...] = (

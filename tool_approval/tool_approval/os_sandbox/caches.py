@@ -1,7 +1,7 @@
 """Provide private cache folders for confined commands, two for each workspace.
 
 Pre-approved commands write to one folder and approved commands to another. An approved command never reads the files
-that a pre-approved command wrote. Both kinds of commands can read the files that an approved command downloaded.
+that a pre-approved command wrote. Every confined command can read the files that an approved command downloaded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _IN_PROJECT: Final = {
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""Caches that programs keep in the project by default, each with the environment variable that moves it. Pre-approved
+"""Caches that programs keep in the project unless the environment variable sets another path. Pre-approved
 commands need the variables, because these commands cannot write to the project."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
 """Environment variable from which pytest reads extra options."""

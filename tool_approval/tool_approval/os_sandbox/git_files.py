@@ -20,7 +20,7 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Maximum bytes to read from one `.git`. New objects have the same limit after unpacking."""
+"""Maximum bytes to read from one `.git` folder. The unpacked size of new objects has the same limit."""
 _MOST_PACKED_REFS: Final = 1 << 24
 """Maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
@@ -73,7 +73,7 @@ class Reader:
         self._bytes = 0
 
     def count(self, size: int) -> None:
-        """Count bytes that were read.
+        """Add `size` to the number of bytes that were read.
 
         Raises:
             LayerError: The limit is exceeded.

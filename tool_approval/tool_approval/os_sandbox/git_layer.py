@@ -28,12 +28,12 @@ from .profile import Access, OSProfile, OSSandboxError, covers, trail
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
 """The paths are fixed, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders to copy. All others are mounted read-only, because some can be large, such as those of submodules."""
+"""Folders to copy. Other folders are mounted read-only, because folders of submodules, for example, can be large."""
 _OBJECTS: Final = 'objects-before'
 """Folder of the copy in which the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
 _GLOBAL: Final = 'config-of-the-user'
-"""File in the copied `.git` with the user's name and email address, for git."""
+"""File in the copied `.git` from which git reads the user's name and email address."""
 _WRITTEN: Final = frozenset({'objects', 'refs', 'logs', 'index', 'packed-refs', 'shallow', 'COMMIT_EDITMSG'})
 _STATE: Final = frozenset({'rebase-merge', 'rebase-apply', 'sequencer', 'MERGE_MSG'})
 _FINISHED: Final = frozenset({'MERGE_MSG', 'MERGE_MODE', 'MERGE_RR', 'SQUASH_MSG'})
@@ -59,7 +59,7 @@ class GitLayer:
 
         Raises:
             LayerError: The repository cannot have a layer.
-            OSError: The `.git` cannot be read.
+            OSError: The folder `.git` cannot be read.
         """
         self._tree = tree
         self._git = os.path.join(tree, '.git')
@@ -278,9 +278,9 @@ def _may_change(name: str, before: Kept, after: Kept, files: Mapping[str, File])
 
 
 def _lengthen(before: Kept, after: dict[str, bytes]) -> list[str]:
-    """Restore lines that a command removed from reflogs, except the stash's. Return the names of the restored reflogs.
-
-    Without the reflog, commits that are not on a branch could not be found, and `git gc` would delete them.
+    """Restore lines that a command removed from reflogs, and return the names of these reflogs. The reflog of the stash
+    is not restored. Without the reflogs, commits that are on no branch could not be found, and `git gc` would
+    delete them.
     """
     shortened = [
         name

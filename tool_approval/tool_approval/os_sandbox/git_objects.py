@@ -39,9 +39,9 @@ set -o pipefail
 """
 """Script that a confined shell runs in a temporary repository to verify the objects.
 
-Git creates a new index for each pack, because the existing index may be forged. As after `git fetch`, every object that
-the new refs and the index need must exist. A new shallow boundary must not hide commits that existed before. The
-last command prints the difference between the old and the new commit of `HEAD`."""
+Git creates a new index for each pack, because the existing index may be forged. Like `git fetch`, the script
+fails if an object that the new refs or the index need is missing. A new shallow boundary must not hide commits
+that existed before. The last command prints the difference between the old and the new commit of `HEAD`."""
 _NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 """Hash of the empty tree, which exists in every repository."""
 

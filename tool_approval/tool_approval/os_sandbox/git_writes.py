@@ -40,7 +40,7 @@ def write_back(
         git: The `.git` folder.
         changes: The new content by name, or `None` for a removed file.
         before: The content at the time when the layer was created.
-        read: Function that returns the current content by name, and the content of the file `packed-refs`.
+        read: Function that returns a mapping from names to current content, and the content of `packed-refs`.
         objects: A folder with the verified new objects and packs.
         index_time_ns: The time at which the command wrote the index. Git compares a file with the index again if the
             file changed at this time or later.
@@ -139,7 +139,7 @@ def _log(path: str, before: bytes, data: bytes) -> None:
 
 
 def _add_objects(source: str, destination: str) -> None:
-    """Copy the missing objects. The index of a pack is copied last, because git uses a pack once it has an index."""
+    """Copy the missing objects. Each pack is copied before its index, because git uses a pack that has an index."""
     mode = os.stat(destination).st_mode & 0o2777
     names = [
         os.path.relpath(os.path.join(folder, name), source)

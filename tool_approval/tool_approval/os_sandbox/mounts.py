@@ -8,7 +8,7 @@ It is not enough to mount each root, for three reasons:
 - A command could rename the folder above a mount, and create a new folder with the old name. Therefore, every folder
   between a writable root and a restricted path in the root is *pinned*: the folder is mounted onto itself, so that the
   kernel refuses to rename or delete it.
-- A mount cannot allow only some file suffixes. Therefore, commands cannot use a root with `suffixes`.
+- A mount cannot be limited to certain file suffixes. Therefore, commands cannot use a root with `suffixes`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder; the folder's path follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders for the kernel's file systems. Commands get new or empty folders at these paths, never the real ones."""
+"""Folders for the kernel's file systems. Commands get a new or an empty folder at each path, not the host's."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
@@ -46,7 +46,7 @@ class Mount:
     kind: MountKind
     """`write` and `read` mount a path of the host. `empty` mounts an empty folder, and `mask` an unreadable file.
     `folder` creates a folder, and `link` a symbolic link. `lock` makes an earlier mount read-only. `proc`, `dev` and
-    `temporary` each mount a new file system of that type."""
+    `temporary` mount a new procfs, a new `/dev` and a new tmpfs."""
     path: str
     """Path of the mount in the sandbox. The path on the host is the same unless `source` is set."""
     target: str = ''
@@ -64,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user, each with a remedy, on paths where the mounts give less access than the profile."""
     frozen: Mapping[str, tuple[str, ...]]
-    """For each frozen folder, the paths that are the reason: missing names and symbolic links in the folder."""
+    """Frozen folders, each with the missing names and symbolic links that are the reason to freeze the folder."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
@@ -165,7 +165,7 @@ class _Planner:
             self.frozen.setdefault(folder, {})[step.path] = step
 
     def _entries(self, folder: str) -> set[str]:
-        """Return the entries of a frozen folder to mount one by one, so that commands can still use the entries."""
+        """Return the entries of a frozen folder. Each entry is mounted, so that commands can still use the entry."""
         try:
             with os.scandir(folder) as found:
                 entries = [

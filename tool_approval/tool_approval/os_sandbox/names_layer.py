@@ -1,8 +1,8 @@
 """Copy the top level of a frozen folder, so that a command can create and remove files in the copy.
 
 The files directly in the folder are copied, and its subfolders are mounted. After the command has ended, new and
-changed files are moved to the folder, and removed files are deleted. Names that the command must not create or replace,
-such as `.git`, never change.
+changed files are moved to the folder, and removed files are deleted. Files that the command must not create or
+replace, such as `.git`, stay as they are.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Maximum bytes of a file to copy, which takes a few milliseconds. Files above this limit are mounted, and
-cannot be removed."""
+"""Maximum bytes of a file to copy. Copying a file of this size takes a few milliseconds. Commands cannot remove larger
+files, because these files are mounted."""
 _MOST_COPIED: Final = 1000
 """Maximum number of files to copy. Copying a small file takes a quarter of a millisecond."""
 
@@ -87,7 +87,7 @@ class NamesLayer:
             held: Paths in the folder that the command must not create or replace.
 
         Raises:
-            LayerError: The folder contains too much for a layer.
+            LayerError: The folder has too many entries for a layer.
             OSError: The folder cannot be read.
         """
         self._top = top

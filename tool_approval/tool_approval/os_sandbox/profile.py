@@ -58,7 +58,7 @@ class Root:
     access: Access
     """Access to the path."""
     suffixes: frozenset[str] | None = None
-    """Suffixes of the files that can be used, such as `.txt`; `None` allows every file, and an empty set no file."""
+    """Suffixes of the files that can be used, such as `.txt`. `None` allows every file. An empty set allows no file."""
 
     def __post_init__(self) -> None:
         """Check that the path is absolute and normalised."""
@@ -73,7 +73,7 @@ class Root:
 
 @dataclass(frozen=True, kw_only=True)
 class OSProfile:
-    """Everything that a confined command may access. A command cannot access a path outside of all roots."""
+    """Everything that a confined command may access. A command cannot access a path that is in no root."""
 
     roots: tuple[Root, ...] = ()
     """Access by path. The innermost root that contains a path decides. If two roots have the same path, the stricter
@@ -82,12 +82,12 @@ class OSProfile:
     """Absolute paths. A command cannot access these paths, or anything below them, even if a root allows it."""
     protected: tuple[str, ...] = ()
     """Absolute paths of control files, which a command can never write. The files need not exist. If a path is a
-    symbolic link, its target is protected as well. Commands cannot rename folders on the way to the path or target."""
+    symbolic link, its target is protected as well. Commands cannot rename a folder above the path or the target."""
     held: tuple[str, ...] = ()
-    """Absolute paths of symbolic links that a command cannot replace, rename or delete. Nor can a command replace,
-    rename or delete the folders on the way to the links' targets. The access to the targets does not change."""
+    """Absolute paths of symbolic links that a command cannot replace, rename or delete. The same holds for
+    folders on the way to the links' targets. The access to the targets does not change."""
     network: bool = False
-    """Whether the command can use the machine's network. Unix sockets are blocked if the backend supports it."""
+    """Whether the command can use the machine's network. Unix sockets are blocked if the backend can block them."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
     """Names of the environment variables that this process passes on."""
     variables: tuple[tuple[str, str], ...] = ()
@@ -159,7 +159,7 @@ class OSProfile:
         return self.access(path) is Access.READ and not covers(self.protected, path)
 
     def with_access(self, extra: ExtraAccess) -> OSProfile:
-        """Return this profile with the extra access that an approver granted one command.
+        """Return this profile with the extra access that an approver granted to one command.
 
         The command can use the network if `extra` grants that. A folder in `writes` becomes writable if `can_open`
         accepts it. In such a folder, hidden, blocked and protected paths stay restricted, and nested roots keep their
@@ -213,7 +213,7 @@ def passed_on(profile: OSProfile, source: Mapping[str, str] | None = None) -> di
 
     Args:
         profile: The profile of the command.
-        source: The environment to copy variables from, by default that of this process.
+        source: The environment from which variables are copied, by default the environment of this process.
     """
     values = os.environ if source is None else source
     chosen = {name: values[name] for name in sorted(profile.environment) if name in values} | dict(profile.variables)
@@ -232,9 +232,9 @@ class Step:
     """One name that the kernel looks up to resolve a path."""
 
     path: str
-    """Absolute path of the name. Only the last part may be a symbolic link."""
+    """Absolute path that ends with the name. Only the last part may be a symbolic link."""
     kind: Literal['folder', 'file', 'link', 'missing']
-    """Kind of the file at the path. A device or socket is a `file` as well."""
+    """Kind of the file at the path. The kind `file` includes devices and sockets."""
 
 
 def trail(path: str) -> tuple[list[Step], str]:
@@ -242,7 +242,7 @@ def trail(path: str) -> tuple[list[Step], str]:
 
     Returns:
         The names that were looked up, in order, and the resolved path. If an entry with one of these names is
-        replaced, the path may resolve differently. Missing names are kept as written. Names after a file are ignored.
+        replaced, the path may resolve differently. Missing names stay in the result. Names after a file are ignored.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.

@@ -44,8 +44,8 @@ _NETWORK = """\
 """Rules for the internet, and for the Unix socket of the DNS resolver."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Matches a suffix without special characters of regular expressions. Commands cannot use files with a suffix that does
-not match."""
+"""Matches a suffix without special characters of regular expressions. Commands cannot use files with any other
+suffix."""
 
 _INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
 
@@ -56,7 +56,7 @@ class SeatbeltBackend:
     name = 'seatbelt'
 
     def __init__(self, *, sandbox_exec: str = _SANDBOX_EXEC) -> None:
-        """Set the path of `sandbox-exec`, which tests replace."""
+        """Set the path of `sandbox-exec`. Tests set the path of another program."""
         self._sandbox_exec = sandbox_exec
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:

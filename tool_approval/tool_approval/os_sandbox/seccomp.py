@@ -19,7 +19,7 @@ _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _NEW_USER_NAMESPACE = 0x10000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _FAMILIES = (2, 10, 16)
-"""Allowed socket families, which a network namespace confines: AF_INET, AF_INET6 and AF_NETLINK."""
+"""Allowed socket families: AF_INET, AF_INET6 and AF_NETLINK. A network namespace confines their sockets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +32,8 @@ class _Machine:
     clone: int
     unshare: int
     refused: tuple[int, ...]
-    """System calls that are blocked, because namespaces do not confine them or commands do not need them: setns, bpf,
-    perf_event_open, userfaultfd, add_key, request_key and keyctl."""
+    """Blocked system calls: setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl. Namespaces do
+    not confine these calls, or commands do not need them."""
 
 
 _GENERIC = (268, 280, 241, 282, 217, 218, 219)
@@ -50,7 +50,7 @@ _MACHINES: Mapping[str, _Machine] = {
     'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
-"""System calls that have the same numbers on every architecture. A filter cannot read their arguments, which are in
+"""System calls that have the same numbers on every architecture. A filter cannot read the arguments of these calls from
 memory. Therefore, the filter reports that these calls do not exist, so that libraries use older calls."""
 
 

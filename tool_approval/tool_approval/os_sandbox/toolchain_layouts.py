@@ -54,7 +54,7 @@ _INSTALLED: Final = (
         parts=('VERSION', 'bin', 'go.env', 'lib', 'misc', 'pkg', 'src'),
     ),
 )
-"""Layouts of toolchains that are found by a `bin` folder in `PATH`. The parent of `bin` must have the layout."""
+"""Layouts of toolchains whose `bin` folder is in `PATH`. The parent folder of `bin` must have one of the layouts."""
 MANAGERS: Final = (
     ToolchainLayout(
         kind='pyenv',

@@ -27,7 +27,7 @@ _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
 """Kind of a toolchain from the settings, as shown in messages."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
-"""Folders in the home directory that contain more than toolchains."""
+"""Folders in the home directory that contain toolchains and other files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ def environment_written(
         words: The program and its arguments. Quotes and expansions are not interpreted.
         cwd: The absolute working directory.
         environments: The environments in the workspace, as in `Toolchains.environments`.
-        active: The environment of `VIRTUAL_ENV`, if it is set.
+        active: The environment that the variable `VIRTUAL_ENV` names, if the variable is set.
 
     Returns:
         One of `environments`, or `None` if the command uses none of them or if the environment is unclear.
@@ -211,7 +211,7 @@ class _Finder:
         self._last += [newest for bins in layout.bins for newest in _newest(glob.escape(folder), bins)]
 
     def search_path(self) -> None:
-        """Let commands read the toolchains that contain folders of `PATH`."""
+        """Let commands read the toolchains whose programs are in a folder of `PATH`."""
         for place in self._parts():
             real = os.path.realpath(place)
             if covers(self._readable, real) or covers(self._workspace, real):
@@ -333,7 +333,7 @@ def _holds_programs(folder: str) -> bool:
 
 
 def _newest(folder: str, pattern: str) -> list[str]:
-    """Return a list with the matching folder of the highest version, or an empty list."""
+    """Return a list with one folder: the match with the highest version. The list is empty without a match."""
     found = glob.glob(posixpath.join(folder, pattern))
     return [max(found, key=lambda path: [int(number) for number in re.findall(r'\d+', path)])] if found else []
 

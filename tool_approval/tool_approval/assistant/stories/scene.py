@@ -35,7 +35,7 @@ Plan: TypeAlias = Callable[[list[ToolReturnPart]], Step]
 """Function that takes the tool results since the prompt, in order, and returns the model's next step."""
 
 AddTools: TypeAlias = Callable[[Agent[Any, str], ApprovalToolset], object]
-"""Function that takes an agent and its toolset with approvals, and adds more tools to the agent."""
+"""Function that adds tools to an agent. The arguments are the agent and its `ApprovalToolset`."""
 
 
 @dataclass(frozen=True, kw_only=True)

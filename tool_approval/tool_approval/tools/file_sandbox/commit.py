@@ -26,7 +26,7 @@ class FileToolError(ApprovalError):
     """Raised if a permitted file operation fails. The message is for the model."""
 
     def __init__(self, file: str, problem: str) -> None:
-        """Set the problem, with a remedy, and the file as `root:path`, never as a path on the host."""
+        """Set the message. `file` is `root:path`, never a path on the host. `problem` includes a remedy."""
         self.file = file
         self.problem = problem
         super().__init__(f'{file}: {problem}')
@@ -115,8 +115,8 @@ def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) ->
     """Write a file. Replace an existing file only if its state is `expected`.
 
     Raises:
-        FileToolError: The file is not in the expected state. The file is unchanged, or was moved to the name in the
-            message.
+        FileToolError: The file is not in the expected state. The file is unchanged, or the message gives
+            its new name.
         OSError: The file cannot be written. No file has changed.
     """
     temporary = _temporary_name()
@@ -150,8 +150,8 @@ def replace(
     state.
 
     Raises:
-        FileToolError: One of the two files is not in the expected state. Both files are unchanged, or one was moved to
-            the name in the message.
+        FileToolError: One of the two files is not in the expected state. Both files are unchanged, or one was renamed
+            and the message gives its new name.
         OSError: The file cannot be replaced. No file has changed.
     """
     ours = _identity(source_folder, source)
@@ -188,8 +188,8 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
     """Delete a file, or a directory with everything in it.
 
     Raises:
-        FileToolError: The file is not in the expected state. The file is unchanged, or was moved to the name in the
-            message.
+        FileToolError: The file is not in the expected state. The file is unchanged, or the message gives
+            its new name.
         OSError: The file or directory cannot be deleted completely.
     """
     aside = _temporary_name()

@@ -73,10 +73,10 @@ class PathConfig(BaseModel):
     suffixes: Annotated[tuple[Annotated[str, AfterValidator(_is_suffix)], ...], Field(min_length=1)] | None = None
     """Allowed suffixes of file names, case-sensitive; `None` allows every name."""
     write_approval: Annotated[bool, PlainValidator(_read_need)] = True
-    """Whether changes need approval. The value can also be `required`, `none` or `blocked`, which sets `mode` to
-    `ro`."""
+    """Whether changes need approval. The setting also accepts `required`, `none` and `blocked`. `blocked` sets `mode`
+    to `ro`."""
     read_approval: Annotated[bool | Literal['blocked'], PlainValidator(_read_need)] = False
-    """Whether reading and listing need approval. Other values: `required`, `none` and `blocked`, which forbids both."""
+    """Whether reading and listing need approval. `required` and `none` are accepted too. `blocked` forbids both."""
     approval: PathApproval | None = None
     """Replaces `write_approval` and `read_approval`, which cannot be set together with `approval`."""
 

@@ -1,4 +1,4 @@
-"""Read files, and compute a short state of a file or directory by which later changes are detected."""
+"""Read files, and compute a short state of a file or directory, so that later changes can be detected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MISSING = 'missing'
 """State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of a file to hash, which takes about 10 ms. For a file above this limit, the state is the
+"""Maximum bytes of a file to hash. Hashing a file of this size takes about 10 ms. The state of a larger file is its
 inode, size and modification time."""
 
 MAX_TREE = 10_000

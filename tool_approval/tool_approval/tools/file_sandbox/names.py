@@ -64,7 +64,7 @@ def components(path: str) -> list[str]:
 
 
 def asks_for_folder(path: str) -> bool:
-    """Return whether a path can only be a directory, such as `a/` or `a/.`."""
+    """Return whether the ending of a path requires a directory, as in `a/` or `a/.`."""
     return path.endswith(('/', '/.', '/..')) or path in ('.', '..')
 
 
@@ -122,7 +122,7 @@ def places(path: Path) -> list[Path]:
 
 
 def control_links(folder: Path) -> Iterator[Path]:
-    """Yield a directory's control files that are symbolic links, and the folders that the directory's `.git` names."""
+    """Yield a directory's control files that are symbolic links, and the folders to which its file `.git` points."""
     for name in CONTROL_NAMES:
         if os.path.islink(folder / name):  # unlike `Path.is_symlink`, never raises
             yield folder / name
@@ -132,7 +132,7 @@ def control_links(folder: Path) -> Iterator[Path]:
 def git_led_to(git: Path) -> Iterator[Path]:
     """Yield the git folder that the `.git` file of a worktree or submodule points to, and the shared git folder.
 
-    The paths may contain `..`, which cannot be removed from the text if a symbolic link precedes it.
+    The paths may contain `..`. Removing `..` after a symbolic link would change the meaning of the path.
     gitrepository-layout(5) describes the format.
     """
     folder = git

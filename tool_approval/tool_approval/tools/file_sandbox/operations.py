@@ -100,7 +100,7 @@ def edited(text: str, arguments: Mapping[str, Any], max_bytes: int) -> str:
 
 
 def unchanged(target: PathTarget, arguments: Mapping[str, Any], max_bytes: int) -> FileToolError | None:
-    """Return an error if an edit would change nothing, else `None`. The error reveals if the file contains a text."""
+    """Return an error if an edit would change nothing, else `None`. The error reveals whether `old_text` occurs."""
     try:
         _edited(target, read_text(target, max_bytes)[1], arguments, max_bytes)
     except FileNotFoundError:

@@ -46,9 +46,9 @@ class WalkedPath:
         self.folders = [os.open('/', PASSING)]
         """Descriptors of the open directories; `folders[i]` is the directory `names[:i]`, and the first is `/`."""
         self.names: list[str] = []
-        """Parts of the resolved path, from `/`."""
+        """Parts of the resolved path, without `/`."""
         self.links: list[list[str]] = []
-        """Links that were followed, each as the parts of its path."""
+        """Paths of the links that were followed, each split into its parts."""
         self.left: set[tuple[str, ...]] = set()
         """Directories that the path enters and leaves again by `..`, each as the parts of its path. These directories
         need not exist."""
@@ -130,9 +130,9 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
     """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
-        start: Directory that relative paths start in, as the parts of its path.
+        start: Parts of the path of the directory in which relative paths start.
         path: The path.
-        follows_last: Whether to follow the path if it is itself a link.
+        follows_last: Whether to follow the last part of the path if this part is a link.
 
     Raises:
         WalkError: The path continues after a file, has a loop of links, or names a directory that cannot be opened.
@@ -318,7 +318,7 @@ def _resolved(root: Path, base: Path) -> Path:
 
 
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
-    """Return the directories that `path` enters and leaves again by `..`, such as by a link to `../elsewhere`."""
+    """Return the directories that `path` enters and leaves again by `..`. The `..` may be in a link's target."""
     try:
         with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left

@@ -18,7 +18,7 @@ Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_
 """Name of a file operation."""
 
 Use = Literal['read', 'list', 'write', 'edit', 'make', 'take', 'put', 'delete']
-"""How an operation uses a path. `take` moves the path away, and `put` moves a directory to the path."""
+"""How an operation uses a path. `take` moves a file or directory away, and `put` moves a directory to the path."""
 
 USES: dict[str, tuple[Use, ...]] = {
     'read_file': ('read',),
@@ -33,7 +33,7 @@ USES: dict[str, tuple[Use, ...]] = {
 """How each operation uses its path and, for `move` and `copy`, its destination."""
 
 OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
-"""Uses that change a symbolic link itself and not its target."""
+"""Uses that move or delete a symbolic link itself, and not the link's target."""
 
 
 _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approval.'
@@ -80,12 +80,12 @@ class PathTarget:
 
     @property
     def is_usual(self) -> bool:
-        """Whether only the root's settings require approval, and not a property of this file, such as a hard link."""
+        """Whether all reasons for approval are settings of the root, and none is a property of the file itself."""
         return set(self.needs) <= {each.format(self.root.name) for each in (_CHANGES, _READING)}
 
     @property
     def is_free_to_read(self) -> bool:
-        """Whether reading the file needs no approval, even if changing the file does."""
+        """Whether the file can be read without approval. Changes to the file may need approval."""
         return set(self.needs) <= {_CHANGES.format(self.root.name)}
 
     @property

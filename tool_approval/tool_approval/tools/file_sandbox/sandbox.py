@@ -74,7 +74,7 @@ class FileSandbox:
         Raises:
             ApprovalConfigError: Two roots are the same directory.
             ValidationError: The configuration is invalid.
-            NotImplementedError: The system has no directory descriptors, for example Windows.
+            NotImplementedError: The system, such as Windows, has no directory descriptors.
         """
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')

@@ -1,4 +1,4 @@
-"""Find files in the roots that usually contain secrets. Files are recognised by name, some also by content."""
+"""Find files in the roots that usually contain secrets. The name decides and, for some names, the content."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ class _Folder:
     state: tuple[int, ...]
     """Device, inode, mtime and ctime. Programs cannot set the ctime."""
     is_settled: bool
-    """Whether every further change will alter `state`. A change right after the last one may get the same time."""
+    """Whether every later change will alter `state`. Two changes in quick succession may get the same time."""
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]

@@ -43,7 +43,7 @@ _ANY = '*'
 
 @dataclass(kw_only=True, eq=False)
 class _Judged:
-    """Result of `check_approval` for one call, which can run only once."""
+    """Result of `check_approval` for one call. The call can run only once."""
 
     owner: FileTools
     call: str
@@ -97,7 +97,7 @@ class FileTools:
 
         Returns:
             The request for approval, with the state of each path in `bound_to['files']`. `None` if the call may run
-            without approval. Also `None` for an edit that would change nothing, because `run` raises an error.
+            without approval. An edit that would change nothing also gives `None`, because `run` refuses such an edit.
 
         Raises:
             PermissionError: The rules forbid the call. The message is for the model.
