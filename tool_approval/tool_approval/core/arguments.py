@@ -36,8 +36,8 @@ class CallArguments(NamedTuple):
     """For keyed digests only: the arguments that the model gave, as `given` (`None` if unknown), and the arguments that
     the tool receives, as `received`. Secrets are in clear text. `bound` is empty if `shown` has all these values."""
     fields: dict[str, Any] | None = None
-    """If the only argument is a model or a dataclass, its fields, in the same form as in `shown`; otherwise `None`.
-    Hosts pass these fields to the tool's function."""
+    """Fields of the only argument, if that argument is a model or a dataclass; otherwise `None`. The form is the same
+    as in `shown`. Hosts pass these fields to the tool's function."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''

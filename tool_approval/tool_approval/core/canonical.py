@@ -102,8 +102,8 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
 
     Args:
         tool_name: Name of the tool.
-        kind: `exact`, or the kind of a wider `RememberOption`. Different kinds never share a fingerprint.
-        payload: Values that must be equal in two requests for one approval to cover both.
+        kind: `exact`, or the kind of a wider `RememberOption`.
+        payload: Values that are equal in all requests that the approval covers.
         key: Secret key of any length, which prevents guessing payloads from fingerprints.
 
     Returns:

@@ -101,8 +101,8 @@ class PolicyConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     default: Default | None = None
-    """Approval for tools that have neither a rule nor a check. `required` overrides a `none` chosen in code; `None`
-    leaves the choice to the code."""
+    """Whether tools that have neither a rule nor a check need approval. `required` overrides a `none` chosen in code;
+    `None` leaves the choice to the code."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name or glob: `*`, `?` and `[...]`, case-sensitive."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])

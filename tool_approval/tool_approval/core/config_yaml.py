@@ -12,7 +12,7 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Maximum length of a document, enough for thousands of rules. PyYAML reads such a document in a second or two."""
+"""Maximum length of a document, enough for thousands of rules, which PyYAML reads in a second or two."""
 
 NOT_TEXT = object()
 """Placeholder for values that no configuration needs, such as dates and unusual numbers. Validation rejects it. PyYAML

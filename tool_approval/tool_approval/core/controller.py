@@ -78,7 +78,7 @@ class ApprovalController:
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log of all decisions and outcomes. A decision is written before the call runs.
             presenters: Functions, by tool name, that make the content to show; called right before asking.
-            timeout: Maximum seconds for a presenter, and for the approver. On a timeout, the request is denied.
+            timeout: Seconds to wait for a presenter, and separately for the approver, before a request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
             now: Clock.
@@ -110,7 +110,7 @@ class ApprovalController:
             self._key, self._has_lasting_key = key, True
 
     def with_ui(self, ui: ApprovalUI) -> ApprovalController:
-        """Return a controller that asks `ui` and shares everything else with this one."""
+        """Return a controller that asks `ui` and shares everything else with this controller."""
         other = copy.copy(self)
         other.ui = ui
         return other
@@ -123,9 +123,9 @@ class ApprovalController:
     async def request_approvals(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
         """Decide all requests of a response.
 
-        Policy, mode or memory decide what they can. The UI is asked about the rest. A UI that asks one question at a
-        time gets one request after another; other UIs get all requests at once. `choose_group` gets all requests of a
-        group, or of the whole response if `groups_responses` is true.
+        Policy, mode and memory decide as many requests as possible. The UI is asked about all other requests. A UI that
+        asks one question at a time gets one request after another; other UIs get all requests at once. `choose_group`
+        gets all requests of a group, or of the whole response if `groups_responses` is true.
 
         Returns:
             A decision for each request, in order, with `decided_by` and `decided_at` filled in.

@@ -145,7 +145,7 @@ Path = tuple[str | int, ...]
 """Keys that lead from the top of a document to one of its values."""
 
 LONGEST_SHOWN = 60
-"""Maximum characters of a key or value that an error quotes."""
+"""Maximum number of characters that an error quotes from a key or a value."""
 
 
 def dotted(path: Path) -> str | None:
@@ -168,7 +168,7 @@ class ExecutionNotRepeated(ApprovalError):
         Args:
             tool_name: Name of the tool.
             state: `failed` or `unknown`.
-            problem: Description kept by the ledger.
+            problem: Description of the problem, from the ledger.
         """
         self.tool_name = tool_name
         self.state = state

@@ -33,8 +33,8 @@ async def execute_tool(
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
         default: `none` runs functions that have no rule and no check, and `required` asks first.
-        ledger: Executes the call at most once. With a ledger, `context_metadata` must contain `tool_call_id`, and
-            `session_id` or `run_id`, which together identify the call on every attempt.
+        ledger: Executes the call at most once. With a ledger, `context_metadata` must contain `tool_call_id`, and also
+            either `session_id` or `run_id`. Together, these ids identify the call on every attempt.
 
     Returns:
         The result of `func`, awaited if necessary, or the JSON form of the result if the ledger has recorded it.

@@ -37,12 +37,12 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
 class FirstOf:
     """An approval UI that asks several other UIs at once, such as a terminal and an inbox.
 
-    When one UI answers, the others are cancelled, and can read the answer with `answered_elsewhere`. If a UI cannot
-    ask, fails or times out, the other UIs continue. If no UI gets an answer, the last UI's denial is the answer. If the
-    user stops the run at one UI, the run ends.
+    When one UI answers, `FirstOf` cancels the question in all other UIs. A cancelled UI can read the answer with
+    `answered_elsewhere`. If a UI cannot ask, fails or times out, the other UIs continue. If no UI gets an answer, the
+    last UI's denial is the answer. If the user stops the run at one UI, the run ends.
 
-    Until all other UIs are cancelled, a denial or a stop takes precedence over an approval, even if the denial or stop
-    comes from a UI that is being cancelled. After that, a denial or a stop that a thread returns is only logged.
+    Until all UIs are cancelled, a denial or a stop, even from a UI that is being cancelled, takes precedence over an
+    approval. Once all UIs are cancelled, a denial or a stop that a thread returns is only logged.
 
     A group of requests is one question for UIs that have `choose_group`, and several questions for other UIs. If
     another UI answers one of the requests, the group is asked about again without that request.
@@ -140,7 +140,7 @@ class _Questions:
             return []  # `_hear` has the stop. Raised here, it would end the event loop or only this task
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
-        """Apply a denial or a stop from any thread until all questions have ended. After that, only log it."""
+        """Apply a denial or a stop, from any thread. After all questions have ended, only log the denial or stop."""
         decisions = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
         denials = {index: each for index, each in decisions if not (each.approved or _is_of_nobody(each))}
         stop = None if isinstance(answer, list) else answer

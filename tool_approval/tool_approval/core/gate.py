@@ -68,7 +68,7 @@ class Call(NamedTuple):
     framework_context: object = None
     """Value passed to the checks that accept a framework context."""
     judged_as: str | None = None
-    """Tool name that policy and checks use if a toolset has renamed the tool."""
+    """Name by which the policy and the checks know the tool, if a toolset has renamed the tool."""
     bound_to: Mapping[str, Any] = MappingProxyType({})
     """Values from the adapter that an approval is bound to, besides the arguments and the tool's declared values."""
     is_enclosed: bool = False
@@ -371,7 +371,7 @@ class Gate:
     async def judge_changed(self, settled: GateResult) -> GateResult:
         """Judge arguments that an approver changed, and bind the approval to the tool's values for these arguments.
 
-        Otherwise, `confirm` would refuse changed arguments for which the tool declares other values.
+        Without this step, `confirm` would refuse the call if the tool declares other values for the changed arguments.
 
         Raises:
             AuditError: A block could not be logged. Nothing has run.
@@ -513,7 +513,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call, unless the code around the call logs it."""
+        """Log the outcome of a call, unless the code around the execution logs the outcome."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return

@@ -19,8 +19,8 @@ from .request import ApprovalRequest
 class ApprovalMemory:
     """Remembered approvals. `session` approvals are kept in this process, and `always` approvals in a store.
 
-    An approval covers a request only if session, agents, toolset, tool, tool definition, option and payload are all the
-    same. For an `always` approval, the store's scope (the project) must be the same, and the session may differ. A
+    An approval covers only requests with the same session, agents, toolset, tool, tool definition, option and payload
+    as the approved request. However, an `always` approval covers all sessions in the store's scope (the project). A
     memory may be shared between threads and between the runs of one user.
     """
 
@@ -145,8 +145,8 @@ class ApprovalMemory:
     def grant(self, request: ApprovalRequest, approver: str | None) -> None:
         """Remember the capabilities that an approval of `request` grants to its tool, until the run ends.
 
-        With `shares_with_nested`, this run is the outermost run, and nested runs share the capabilities. Nothing is
-        granted for a request with `hides_arguments`.
+        With `shares_with_nested`, the capabilities are kept until the outermost run ends, and all nested runs share
+        them. Nothing is granted for a request with `hides_arguments`.
         """
         lasts = request.run_id is not None and not request.hides_arguments
         for capability in request.missing_capabilities if lasts else ():
@@ -163,7 +163,7 @@ class ApprovalMemory:
                 self._session[approval.id] = approval
 
     def granted(self, request: ApprovalRequest) -> frozenset[str]:
-        """Return the missing capabilities of `request` that were granted to its tool earlier in the run."""
+        """Return those of the request's `missing_capabilities` that were granted to the tool earlier in the run."""
         if request.hides_arguments or not request.missing_capabilities:
             return frozenset()
         found = {each: self._session.get(self._grant_id(request, each)) for each in request.missing_capabilities}

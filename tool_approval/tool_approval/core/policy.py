@@ -34,7 +34,7 @@ class ApprovalPolicy:
                 takes precedence over a glob, and a glob with more literal characters over a glob with fewer. Of equally
                 specific rules, the stricter one applies. If any matching rule says `blocked`, the call is blocked.
             default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
-                the code that runs a tool sets another default, the stricter of the two applies.
+                the code that runs a tool has its own default, the stricter of the two defaults applies.
             auto_grant: Capabilities granted without asking, by isolation profile.
 
         Raises:
@@ -48,7 +48,7 @@ class ApprovalPolicy:
 
         Args:
             config: The configuration.
-            source: File that the configuration was read from. Questions show its name next to its descriptions.
+            source: File of the configuration. Questions show the file's name next to each description from the file.
         """
         policy = cls.__new__(cls)
         policy._use(config, source)
@@ -63,7 +63,7 @@ class ApprovalPolicy:
             source: File that the document comes from, named in errors and questions.
 
         Raises:
-            ApprovalConfigError: The document is invalid; the error names key, file and line.
+            ApprovalConfigError: The document is invalid; the error names the key, the file and the line.
             MissingExtraError: PyYAML is not installed.
         """
         return cls.from_config(parse_config(text, source=source), source=source)
@@ -138,8 +138,8 @@ class ApprovalPolicy:
     def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
         """Return the configuration's verdict on a request from a tool that needs approval.
 
-        The metadata of the request is considered too: `approval_policy` may be `blocked`, and the configuration may
-        grant the missing capabilities to the `isolation_profile`.
+        The verdict also depends on two metadata values of the request. The `approval_policy` may be `blocked`. For the
+        `isolation_profile`, the configuration may grant the missing capabilities.
 
         Args:
             request: The request.

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
-"""Metadata key for access that a call gets beyond the tool's usual limits. A presentation has a list of lines for the
-approver under this key. In `bound_to`, the key's value may have any form."""
+"""Metadata key for access that a call gets beyond the tool's usual limits. In a presentation, the value of this key is
+a list of lines for the approver. In `bound_to`, the value may be of any type."""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""
@@ -36,9 +36,9 @@ class ApprovalPresentation(BaseModel):
     - `path`, `is_new`, `cwd`: The file concerned, whether it is new, and the working directory.
     - `extra_access`: Lines that list access beyond the tool's usual limits.
     - `brief_access`: The beginning of each `extra_access` line, for a UI that shows the rest when a key is pressed.
-    - `defaults`: Arguments that have their default values, by name. They need not be shown.
+    - `defaults`: Arguments that have their default values, by name. These arguments need not be shown.
     - `is_usual`: Whether the presentation contains the whole description, and the reason is the usual one for the tool.
-      A UI may then omit the description and the reason."""
+      If true, a UI may omit the description and the reason."""
 
     @classmethod
     def of(

@@ -1,4 +1,4 @@
-"""Make the audit log's entries for a call. They contain the payload instead of all arguments, and no secrets."""
+"""Make the audit log's entries for a call. An entry contains the payload instead of all arguments, and no secrets."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|autho
 """Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Minimum characters of an excluded value to replace. Very short values, such as "1", occur everywhere."""
+"""Minimum number of characters in an excluded value to replace. Very short values, such as "1", occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16
-"""Minimum length of a single word that is compared with the patterns. Most keys and many values are shorter words."""
+"""Minimum length of a single word to compare with the patterns. Most keys and many values are below this length."""
 
 
 class Redactor:
@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value. A value that contains itself is accepted, because it is logged, too."""
+    """Yield all strings and numbers in a value. The value may contain itself, because such values are logged, too."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:

@@ -43,10 +43,10 @@ class RememberOption(BaseModel):
     label: str
     """Text offered to the approver, such as "every file in notes/"."""
     payload: Mapping[str, Any]
-    """Values that must be equal in two requests for this option to cover both."""
+    """Values that are equal in all requests that this option covers."""
     brief: str = ''
     """Short text, such as "edits of notes/a.txt", for a UI that has a key to choose this option for the session. Set
-    `brief` only for a scope that an approver expects from this key. Options without `brief` are chosen from a list."""
+    `brief` only if an approver expects this key to choose the scope. Options without `brief` are chosen from a list."""
 
     @field_validator('kind')
     @classmethod
@@ -170,7 +170,7 @@ class ApprovalRequest(BaseModel):
     described_by: str | None = None
     """Configuration file that the description comes from, such as `approvals.yaml`; `None` if the tool wrote it."""
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
-    """Values by which the memory identifies the call. The log contains no other arguments. Default: all arguments."""
+    """Values by which the memory identifies the call. The log omits all other arguments. Default: all arguments."""
     presentation: ApprovalPresentation | None = None
     """Content to show. If the value is `None`, the controller's presenter may fill it in right before asking."""
     group_id: str | None = None
@@ -196,7 +196,7 @@ class ApprovalRequest(BaseModel):
     content that was shown."""
     hides_arguments: bool = False
     """Whether the tool's own JSON form omits or alters arguments that the model gave, as `Field(exclude=True)` and
-    secret types do. An approval of such a call is never remembered."""
+    secret types do. If true, an approval of the call is never remembered."""
 
     @field_validator('remember_options')
     @classmethod
@@ -227,7 +227,7 @@ class ApprovalRequest(BaseModel):
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
     def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """Return a deep copy of a request with a canonical form. `facts` and `fields` are used as in `changed`."""
+        """Return a deep copy of a request with a canonical form. For `facts` and `fields`, see `changed`."""
         # Attack: the caller, a presenter or a UI changes nested arguments while the request is open, so that the call
         # that is remembered, logged or run differs from the one shown (test_attacks.py).
         args = copied(self.args)
@@ -310,7 +310,7 @@ def _made(values: dict[str, Any]) -> ApprovalRequest:
 
 
 _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
-"""Maximum number of capabilities, and of characters in each name, that a question shows in full."""
+"""Maximum number of capabilities in a question, and maximum number of characters in the name of a capability."""
 
 
 def _capabilities(given: object) -> list[str]:
@@ -391,4 +391,4 @@ def simple_approval_request(
 
 
 Describe = str | Callable[[dict[str, Any]], str] | None
-"""A description, or a function that makes one from the arguments."""
+"""A description, or a function that makes the description from the arguments."""

@@ -24,8 +24,8 @@ class RunCancelled(asyncio.CancelledError):
     """Raised by a UI that has cancelled the run for its user, because a `KeyboardInterrupt` would end more than the
     run.
 
-    The functions of this module pass the exception on to their callers, even if the cancelled run is an outer run or in
-    another thread.
+    The functions of this module pass `RunCancelled` on to their callers, even if the cancelled run is an outer run or
+    in another thread.
     """
 
 
@@ -186,7 +186,7 @@ async def _noticed(question: Coroutine[Any, Any, None]) -> None:
 
 
 def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine on a new event loop in a new thread, and wait for its end.
+    """Run a coroutine on a new event loop in a new thread, and wait for the coroutine's result.
 
     The caller's event loop is not used, whether it is running or not. The coroutine sees the caller's context
     variables. If the wait is interrupted, for example by Ctrl-C, the coroutine is cancelled.

@@ -136,8 +136,8 @@ async def ask_check(
       `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many of these
       arguments as it accepts, and gets `ctx` and `config` by name if its parameters have these names. If approval is
       needed but not described, `get_approval_description` is called with the same arguments.
-    - `check_approval` or `needs_approval` is a true value instead of a method, or `_requires_approval` is true: all
-      calls need approval.
+    - All calls need approval if `_requires_approval` is true, or if `check_approval` or `needs_approval` is a true
+      value and not a method.
 
     Args:
         tool: A toolset, a function or any other object.

@@ -62,8 +62,8 @@ class ApprovalResult:
             presentation: Content to show.
             reason: Why the call needs approval.
             remember_options: Scopes, wider than the exact payload, for which a decision may be remembered.
-            bound_to: Values other than the arguments that must not change between approval and execution. The tool's
-                check runs again before the execution, and must then return the same values.
+            bound_to: Values other than the arguments that must not change between approval and execution. Right before
+                the execution, the tool's check runs again and must return the same values as before.
             group_id: Id of a group of requests that a UI may ask about in one question.
 
         Raises:

@@ -16,10 +16,10 @@ _KEY: Final = token_bytes(32)
 (test_display.py)."""
 
 _MANY = 1_000
-"""Maximum number of arguments to serialise one by one. If there are more, all arguments are serialised together."""
+"""Maximum number of arguments to serialise one by one. If a call has more arguments, they are serialised together."""
 
 _LONG = 10_000
-"""Maximum characters of a value to serialise. A value above this limit is hashed, which is faster."""
+"""Maximum number of characters in a value to serialise. A longer value is hashed, because hashing is faster."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:
@@ -87,8 +87,8 @@ def is_same(one: object, other: object) -> bool:
 
 
 def _parts(value: object) -> list[str]:
-    """Describe a value for which `repr` fails, for example because of too deep nesting, too long integers or faulty
-    objects.
+    """Describe a value for which `repr` fails, for example because the value is nested too deeply, or contains a faulty
+    object or a very long integer.
     """
     parts: list[str] = []
     waiting: list[object] = [value]

@@ -1,10 +1,10 @@
-"""Escape arbitrary text so that each character draws itself and has no other effect.
+"""Escape the characters of any text that are invisible or unclear, or that affect other characters.
 
 All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always
 begins an escape. Therefore, escapes never make different texts look the same.
 
 Invisible characters are escaped even where correct spelling needs them: within an emoji, or between two letters that
-are not joined. Only the warnings and the check of file names accept such necessary characters.
+are not joined. Only the warnings and the check of file names accept invisible characters that correct spelling needs.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ HIDDEN: Final = re.compile(
 """Printable characters that have no visible shape."""
 
 _MOST_MARKS: Final = 3
-"""Maximum marks on one letter. More marks would overlap the lines above and below, and no living language needs
-more."""
+"""Maximum number of marks on one letter. This number is enough for all living languages. Further marks would overlap
+the lines above and below."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
 _VOICED: Final = frozenset('\u3099\u309a')

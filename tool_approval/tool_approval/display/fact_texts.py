@@ -18,7 +18,7 @@ MOST_EXTRA_ACCESS = 10
 the whole request."""
 LONGEST_NAME = 100
 _LONGEST = 600
-"""Maximum characters of a fact, enough for a sentence or two. A text above this limit is cut, with a notice."""
+"""Maximum number of characters in a fact, enough for a sentence or two. A longer text is cut, with a notice."""
 
 
 def facts(
@@ -78,7 +78,7 @@ def _metadata(request: ApprovalRequest) -> Mapping[str, Any]:
 
 
 def extra_access(request: ApprovalRequest) -> list[str]:
-    """Return the presentation's lines on extra access, or a line that reports a value of the wrong type."""
+    """Return the presentation's lines about extra access, with a notice in place of each line that cannot be shown."""
     given: object = _metadata(request).get(EXTRA_ACCESS)
     lines = [] if given is None else cast('list[object]', given) if isinstance(given, list | tuple) else [given]
     return [line if isinstance(line, str) and line.strip() else 'a value that cannot be shown' for line in lines]
@@ -105,7 +105,7 @@ def summary(request: ApprovalRequest) -> str:
 
 
 def are_facts_whole(request: ApprovalRequest) -> bool:
-    """Return whether `facts` and `name_of` show everything in full."""
+    """Return whether `facts` and `name_of` show all facts and names of a request in full."""
     names: list[object] = [request.tool_name, request.facts.caller]
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]

@@ -9,8 +9,8 @@ from typing import Literal
 from .escape import ESCAPE
 
 LineKind = Literal['meta', 'cut', 'heading', 'text', 'code', 'command', 'added', 'removed', 'context', 'hunk', 'value']
-"""Kind of a line. Lines of the kinds `meta` and `cut` are written by this project. All other kinds quote a model or a
-tool, and a UI must draw them so that they cannot be mistaken for the UI's own lines."""
+"""Kind of a line. This project writes the lines of the kinds `meta` and `cut`. All other lines quote a model or a tool.
+A UI must draw quoted lines so that an approver cannot mistake them for the UI's own lines."""
 
 OURS: frozenset[LineKind] = frozenset({'meta', 'cut'})
 """Kinds of lines whose text comes from this project. A UI draws lines of all other kinds as quoted text."""
@@ -35,9 +35,9 @@ class DisplayLine:
     kind: LineKind
     """Kind of the line."""
     text: str
-    """Escaped text: each character draws itself and has no other effect."""
+    """Text with escapes for characters that are invisible or unclear, or that affect other characters."""
     number: int | None = None
-    """Line number in its file or text, from 1; for a removed line, in the old file."""
+    """Number of the line in its file or text, from 1. For a removed line, the number in the old file."""
     is_first: bool = True
     """For a line of kind `command`, whether the command begins here."""
     marks: tuple[Span, ...] = ()

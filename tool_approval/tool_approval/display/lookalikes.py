@@ -61,7 +61,7 @@ STROKES: Final = (
 """East Asian letters of one or two strokes, which look like `/`, `=`, `O` or `I` next to Latin letters."""
 
 LONE_STROKES: Final = re.compile(f'(?<![{EAST_ASIAN}])[{STROKES}]+(?![{EAST_ASIAN}])')
-"""Matches `STROKES` that are not next to East Asian characters."""
+"""Matches letters of `STROKES` that are not next to East Asian characters."""
 
 
 @lru_cache(maxsize=4096)
@@ -79,7 +79,7 @@ def is_sign(char: str) -> bool:
 
 
 def is_typography(char: str) -> bool:
-    """Return whether a look-alike is ordinary in longer texts: typography, table frames, East Asian punctuation."""
+    """Return whether a look-alike is common in longer texts, as dashes, table frames and East Asian punctuation are."""
     return char in _TYPOGRAPHY or '\u2500' <= char <= '\u257f' or unicodedata.east_asian_width(char) in 'WF'
 
 
@@ -92,7 +92,7 @@ _WIDE_SIGNS: Final = (
     '\uff01\uff05\uff08\uff09\uff0c\uff1a\uff1b\uff1f\uff3b\uff3d\uffe5\uff61-\uff65'
 )
 """East Asian punctuation, except look-alikes of the characters that begin options and paths. Look-alikes of quotation
-marks, hash and backslash are also excluded. With them, text that is executed could seem to be quoted or a comment."""
+marks, hash and backslash are excluded, too. They could make executed text look like a quotation or a comment."""
 
 # Attack: a comma or full stop within an address, `example。com` (test_texts.py). So both sides may only have East
 # Asian letters, blanks and quotation marks.
@@ -105,7 +105,7 @@ _UNLIKE_LETTERS: Final = '\u0394\u0398\u039b\u039e\u03a6\u03a8\u03a9\u03b4\u03b8
 """Greek letters that do not look like Latin letters."""
 
 _SMALL_LETTERS: Final = '\u03b2-\u03b8\u03bb\u03bc\u03be\u03c0\u03c3\u03c4\u03c6-\u03c9'
-"""Small Greek letters that do not look like Latin letters if they are single letters, as in a formula."""
+"""Small Greek letters that are not mistaken for Latin letters if they stand alone, as in a formula."""
 
 _SYMBOLS: Final = '\u2102\u210d\u2115\u2119\u211a\u211d\u2124\u2460-\u2473'
 """Symbols for sets of numbers, and circled numbers."""
@@ -131,7 +131,7 @@ class Care(IntEnum):
     PROSE = 0
     """Text for people, or the content of a file. Look-alikes of punctuation are accepted as typography."""
     LINES = 1
-    """Either several lines, which may be prose or code, or a single line that can only be prose."""
+    """A text of several lines, which may be prose or code, or a text of one line, which can only be prose."""
     CODE = 2
     """A name, a path, a command or any other line, in which every character matters."""
 
@@ -140,7 +140,7 @@ FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
     'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
-"""First words of the Unicode names of characters, for all scripts with letters that look like Latin letters."""
+"""Scripts with letters that look like Latin letters, each as the first word of the Unicode names of its characters."""
 
 LATIN_SHAPES: Final = frozenset(
     'АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝԌԍҮүӏӀѴѵЗзЬьб'  # Cyrillic
@@ -203,8 +203,8 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
     """Return the characters of a text that look like others in their context, sorted by code point.
 
     Letters with the trait `letter` are returned if they share a word with Latin letters, or if all such letters in the
-    text look Latin. Except in prose, if a word looks Latin and is joined to Latin text, as in an address, its letters
-    are returned, too. `chars` are the text's characters. `traits` may also contain other characters.
+    text look Latin. Except in prose, the letters of a word that looks Latin are also returned if the word is joined to
+    Latin text, as in an address. `chars` are the text's characters. `traits` may contain further characters.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -237,7 +237,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
 
 def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[str]:
-    """Return letters in the same word as Latin letters, and digits in the same word as ASCII letters or digits."""
+    """Return the `letters` in words with Latin letters, and the `digits` in words with ASCII letters or digits."""
     either = frozenset(letters) | frozenset(digits)
     found: set[str] = set()
     for match in _WORD.finditer(text):
@@ -250,7 +250,7 @@ def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[
 
 
 def _disguised(text: str, care: Care) -> set[str]:
-    """Return the letters of words that look Latin and are joined to Latin text, whatever else the text contains."""
+    """Return the letters of each word that looks Latin and is joined to Latin text, whatever else the text contains."""
     # Attack: an unrelated letter elsewhere, such as in a comment, makes the text look foreign (test_warnings.py).
     is_code = care is Care.CODE
     before, after = (_TOUCHES_BEFORE, _TOUCHES_AFTER) if is_code else (_LATIN_BEFORE, _LATIN_AFTER)

@@ -28,7 +28,7 @@ KEYS: Final[Mapping[str, str]] = {
     'q': 'deny, and stop the run',
     '?': 'more',
 }
-"""All keys, and the action of each."""
+"""All keys that an approver can press, and the action of each key."""
 
 EXACTLY: Final = 'exactly this call'
 """Description of `exact` if the payload omits no arguments."""
@@ -37,10 +37,10 @@ THE_SAME: Final = 'the same call'
 """Short form of `EXACTLY`, to show next to a key."""
 
 LONGEST_BRIEF: Final = 60
-"""Maximum characters of a text that fits next to a key."""
+"""Maximum number of characters in a text that is shown next to a key."""
 
 LONGEST_LABEL: Final = 300
-"""Maximum characters of a label that can be shown in full below the keys."""
+"""Maximum number of characters in a label that is shown in full below the keys."""
 
 MOST_CHOICES: Final = 9
 """Maximum number of choices, because each choice has one digit."""
@@ -53,7 +53,7 @@ _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
     """Return the kinds and escaped descriptions of the scopes that an approval can be remembered for, in display order.
 
-    The digits from 1 choose the scopes in this order, and the first scope is `exact`. If an option has the same payload
+    The digit 1 chooses the first scope (`exact`), the digit 2 the second, and so on. If an option has the same payload
     as the request, the option's label describes `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
@@ -79,9 +79,9 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
     """Return the kind and a short description of the scope that the key `s` remembers for the session.
 
-    The scope is the last option that has a `RememberOption.brief`. If no option has a brief, the scope is `exact`. The
-    description is empty if it would have to quote values of the call. A brief is ignored if it would have to be
-    escaped or if another option has the same text.
+    The scope is the last option that has a `brief`, or `exact` if no option has a `brief`. The description is empty if
+    it would have to quote values of the call. A `brief` is ignored if it would have to be escaped, or if another option
+    has the same text.
     """
     choices = dict(remember_choices(request))
     briefs = Counter(
@@ -101,7 +101,7 @@ def _folded(text: str) -> str:
 
 
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
-    """Return the keys that answer a request.
+    """Return the keyboard keys with which an approver can answer a request.
 
     The keys `s`, `r` and `a` are missing if the request is not shown in full. The key `r` requires several scopes, and
     `a` requires a store.

@@ -124,7 +124,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Maximum lines of a diff to classify. If a diff has more lines, only a small part of the diff could be shown."""
+"""Maximum number of lines of a diff to classify. Of a longer diff, only a small part could be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 
@@ -135,8 +135,8 @@ Row = tuple[LineKind, str, int | None]
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:
     """Classify each line of a diff by the line counts in the hunk headers.
 
-    The text of a removed line may begin with `--`, and that of an added line with `++`, so that the line looks like a
-    file header. Therefore, only the counts decide which lines belong to a hunk.
+    A removed line whose text begins with `--`, or an added line whose text begins with `++`, looks like a file header.
+    Therefore, only the line counts in the hunk headers decide which lines belong to a hunk.
     """
     old = new = old_left = new_left = 0
     for line in lines:

@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Minimum length of a one-line argument to look for in a diff. A shorter line may occur in a diff by chance."""
+"""Minimum length of a one-line argument to look for in a diff, because a very short line may occur there by chance."""
 
 _MOST_COMPARED = 20
 """Maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -139,13 +139,13 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Maximum number of lines of 100 characters to show. They fill a few screens. A pager shows more."""
+"""Maximum number of lines of 100 characters to show, enough for a few screens. A pager shows more lines."""
 
 COMMAND_ROOM = 400
-"""Maximum lines of a command to show. Commands that people type stay below this limit, so they are shown in full."""
+"""Maximum number of lines of a command to show. Commands that people type have fewer lines and are shown in full."""
 
 DIFF_ROOM = 250
-"""Maximum lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
+"""Maximum number of lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
 
 _MOST_HIDDEN = 20
 """Maximum number of hidden arguments to name."""
@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether nothing was cut, here or by the tool. An approval of a request with cuts must not be remembered."""
+    """Whether neither this module nor the tool cut text. An approval of a request with cuts must not be remembered."""
 
 
 def display(
@@ -278,7 +278,7 @@ def _begins(shown: str, full: str) -> bool:
 
 
 def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> bool:
-    """Return whether the presentation is a diff made by the tool, rather than an argument.
+    """Return whether the presentation is a diff that the tool made, and not a diff that is an argument of the call.
 
     An argument can be a patch that a model wrote. The unchanged lines of a patch determine where the patch is applied
     (test_arguments.py).
@@ -288,7 +288,7 @@ def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayLine]:
-    """Remove the headers and unchanged lines of a diff of the file at `path`. Keep a diff without changes as it is."""
+    """Remove the headers and unchanged lines of a diff of the file at `path`. If no line is changed, remove nothing."""
     first = next((index for index, line in enumerate(lines) if line.kind == 'hunk'), 0)
     names = [line.text for line in lines[max(0, first - 2) : first]]
     is_named = names in ([f'--- {path}', f'+++ {path}'], [f'--- {path}', '+++ /dev/null'])
@@ -298,10 +298,10 @@ def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayL
 
 
 _MOST_COMPARED_LINES = 500
-"""Maximum number of lines to compare. Comparing more lines would delay the question."""
+"""Maximum number of lines to compare, so that the comparison does not delay the question."""
 
 _MOST_CHANGES = 40
-"""Maximum lines of changes to show, about two screens."""
+"""Maximum number of lines with changes to show, about two screens."""
 
 
 def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:

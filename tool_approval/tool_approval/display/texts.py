@@ -16,7 +16,7 @@ from .lookalikes import LONE_STROKES, Care
 from .quote import shares
 
 _LONGEST_LINE: Final = 4_000
-"""Maximum characters of prose in one line. A line or command above this limit is always checked as code."""
+"""Maximum number of characters in a line of prose. A longer line or command is always checked as code."""
 
 # Letters exclude special characters of commands. Words do not begin with a dash, and contain little punctuation.
 _LETTER: Final = (
@@ -65,7 +65,7 @@ def is_prose(text: str) -> bool:
 
 
 def apart(command: str) -> tuple[str, list[str]]:
-    """Split a command into the command itself and its messages for people, such as that of `git commit -m "..."`.
+    """Return a command without its messages for people, as in `git commit -m "..."`, and the messages.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
     like a message or a comment (test_prose.py). Therefore, a message stays in the command if its quoting is not simple,
@@ -109,7 +109,7 @@ _MOST_OPTIONS = 9
 """Maximum number of remember options; if there are more, none is offered."""
 
 _DEEPEST = 20
-"""Maximum depth of nested values to read. Deeper values are never drawn."""
+"""Maximum depth of nested values to read. Values below this depth are never drawn."""
 
 _CODE = frozenset({
     'address', 'args', 'argv', 'bash', 'branch', 'cmd', 'code', 'command', 'commands', 'cwd', 'dest', 'destination',
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield at most `share` items. If there are more, take a quarter of the yielded items from the end."""
+    """Yield at most `share` items. If the container has more, a quarter of the yielded items are from its end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

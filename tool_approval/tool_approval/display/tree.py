@@ -1,7 +1,7 @@
 """Draw arguments as an indented tree, similar to YAML.
 
-A string is drawn in quotation marks or as numbered lines, and any other value as JSON. The quotation marks are the
-first and last characters around a string, so quotation marks inside need no escape.
+A string is drawn in quotation marks or as numbered lines, and any other value as JSON. The first and the last quotation
+mark enclose the string, so quotation marks within the string need no escape.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Tree:
         """Draw the items of a mapping or a sequence.
 
         Args:
-            values: Values by name, or in order.
+            values: Mapping of names to values, or sequence of values.
             room: Available space in lines of 100 characters. Values that do not fit are cut, but their ends are kept.
         """
         self._container(values, 0, room)

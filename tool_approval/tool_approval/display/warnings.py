@@ -16,7 +16,7 @@ from .quote import shares
 from .texts import apart, texts_of
 
 _SCREEN: Final = 80
-"""Columns of an ordinary terminal. Text after a gap is visible if it begins within these columns, as in a table."""
+"""Width of an ordinary terminal, in columns. A reader sees text after a gap if the text begins within this width."""
 
 _HIGH_GAP: Final = '\n' * 20
 """Minimum number of newlines that are treated as a gap, because they fill most of a screen."""
@@ -25,16 +25,16 @@ _TAB_COLUMNS: Final = 4
 """Columns per tab."""
 
 _WIDE_GAP: Final = 60
-"""Minimum width of a gap in a line, in columns. Gaps between the words of ordinary text are narrower."""
+"""Minimum width of a gap in a line, in columns. Spaces between the words of ordinary text are narrower than this."""
 
 _MOST_RUNS: Final = 2_000
-"""Maximum number of long runs of blanks to check. A text with more runs is treated as having a gap."""
+"""Maximum number of long runs of blanks to check. A text with more long runs is treated as if it had a gap."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""For blanks and for tabs: the shortest run that is a gap, a pattern that ends a run, and the columns per character."""
+"""Shortest run that is a gap, pattern that ends a run, and columns per character, for blanks and then for tabs."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
@@ -74,8 +74,8 @@ _NAMED = 4
 """Maximum number of characters of each kind that a warning names."""
 
 _LOOKED_AT = 20_000
-"""Maximum number of characters of a request to check. The screens of one question show fewer. In a longer request, the
-short texts are checked in full, but only the beginning and the end of long texts. A warning reports this."""
+"""Maximum number of characters of a request to check, more than the screens of one question show. In a longer request,
+short texts are checked in full, and long texts only at the beginning and the end. A warning reports this."""
 
 _MOST_CHARACTERS = 3_000
 """Maximum number of different characters to check, not counting ideographs and Korean syllables. Ordinary texts have
@@ -83,7 +83,7 @@ fewer."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
-"""Characters that are not mistaken for others. Large requests consist mostly of these characters."""
+"""Matches characters that are not mistaken for others, and that make up most of a large request."""
 
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 

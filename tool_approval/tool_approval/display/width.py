@@ -17,8 +17,8 @@ _UNIT = re.compile(f'{ESCAPE.pattern}|.', re.DOTALL)
 def cell_width(text: str) -> int:
     """Return the maximum number of columns that an escaped text takes.
 
-    Terminals disagree on the width of some characters, and the larger width is used. An overestimate does no harm. If
-    the width were underestimated, the end of the line would wrap to the next row and look like unquoted text.
+    Terminals disagree on the width of some characters, so the larger width is used. A result that is too large does no
+    harm. If the result were too small, the end of the line would wrap to the next row and look like unquoted text.
     """
     return len(text) if text.isascii() else sum(map(_width, text))
 
@@ -37,8 +37,8 @@ def _width(char: str) -> int:
 def wrap(text: str, width: int, first_width: int | None = None) -> list[tuple[int, int]]:
     """Break an escaped text into parts that fit and that together are the whole text.
 
-    A part ends before a blank, if there is one near its end, and never within an escape or between a letter and its
-    marks.
+    If there are blanks near the end of a part, the part ends before the blanks. A part never ends within an escape, or
+    between a letter and its marks.
 
     Args:
         text: One line.
@@ -86,7 +86,7 @@ def _before_marks(text: str, start: int, end: int) -> int:
 def _break(text: str, start: int, end: int) -> int:
     """Return the index of the last run of blanks in the last third of a part, or `end` if there are no blanks there.
 
-    The break comes before the whole run, because its length would be invisible at the end of a row.
+    A part ends before all the blanks, because the number of blanks at the end of a row would be invisible.
     """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
     while blank > start and text[blank - 1] == ' ':
