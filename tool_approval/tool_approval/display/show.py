@@ -50,8 +50,8 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
 
     An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the
     corresponding fact, such as the path. Arguments with default values need not be shown. An argument is not treated as
-    shown if it only occurs somewhere within the content. Otherwise a model could hide the target of a call by writing
-    the target into the content (test_display.py).
+    shown if it only occurs somewhere within the content. If such an argument were not shown, a model could hide the
+    target of a call by writing the target into the content (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
