@@ -276,7 +276,7 @@ class FastPathHandler(RunHandler):
 
 
 class AgentHandler(FastPathHandler):
-    """A `FastPathHandler` that all runs of an agent share, which costs less than a separate object for each run."""
+    """A `FastPathHandler` that all runs of an agent share. One shared object costs less than an object for each run."""
 
     def __init__(self) -> None:
         """Start without runs."""
@@ -306,7 +306,7 @@ class AgentHandler(FastPathHandler):
 class ToolGate(WrapperToolset[Any]):
     """Innermost wrapper of a run's tools.
 
-    A handler must see the final arguments, so this class is a toolset. The hook `wrap_tool_execute` is too early,
+    This class is a toolset, because a handler must see the final arguments. The hook `wrap_tool_execute` is too early,
     because on newer hosts other capabilities may still change the arguments inside that hook.
     """
 

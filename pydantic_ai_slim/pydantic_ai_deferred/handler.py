@@ -26,9 +26,9 @@ DeferredToolHandler: TypeAlias = Callable[
 """Resolves all deferred tool calls of one model response, inside the run.
 
 The handler is called once for each response with deferred calls, before any of these calls executes. The handler gets
-the run's context and a snapshot of the calls, and must answer every call: each `tool_call_id` of `requests.approvals`
-in `results.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and each of `requests.calls` in
-`results.calls` (a value, `ModelRetry`, or on newer hosts `ToolFailed`). An exception from the handler ends the run.
+the run's context and a snapshot of the calls, and must answer every call. `results.approvals` answers
+`requests.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and `results.calls` answers `requests.calls` (a
+value, `ModelRetry`, or on newer hosts `ToolFailed`), by `tool_call_id`. An exception from the handler ends the run.
 
 A plain function is called in a separate thread, so it may block. A coroutine function runs on the event loop of the
 outermost run.
@@ -52,8 +52,8 @@ class ExecutionWrapper(Protocol):
 
         This method is called for each execution that the handler was asked to approve. The method runs inside the hooks
         of all capabilities, on the event loop of the outermost run, and concurrently for parallel calls. While this
-        method runs, `lineage()` ends with the call being executed. An agent that the tool runs inherits the handler,
-        but an agent that this method runs does not.
+        method runs, `lineage()` ends with the call being executed. The handler is inherited by agents that the tool
+        runs, but not by agents that this method runs.
 
         Args:
             ctx: The context of the tool call. `ctx.tool_call_metadata` is the metadata of the handler's results.
@@ -71,7 +71,7 @@ class ExecutionWrapper(Protocol):
 
 
 class Declined(DeferredToolResults):
-    """The answer of `bubble_up`; it resolves no call."""
+    """Results that resolve no call, returned by `bubble_up`."""
 
 
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
@@ -198,7 +198,7 @@ class HandlerThreads:
     """Daemon threads of one run, reused for later questions. A second thread starts only if questions overlap.
 
     A shared pool would not work. Handlers wait minutes for people, and would use up the threads that sync tools need.
-    At exit, the interpreter joins a pool's threads, so it would wait for the handlers.
+    At exit, the interpreter would wait for the handlers, because it joins the threads of a pool.
     """
 
     def __init__(self) -> None:
@@ -288,7 +288,7 @@ class HandlerThreads:
 class _Starts:
     """Starts many threads, but blocks the event loop only for the first.
 
-    `Thread.start` waits until the thread runs. If fifty runs asked at once, the event loop would wait for fifty thread
+    `Thread.start` waits until the thread runs. For fifty questions at once, the event loop would wait for fifty thread
     starts. Instead, the loop starts only the first thread, and each thread starts the next before its own work.
     """
 

@@ -29,7 +29,7 @@ class RunPlan:
     args_may_be_rewritten: bool = True
     """Whether other capabilities of the run may rewrite a call's arguments."""
     superseded: bool = False
-    """Whether the capability that the agent was built with does nothing, because the run has its own capabilities."""
+    """Whether the run has its own capabilities, so that the capability that the agent was built with does nothing."""
 
 
 def allows_deferred(output_type: object) -> bool:

@@ -1,4 +1,4 @@
-"""Check a handler's answer before anything executes: every call is answered, with the right kind of answer."""
+"""Check, before anything executes, that a handler answers every call with the right kind of answer."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
 def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults) -> DeferredToolResults:
     """Copy the metadata of the deferrals into the results, so that tools see it as `ctx.tool_call_metadata`.
 
-    Without this function, a tool sees only what the handler puts into `results.metadata`. For every answered call, this
-    function adds the metadata of its deferral, except keys that the handler has set.
+    Without this function, a tool sees only what the handler puts into `results.metadata`. This function adds the
+    metadata of each answered call's deferral, except keys that the handler has set.
 
     Args:
         requests: The requests given to the handler.

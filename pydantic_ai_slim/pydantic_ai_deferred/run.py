@@ -112,7 +112,7 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether no model request has been made yet. Approvals used in this phase were given before the run began."""
+    """Whether no model request has been made yet. Approvals used until the first request are older than the run."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -298,7 +298,7 @@ class _Place:
 
     @property
     def call_lifetime(self) -> Lifetime:
-        """Lifetime of the tool call."""
+        """Lifetime of the current tool call."""
         if self._lifetime is None:
             self._lifetime = Lifetime()
         return self._lifetime

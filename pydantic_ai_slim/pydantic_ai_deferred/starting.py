@@ -49,7 +49,7 @@ def open_run(
 ) -> AbstractAsyncContextManager[AgentRun[Any, Any]]:
     """Start a run of `agent` with the host's `iter` and with the handler that has precedence.
 
-    A handler given to the run is in `keywords['capabilities']`; `plan` and `asking` are set by the agent's constructor.
+    A handler given to the run is in `keywords['capabilities']`. The agent's constructor sets `plan` and `asking`.
     """
     given: list[RunPlan] = []
     others: list[Any] = []

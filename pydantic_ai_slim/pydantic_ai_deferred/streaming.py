@@ -1,9 +1,9 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
-A streamed run ends at the first part of a response that could be an output. A *declared* deferral is a call of a tool
-with `requires_approval=True`, or of an external tool. The host takes such a call for an output, `DeferredToolRequests`,
-and would end the run without asking the handler. During a model request, declared tools are therefore disguised as
-ordinary tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
+A streamed run ends at the first response part that could be an output. A *declared* deferral is a call of a tool with
+`requires_approval=True`, or of an external tool. The host takes such a call for an output, `DeferredToolRequests`, and
+would end the run without asking the handler. During a model request, declared tools are therefore disguised as ordinary
+tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class DeclaredTools:
     def refuse(self, definition: ToolDefinition) -> None:
         """Refuse to execute a declared tool without approval.
 
-        The loop itself never executes a declared tool. The check is for declared tools that are disguised,
-        and for hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
+        The loop itself never executes a declared tool. This method is needed while declared tools are disguised, and on
+        hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.
@@ -117,7 +117,7 @@ def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> 
     """Answer the last response's calls that were left without a result when an output tool ended the run.
 
     If a call defers while an output tool succeeds, the host drops the deferred call without a result. The next run
-    would refuse a history with such an open call. `messages` is changed in place.
+    would refuse a history in which a call has no result. `messages` is changed in place.
     """
     following: list[object] = []
     for message in reversed(messages):

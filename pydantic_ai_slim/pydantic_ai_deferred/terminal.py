@@ -1,7 +1,7 @@
 """Give a handler the terminal while it is asked, and end unfinished tasks after Ctrl-C.
 
-The host's chat redraws the model's text many times a second, over anything that a handler prints, and interprets square
-brackets in printed text as markup. Therefore, the display stops while a handler is asked, and restarts afterwards.
+The host's chat redraws the model's text many times a second, and overwrites what a handler prints. Square brackets in
+printed text become markup. Therefore, the display stops while a handler is asked, and restarts afterwards.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _is_proxy() -> bool:
 def leaving_nothing() -> Generator[None]:
     """End unfinished tasks of a run when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
 
-    Both exceptions stop the event loop at once. The run's tasks stay pending, and the threads of its sync tools wait
-    for work. The interpreter joins the threads on exit, and so would wait forever.
+    Both exceptions stop the event loop at once. The run's tasks then stay pending, and the threads that ran its sync
+    tools wait for more work. The interpreter joins the threads on exit, and so would wait forever.
     """
     before = _tasks(_current_loop())
     try:

@@ -104,10 +104,10 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
-        """Stream the first final output. The handler resolves the deferred calls before the final output. See `run`.
+        """Stream the final output. The handler resolves the deferred calls that come before this output. See `run`.
 
-        The run ends at the first part of a response that can be an output. Later deferred calls of the response
-        are skipped without asking the handler.
+        The run ends at the first response part that can be an output. Later deferred calls of the response are skipped
+        without asking the handler.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream(*args, **keywords)
@@ -215,7 +215,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             message_history: The conversation so far.
             model_settings: Settings for every request.
             usage_limits: Limits for each turn.
-            model: The model. Hosts before 2.x use only the agent's model.
+            model: The model. Hosts before 2.x accept no model here, and use the agent's model.
             deferred_tool_handler: Handler to ask in this chat instead of the agent's own.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
@@ -286,8 +286,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the keywords for the host's run, with `handler` added to the capabilities.
 
-    The host infers an agent's name from the variables of the calling frame. In our frame that variable is `self`, so
-    this function looks at the frame that called the run variant.
+    The host infers an agent's name from the variables of the calling frame. In the frame of our method, the variable is
+    `self`, so this function looks at the frame of the method's caller.
 
     Raises:
         UserError: The handler cannot be called.

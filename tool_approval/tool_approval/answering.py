@@ -84,7 +84,7 @@ def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) ->
 
     Args:
         request: Request to answer.
-        is_whole: Whether the approver sees the whole request. Pass `None` if the UI shows what `display` returns.
+        is_whole: Whether the approver sees the whole request. With `None`, the UI must show what `display` returns.
     """
     spans = remember_spans(request, is_whole=is_whole)
     edit: tuple[AnswerKind, ...] = ('edit',) if request.args else ()
@@ -167,7 +167,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
     """Return the request with edited arguments, to ask again. An approval of the new request cannot be remembered.
 
-    The new request has a generated description, and `before your change` in front of the tool's reason.
+    The new request has a generated description. Its reason is `before your change: `, followed by the tool's reason.
 
     Raises:
         NotOffered: The edit includes an argument that is not shown.

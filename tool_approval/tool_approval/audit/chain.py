@@ -22,7 +22,7 @@ START = '0' * 64
 
 
 class Head(NamedTuple):
-    """The end of a log. Record this value elsewhere, to detect whether the log is truncated later."""
+    """Length and last hash of a log. Record this value elsewhere, to detect whether the log is truncated later."""
 
     lines: int
     """Number of lines."""
@@ -44,7 +44,7 @@ class Finding:
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()
-    """Line numbers of approvals without an outcome. The process ended first, or the call is still running."""
+    """Line numbers of approvals without an outcome. The call is still running, or its process ended too early."""
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:
@@ -65,7 +65,7 @@ def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[by
 
 
 def read_head(line: bytes, *, key: bytes) -> Head:
-    """Read the head of a log from its last line.
+    """Return the `Head` of a log whose last line is `line`.
 
     Raises:
         ValueError: The line is not intact.
@@ -89,7 +89,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
     Args:
         text: The log.
         key: Key with which the log was written.
-        head: Hash of a line that you recorded. If the log lacks this line, the log was truncated.
+        head: Hash (`mac`) of a line, recorded earlier. If no line has this hash, the log was truncated.
     """
     last = Head(lines=0, mac=START)
     has_head = head is None or head == START

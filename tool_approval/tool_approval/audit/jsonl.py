@@ -24,7 +24,7 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
     """Read the key from a private file, which is created if it does not exist.
 
     Args:
-        path: File outside the folder of the log, and outside everything that the agent can read.
+        path: File that the agent cannot read, in another folder than the log.
 
     Returns:
         32 bytes.
@@ -61,8 +61,8 @@ class JsonlAuditSink:
 
         Args:
             path: The file.
-            key: Secret key of the chain, at least 16 bytes, kept elsewhere: see `load_key`.
-            fsync: Whether entries must survive a power cut; this takes a few milliseconds per line.
+            key: Secret key of the chain, at least 16 bytes. `load_key` says where to keep the key.
+            fsync: Whether entries must survive a power cut. Each line then takes a few milliseconds.
 
         Raises:
             AuditError: The file is not private to the user, or the last line is not intact under this key.

@@ -118,7 +118,7 @@ class DBOSEngine:
             agent: The name of the agent whose runs this process executes.
             run_segment: Function that runs a segment.
             worker: The id of this process. No other process ever has the same id.
-            polling_s: Seconds between two searches for segments to run.
+            polling_s: Seconds between two searches for segments that can be run.
             store: Prefix of workflow ids that identifies the store of the runs. DBOS never forgets an id, and another
                 store may have a run with the same id.
         """

@@ -72,7 +72,7 @@ class Done(NamedTuple):
 
 
 Reconciled: TypeAlias = Done | Literal['not_done', 'unknown']
-"""A tool's finding about its call of unknown outcome. After `not_done`, the call runs again.
+"""A tool's report on its call, whose outcome was unknown. After `not_done`, the call runs again.
 
 Return `not_done` only if no worker can still run the call, not even a worker that seems dead.
 """
@@ -103,9 +103,9 @@ class Ledger:
             store: Store that keeps the executions. The store stays open when the ledger is closed.
             reconcile: Functions by tool name that determine whether a call of unknown outcome was executed.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
-            beats: Whether a thread of the ledger calls `tick`.
+            beats: Whether the ledger starts a thread that calls `tick` to send heartbeats.
             clock: Monotonic clock in seconds, to measure heartbeats.
-            now: Clock that returns the time of day, only for recorded times.
+            now: Returns the time of day, which is used only in records.
         """
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
@@ -200,7 +200,7 @@ class Ledger:
         """Let the tool determine the unknown outcome of its call.
 
         Returns:
-            Whether the tool settled the call. If so, the result is recorded, or the call may run in another attempt.
+            `True` if the tool settled the call. Then the result is recorded, or a new attempt may run.
 
         Raises:
             InboxError: The store cannot be used.
@@ -352,8 +352,8 @@ class Ledger:
     async def _alone(self, key: str) -> AsyncGenerator[None]:
         """Let only one task at a time execute a call, and wait until the call's previous outcome is written.
 
-        Otherwise, a delayed write of one task could free the execution that the next task has begun, because both tasks
-        have the same owner.
+        Otherwise, a delayed write of one task could release an execution that the next task has begun, because all
+        tasks of a worker write as the same owner.
         """
         while True:
             with self._lock:
@@ -539,7 +539,7 @@ def unknown_text(row: ExecutionRow) -> str:
 
 
 def _read(row: ExecutionRow) -> Kept:
-    """Return the recorded outcome. The call does not run again, even if another program changed its outcome."""
+    """Return the recorded outcome. The call does not run again, even if another program has changed the record."""
     state = cast("Literal['done', 'failed', 'refused', 'unknown']", row.state)
     try:
         kept: object = json.loads(row.result or '')

@@ -54,7 +54,7 @@ class NobodyMay(SteeringRefused):
     """No request of the run says who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message, which names `tool-approval runs`, a command that does not check approvers."""
+        """Set the message, which suggests `tool-approval runs`, because that command does not check approvers."""
         super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
 
 
@@ -186,7 +186,7 @@ class RunDetails:
         )
 
     def check_may_cancel(self, by: Approver) -> None:
-        """Raise an error unless this person may answer the run's open requests or, if none is open, all its requests.
+        """Raise an error unless this person may answer all open requests or, if none is open, all requests of the run.
 
         Raises:
             NotAnApprover: The person may not answer one of these requests. The message states the reason.

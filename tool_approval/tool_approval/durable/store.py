@@ -77,8 +77,8 @@ class ExecutionRow:
     state: ExecutionState = 'approved'
     """State of the execution."""
     owner: str | None = None
-    """Worker that holds the execution, or that held the execution when the execution ended. `None` if no worker holds
-    the execution, or the call was tried again."""
+    """Worker that holds the execution, or that held the execution when the execution ended. `None` for an execution
+    that waits for a worker, or whose call was tried again."""
     result: str | None = None
     """Outcome as JSON."""
     started_at: datetime | None = None
@@ -105,7 +105,7 @@ class DurableStore:
                 be executed again after a power failure.
         """
         self.inbox_store = inbox_store
-        """Store of the requests, for `Inbox`. `close` also closes this store, which uses the same connection."""
+        """Store of the requests, for `Inbox`. `close` also closes this store. Both stores share a connection."""
         self.place = inbox_store.place
         """Location of the database as shown in messages, without secrets."""
 
@@ -351,7 +351,7 @@ class DurableStore:
             return _add(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
-        """Add another attempt. The previous attempt of unknown outcome can then no longer be settled.
+        """Add another attempt. Afterwards, the previous attempt, whose outcome is unknown, can no longer be settled.
 
         Returns:
             Whether the attempt was added. If `False`, the outcome of the previous attempt is known, or the call was

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from tool_approval.core.decision import RULES
 
 LONGEST_NAME = 200
-"""Maximum length of an id or a name, in characters. Ids in user directories are shorter than this limit."""
+"""Maximum length of an id or a name, in characters. The user ids of directory services are shorter."""
 
 
 class Approver(BaseModel):

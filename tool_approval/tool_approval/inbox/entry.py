@@ -29,7 +29,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 _TEXTS = ('description', 'described_by', 'group_id', 'tool_call_id', 'run_id', 'session_id', 'reason')
-"""Fields of a request in which unpaired surrogates are replaced."""
+"""Fields of a request. Unpaired surrogates in these fields are replaced."""
 
 
 class Content(BaseModel):

@@ -74,7 +74,7 @@ class NotAnApprover(AnswerRefused):
     """The approver may not answer this request."""
 
     def __init__(self, approver: str, tool_name: str, problem: str) -> None:
-        """Name the approver, the tool and the reason.
+        """Set the message, which names the approver and the tool, and gives the reason.
 
         Args:
             approver: Id of the approver.
@@ -112,7 +112,7 @@ class InboxUnavailable(InboxError):
     """The store cannot be reached or cannot be written to at the moment. Try again."""
 
     def __init__(self, place: str, problem: str) -> None:
-        """Name the store, without secrets, and the problem."""
+        """Set the message, which names the store (without secrets) and the problem."""
         self.place = place
         self.problem = problem
         super().__init__(f'the inbox in {place} is unavailable: {problem}')
@@ -122,7 +122,7 @@ class InboxUntrusted(InboxError):
     """Another program has made or changed the store, or other users can access it. Trying again does not help."""
 
     def __init__(self, place: str, problem: str) -> None:
-        """Name the store, without secrets, and the problem."""
+        """Set the message, which names the store (without secrets) and the problem."""
         self.place = place
         self.problem = problem
         super().__init__(f'the inbox in {place} cannot be used: {problem}')

@@ -25,7 +25,7 @@ from .store import InboxStore, Row, Settled
 from .worker import RowReader, Worker
 
 KEEP_HISTORY = timedelta(days=30)
-"""Settled requests are kept long enough to look up last month's answers. The audit log keeps decisions longer."""
+"""Settled requests are kept long enough to look up last month's answers. Older decisions are in the audit log."""
 
 GRACE_S = 5.0
 """Seconds to wait, after the timeout, for the store to report whether an answer came in time."""
@@ -80,7 +80,7 @@ class Inbox:
         """Post a request. The request is withdrawn if this process stops sending heartbeats.
 
         Args:
-            request: The request, which is stored with its presentation for the approvers.
+            request: The request. The store keeps the request and its presentation, to show both to approvers.
             approvers: Rules for who may answer. Every rule must list the approver; `None` lets everyone answer.
             requester: Id of the person the agent works for.
             forbid_self_approval: Whether the requester is not allowed to answer.
@@ -153,7 +153,7 @@ class Inbox:
 
         Args:
             request_id: Id of the request.
-            decision: The decision. `decided_by` and `decided_at` are filled in.
+            decision: The decision. The inbox fills in `decided_by` and `decided_at`.
             by: The approver, whom the caller has authenticated.
             digest: Digest of the content that the approver was shown (`InboxEntry.digest`).
 

@@ -77,8 +77,8 @@ LEASE_S = 30.0
 class Leases:
     """Detects processes whose heartbeat number no longer increases.
 
-    Times from another process or a database are wrong if a clock is changed. Each process therefore measures with its
-    own monotonic clock how long a heartbeat number has been the same.
+    A time from another process or from a database is wrong if the clock of that machine is changed. Each process
+    therefore measures with its own monotonic clock how long a heartbeat number has been the same.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, lease_s: float = LEASE_S) -> None:
@@ -88,8 +88,8 @@ class Leases:
         self._looked_at: float | None = None
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
-        """Return the owners that sent no heartbeat for a whole lease, with their last heartbeat number. Time counts
-        only while this process checks without interruption.
+        """Return the owners that sent no heartbeat for a whole lease, with their last heartbeat number. The measurement
+        restarts if this process has not checked for half a lease.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -109,7 +109,7 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Maximum seconds of one wait for changes. Closing may be delayed as long. A change ends the wait immediately."""
+"""Maximum seconds of one wait for changes, and so of the delay when closing. A change ends the wait immediately."""
 
 PRUNE_S = 3600.0
 """Seconds between deletions of old history. The history is kept for weeks, so an extra hour does not matter."""

@@ -104,12 +104,12 @@ class InboxStore(Protocol):
         Args:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
-            after: Id of a settled request. Return only requests that follow this request, or none if the id is unknown.
+            after: Id of a settled request. Return only requests after it in the history. An unknown id returns none.
         """
         ...  # pragma: no cover - a protocol has no body
 
     def beat(self, owner: str, number: int) -> None:
-        """Record a heartbeat of an owner; the numbers of its heartbeats increase."""
+        """Record a heartbeat. An owner gives each of its heartbeats a higher number than the last."""
         ...  # pragma: no cover - a protocol has no body
 
     def beats(self) -> Mapping[str, int]:
@@ -130,7 +130,7 @@ class InboxStore(Protocol):
         If the store keeps durable runs, a new run also ends the wait.
 
         Returns:
-            All changes since the last call, each at least once. A request added and settled since then may appear only
+            All changes since the last call, each at least once. A request added and settled in between may appear only
             as settled. `None` if changes may have been missed: on the first call, and after each interruption.
         """
         ...  # pragma: no cover - a protocol has no body
@@ -169,8 +169,8 @@ class Execute(Protocol):
 class ParkingStore(InboxStore, Protocol):
     """A database store that also keeps durable runs and their *parked* requests.
 
-    A parked request belongs to a run instead of a process: it does not depend on a lease, and it is kept until its run
-    has ended. See `tool_approval.durable`.
+    A parked request belongs to a run instead of a process. Such a request does not depend on a lease, and is kept until
+    the run has ended. See `tool_approval.durable`.
     """
 
     def transaction(self) -> AbstractContextManager[Execute]:

@@ -18,7 +18,7 @@ T = TypeVar('T')
 
 PAUSE_S = 0.5
 """After a failure, calls fail for this many seconds without contacting the store. Thousands of waiting calls then fail
-at once. Otherwise, they would fail one after another, each after the store's timeout."""
+at once. Without the pause, the calls would fail one after another, each after the store's timeout."""
 
 
 class Worker:
@@ -36,7 +36,7 @@ class Worker:
         self._failure: tuple[float, str] | None = None
 
     def submit(self, action: Callable[[], T], done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Run `action` in the thread. Then call `done` there with its value (or `None`) and its exception (or `None`).
+        """Run `action` in the thread. Then call `done(value, None)` there, or on failure `done(None, exception)`.
 
         Raises:
             InboxError: The inbox is closed, or was created before this process was forked.

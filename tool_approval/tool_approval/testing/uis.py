@@ -18,7 +18,7 @@ answer is an exception, it is raised. If the answer is a function, it is called 
 
 
 class ScriptedUI:
-    """Answers from a list, in order. A question beyond the list fails the test."""
+    """Answers from a list, in order. A question after the last answer fails the test."""
 
     one_at_a_time = True
     """Questions are asked one by one, so that answers and questions are in the same order."""

@@ -24,7 +24,7 @@ from .types import (
 )
 
 __version__ = '0.9.0'
-"""Newest release whose names this package provides."""
+"""Newest release of the older package whose names are provided here."""
 
 __all__ = (
     'AliasError',

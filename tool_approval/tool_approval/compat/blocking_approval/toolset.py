@@ -71,10 +71,10 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is used as the
                 `config`, as in version 0.9, and nothing is remembered.
             config: Settings by tool name; `pre_approved: True` lets a tool run without asking. If `inner` has a
-                `needs_approval` method, the config is only passed to that method, as an optional fourth argument.
+                `needs_approval` method, only that method gets the config, as an optional fourth argument.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
-                which asks once for the same arguments. This setting overrides `needs_approval`, but not a block.
+                which asks once for the same arguments. This setting overrides `needs_approval`, but unblocks no call.
             default: Verdict if no other source decides: `required`, or `none` to run the tool without asking. Only
                 functions of a `FunctionToolset` can be marked with `@requires_approval`.
 
@@ -149,8 +149,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
-            Exception: Any exception that `needs_approval`, the callback or the tool raises. The tool has run only if
-                the tool raised the exception.
+            Exception: Any exception that `needs_approval`, the callback or the tool raises. If the tool did not raise
+                the exception, the tool has not run.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):
@@ -257,7 +257,7 @@ def _by_name(tool_args: object) -> dict[str, Any]:
 
 
 def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object, config: object) -> object:
-    """Call `check` with as many of the four arguments as it takes: all, the first three, or the first two."""
+    """Call `check` with as many arguments as it accepts: all four, the first three, or the first two."""
     signature = inspect.signature(check)
     attempts: list[tuple[tuple[object, ...], dict[str, object]]] = [
         ((name, args, ctx, config), {}),

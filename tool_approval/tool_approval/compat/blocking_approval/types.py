@@ -86,7 +86,7 @@ class ApprovalResult(verdict.ApprovalResult):
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
             block_reason: Reason why the call is blocked; required for `blocked`, and not allowed otherwise.
-            reason: Same as `block_reason`, as in `tool_approval`. `reason` may also explain why approval is needed.
+            reason: The name of `block_reason` in `tool_approval`. `reason` may also explain why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -133,8 +133,8 @@ class SupportsNeedsApproval(Protocol):
         """Judge a call.
 
         The method gets the tool's name, argument values by parameter name, the `RunContext` with its `deps`, and the
-        wrapper's `config`. The method may have no parameter `config`, or neither `ctx` nor `config`. If the method
-        raises an exception, the run ends with that exception, and the tool does not run.
+        wrapper's `config`. The method may omit the parameter `config`, or both `ctx` and `config`. If the method raises
+        an exception, the run ends with that exception, and the tool does not run.
 
         Returns:
             An `ApprovalResult`, or an object with its three predicates. `True` asks for approval, and `False` does

@@ -238,11 +238,11 @@ class PostgresStore:
     """An `InboxStore` in a PostgreSQL schema. The database sends notifications of changes, so no process polls."""
 
     def __init__(self, dsn: str, *, schema: str = 'tool_approval') -> None:
-        """Configure the store. Its first use in a process opens two connections.
+        """Configure the store. The first use of the store in a process opens two connections.
 
         Args:
-            dsn: Connection string for libpq, such as `postgresql://user@host/database`. This user must own the schema
-                or be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
+            dsn: Connection string for libpq, such as `postgresql://user@host/database`. `user` must own the schema or
+                be able to create it. Do not use a connection pooler in transaction mode, which loses notifications.
             schema: Name of the schema; each inbox in the database needs a separate schema.
 
         Raises:

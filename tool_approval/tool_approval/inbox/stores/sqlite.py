@@ -19,8 +19,8 @@ from tool_approval.storage import default_path as approvals_path
 from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
-"""Seconds between checks for changes, a fifth of the 100 ms within which an answer must arrive. SQLite cannot
-wake another process. A check takes microseconds, and serves all waiting requests of a process."""
+"""Seconds between checks for changes. An answer must arrive within 100 ms, which is the time of five checks. SQLite
+cannot wake another process. A check takes microseconds, and serves all waiting requests of a process."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
@@ -92,7 +92,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 _COLUMNS = 'id, owner, content, posted_at, state, settled_at, answer'
 
 _THIS = '(SELECT last FROM changes)'
-"""SQL expression for the number of the current change. Each change increments the number in its transaction, so a
+"""SQL expression for the number of the current change. The transaction of each change increments the number, so a
 reader that sees change n also sees all earlier changes."""
 
 _NOTHING = Changes()

@@ -40,8 +40,8 @@ _PASSING = frozenset(
 
 
 Synchronous = Literal['NORMAL', 'FULL']
-"""SQLite's `synchronous` setting in WAL mode. Both values keep the file from corruption. With `NORMAL`, a power cut may
-undo the last changes, such as answers and the runs that waited for them. `FULL` keeps all changes."""
+"""SQLite's `synchronous` setting in WAL mode. Both values protect the file against corruption. With `NORMAL`, a power
+cut may undo the last changes, such as an answer or the state of a durable run. `FULL` keeps all changes."""
 
 
 class SQLiteFile:
