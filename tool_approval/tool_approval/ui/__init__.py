@@ -1,1 +1,1 @@
-"""User interfaces for approvers: terminal, web page and Slack. Each subpackage needs an extra of its own."""
+"""User interfaces for approvers: terminal, web page and Slack. Each subpackage needs its own extra."""

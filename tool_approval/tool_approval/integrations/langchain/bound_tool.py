@@ -46,7 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool. The host finds injected parameters there, and the policy finds checks."""
+        """Function of the tool. The host looks for injected parameters in this function, and the policy for checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -128,7 +128,7 @@ def with_notice(result: object, notice: str | None, *, call_id: str | None) -> A
 
     Args:
         result: Value that the tool returned: a text, the message that answers the call, a graph command that adds this
-            message, or a list of these. Any other value is returned unchanged, because the caller expects its type.
+            message, or a list of these. A value of another type is returned unchanged, because the caller expects it.
         notice: Text of the notice; `None` returns the result unchanged.
         call_id: The id of the call, or `None` if code made the call.
     """
@@ -168,7 +168,7 @@ class BoundTool(StandIn):
         Args:
             reader: Reads the input that the host passes to `invoke` or `ainvoke`.
             allowed: The allowed call, and its binding.
-            gate: The gate that allowed the call, which also records its outcome.
+            gate: Gate that allowed the call and records the call's outcome.
         """
         super().__init__(reader.tool)
         self._reader = reader

@@ -1,4 +1,4 @@
-"""Read a LangChain call, with its arguments as the tool gets them, and decide it."""
+"""Read the arguments of a LangChain call as the tool gets them, and decide the call."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class CallReader:
 
 
 async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateResult:
-    """Decide a call that runs as soon as it is allowed.
+    """Decide a single call, which runs immediately if it is allowed.
 
     Raises:
         AuditError: A refusal could not be logged. No call has run.
@@ -98,8 +98,8 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: Name of the agent, instead of the name in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id stands for a
-            single step. An approval for the session then ends with the call, unless the session has a name.
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, the
+            configuration's id stands for a single step, so an approval for a session without a name ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -139,7 +139,7 @@ class ToolArguments:
     """Arguments of one call."""
 
     given: dict[str, Any]
-    """Arguments to call the tool with: a copy of the given arguments, plus defaults made by a `default_factory`."""
+    """A copy of the given arguments, plus defaults made by a `default_factory`. The tool is called with this copy."""
     read: CallArguments
     """Arguments that the tool's function gets: validated, with all defaults."""
     injected: dict[str, Any]
@@ -152,8 +152,8 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
     Args:
         tool: The tool.
         given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
-        judges_injected: Whether a model's call may have values for parameters that the host fills in. Such
-            values are judged and shown if JSON can represent them.
+        judges_injected: Whether to judge and show the values of parameters that the host fills in, because a model may
+            have sent these values. A value without a JSON form is left out.
 
     Raises:
         ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The error's message names
@@ -223,7 +223,7 @@ def injected_names(tool: BaseTool) -> frozenset[str]:
 
 
 def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the values for the function. Add to `passed` each default that a `default_factory` makes."""
+    """Return the values for the function, and add the defaults made by a `default_factory` to `passed`."""
     schema, shown = tool.args_schema, tool.tool_call_schema
     if schema is None:
         _check_signature(tool, passed)

@@ -48,15 +48,15 @@ class OfferedTools:
 
 
 class Consent(TypedDict):
-    """An approval, kept until its call runs in a later step. The keys are those of `Binding.as_json` and those below.
+    """An approval, kept until its call runs in a later step. A checkpointer may save the approval.
 
-    A checkpointer may save these values.
+    The dictionary has the keys below and the keys of `Binding.as_json`.
     """
 
     call: str
     """Digest of the call as the model made it."""
     args: dict[str, Any]
-    """Arguments to run with, in JSON form."""
+    """Arguments to give the tool, in JSON form."""
 
 
 class Consents(TypedDict):
@@ -65,14 +65,14 @@ class Consents(TypedDict):
     message_id: str | None
     """Id of the response, because some models reuse the ids of calls in every response."""
     by_call: dict[str, Consent]
-    """Approvals by the call's id."""
+    """Maps the id of each approved call to its approval."""
 
 
 class ApprovalState(AgentState[Any]):
-    """State of an agent that has the middleware. The keys added here are not part of the agent's input or output."""
+    """State of an agent that has the middleware. The middleware's keys are not part of the agent's input or output."""
 
     tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
-    """Tools that the model could call. The value is not set in a step that resumes a run."""
+    """Tools that the model could call. The key is missing in a step that resumes a run."""
     tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
     """Approved calls of the last response."""
 
@@ -114,8 +114,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     After each response of the model, all calls of the response are decided together before any of them runs. A refused
     call is answered with a message that has `status='error'` and the reason.
 
-    Put this middleware last in the list. In this position, the middleware knows the tools that other middleware adds,
-    and no other middleware runs between it and the tools. If another middleware, anywhere in the list, changes a call
+    Put this middleware last in the list. The last middleware knows the tools that other middleware adds, and
+    hands calls directly to the tools. If another middleware, anywhere in the list, changes a call
     after the decision, the call does not run. A later middleware that replaces a tool must be trusted.
     """
 
@@ -135,8 +135,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             controller: Controller that judges and decides the calls. Give the controller a lasting `key` if runs are
                 resumed in another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
-            caller: Name of the agent, instead of the name given to `create_agent`. Without `caller`, the approvals of
-                an agent in another agent's tool are forgotten after the inner agent's run.
+            caller: Name of the agent, instead of the name given to `create_agent`. Without `caller`, an agent that
+                runs in another agent's tool forgets its approvals when its run ends.
             tells_changes: Whether the model is informed of arguments that an approver changed.
 
         Raises:
@@ -177,7 +177,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
-        """Run a call on the event loop if it was allowed."""
+        """Run an allowed call on the event loop."""
         ready = await self._ready(request)
         return ready if isinstance(ready, ToolMessage) else await handler(ready)
 
@@ -185,7 +185,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """Decide all calls of the last response before any of them runs.
 
         Returns:
-            The state's update: answers to calls that do not run, and approvals of calls that do.
+            An update of the state, with answers to the calls that do not run and approvals of the calls that run.
         """
         message, pending = last_response(state['messages'])
         if message is None or not pending:
@@ -222,7 +222,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return {'messages': list(answers.values()), 'tool_approval_consents': update}
 
     async def _ready(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
-        """Return the call to run in place of the model's call. If that call may not run, return its answer."""
+        """Return the call to run in place of the model's call, or an answer if the model's call may not run."""
         made, tool = request.tool_call, request.tool
         if tool is None:
             # The host would refuse it too, but a middleware further inside may add a tool that was not judged.

@@ -52,7 +52,7 @@ class ApprovalToolWrapper(StandIn):
             controller: Controller that judges and decides the calls.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: Name of the agent that has the tool, instead of the name in LangChain's configuration.
-            tells_changes: Whether text and message results inform the model of arguments that an approver changed.
+            tells_changes: Whether a text or message result informs the model of arguments that an approver changed.
 
         Raises:
             TypeError: `tool` is not a tool.
@@ -74,7 +74,7 @@ class ApprovalToolWrapper(StandIn):
             **kwargs: Arguments that are passed on to the tool.
 
         Returns:
-            The tool's result, or a message for a model's call.
+            The tool's result. A model's call is answered with a message.
 
         Raises:
             ApprovalBlocked: Policy refuses the call. The tool has not run.

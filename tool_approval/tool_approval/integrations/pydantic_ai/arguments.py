@@ -23,7 +23,7 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
 
     Args:
         ctx: The run.
-        tool_call_id: The call's id, to find the model's arguments. If code made the call, the response lacks this id.
+        tool_call_id: The call's id, to find the model's arguments. A call made by code is not in the response.
         values: The values that the tool gets, by parameter name.
 
     Raises:
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""Maps the `id()` of a large response to the number of its parts and the position of each call with a unique id."""
+"""Large responses by `id()`: each with its number of parts, and the positions of the calls whose id is unique."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

@@ -113,8 +113,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self._url = store
         self.controller = controller
         self.key = b''
-        """Key that question ids are derived from. The key is empty until this process becomes a worker, which uses the
-        store's key."""
+        """Key that question ids are derived from. The key is empty until this process becomes a worker, and is
+        then the key of the store."""
         self._factories = dict(deps or {})
         self.external = external or {}
         self.tells_changes = tells_changes
@@ -206,8 +206,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Execute runs as a service, until the process receives SIGTERM or SIGINT.
 
         Raises:
-            ApprovalError: No run can execute here any more, because a model or a tool called `sys.exit()`. Another
-                worker resumes the runs, and a service manager starts this worker again.
+            ApprovalError: No run can execute here any more, because a model or a tool called `sys.exit()`. Other
+                workers resume the runs, and the service manager restarts this process.
         """
 
         async def serve() -> None:

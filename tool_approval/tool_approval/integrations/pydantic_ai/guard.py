@@ -27,7 +27,7 @@ class JudgedContext(RunContext[Any]):
     """Run context of one call that a toolset around the tool has judged. Only one tool may run with this context."""
 
     judged: object = None
-    """Judgement of the toolset around the tool: a `Prepared` if a gate judged the call."""
+    """Judgement by the toolset around the tool. If a gate judged the call, the judgement is a `Prepared`."""
     judged_call: tuple[str | None, str | None] = (None, None)
     """Ids of the judged run and call. Another call that reuses the context has a different id."""
     taken: threading.Lock = field(default_factory=threading.Lock)
@@ -35,7 +35,7 @@ class JudgedContext(RunContext[Any]):
 
 
 def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
-    """Return the context to execute a judged call with.
+    """Return the context in which a judged call executes.
 
     A context of another type, such as that of a durable activity, is returned unchanged.
     """

@@ -44,7 +44,7 @@ def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | N
     """Return a request for each call that awaits approval, in the order of the calls. External calls are left out.
 
     Args:
-        requests: The deferred calls that the host passes to a handler, or ends a run with.
+        requests: The deferred calls that a handler received or a run returned.
         facts: Known facts of the run.
 
     Returns:
@@ -68,7 +68,7 @@ def request_of(
         metadata: The metadata that the tool gave when it deferred the call. The description is the first of
             `approval_description`, `summary`, `reason` and `path` that has a text.
         known: Known facts of the run, which override `metadata`.
-        tool: Facts of the tool from `tool_facts`. These facts override `metadata` too.
+        tool: Facts about the tool, as returned by `tool_facts`. Like `known`, these facts override `metadata`.
         args: Arguments to show in place of the arguments in `call`.
     """
     given = dict(metadata or {})
@@ -168,14 +168,14 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """Return the call that is about to execute. If the call cannot be judged, also return the reason, otherwise `None`.
+    """Return the call that is about to execute, and why the call cannot be judged, or `None` if it can be judged.
 
     Args:
         ctx: The run that makes the call.
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation that approvals are remembered for.
-        tool: The tool, used to find the name by which the model calls it. `None` uses `name`, and leaves out
+        tool: The tool, to find the name by which the model calls the tool. `None` uses `name`, and leaves out
             the facts about the tool.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """

@@ -32,7 +32,7 @@ BINDING_KEY = 'tool_approval'
 """
 
 GRANTED_KEY = 'granted_capabilities'
-"""Key of the capabilities that the approval grants, in the same metadata as `BINDING_KEY`."""
+"""Key of the capabilities that the approval grants. The key is in the same metadata as `BINDING_KEY`."""
 
 
 def binding_metadata(binding: Binding) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """Binding of a call that a handler executes: the handler, not an inner `ApprovalToolset`, records the outcome.
+    """Binding of a call that a handler executes. The handler, and no inner `ApprovalToolset`, records the outcome.
 
     Toolsets that wrap the tool pass this object on. A run nested in the call does not get this object. A file from
     which a run is resumed cannot contain this object.
@@ -203,10 +203,10 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
 
     Args:
         message: Text for the model.
-        outcome: The outcome to log; the handler or the `ApprovalToolset` around the call logs it.
+        outcome: The outcome that the handler or the `ApprovalToolset` around the call logs.
 
     Returns:
-        The message, if the host has no `ToolFailed`.
+        The message. Hosts that have `ToolFailed` get the exception instead.
 
     Raises:
         ToolFailed: Raised on hosts that have `ToolFailed`. The result is treated as failed, and uses up no retry.

@@ -40,7 +40,7 @@ class StoredCall(BaseModel):
     request: ApprovalRequest
     """Request, with only the fields that have a JSON form."""
     facts: CallFacts
-    """Facts about the call, including facts that the request's metadata does not contain."""
+    """Facts about the call. The request's metadata may lack some of these facts."""
     status: Literal['blocked', 'pre_approved', 'needs_approval']
     """Status of the verdict."""
     reason: str | None
@@ -69,7 +69,7 @@ class DecidedExternal(BaseModel):
     refused: str | None = None
     """Reason of a refusal, or `None` if the call may run."""
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Arguments to run the call with."""
+    """Arguments with which an allowed call runs."""
     binding: dict[str, Any] | None = None
     """Binding of the call's approval."""
 
@@ -86,7 +86,7 @@ class StopDecisions(BaseModel):
 
 
 class Question(BaseModel):
-    """A request to be parked."""
+    """A request that is to be parked in the inbox."""
 
     model_config = ConfigDict(extra='forbid')
 
@@ -126,7 +126,7 @@ class RunState(BaseModel):
     version: Literal[1] = VERSION
     """Version of the stored state."""
     history: list[ModelMessage]
-    """Messages so far. Before the first segment, this is only the user's prompt."""
+    """Messages so far. Before the first segment, the list contains only the user's prompt."""
     session: str | None = None
     """Conversation that approvals are remembered for, or `None` if no session was given."""
     deps: tuple[str, dict[str, Any]] | None = None
@@ -203,7 +203,7 @@ def plain_request(request: ApprovalRequest) -> ApprovalRequest:
 
 
 def as_json(value: object) -> str:
-    """Return a value as ASCII JSON without lone surrogates, which every database and every reader accepts."""
+    """Return a value as JSON in ASCII, without lone surrogates. Every database and every reader accepts the result."""
     text = json.dumps(value, separators=(',', ':'))
     if '\\ud' in text:
         value = json.loads(whole_characters(json.dumps(value, ensure_ascii=False)))

@@ -235,8 +235,8 @@ class Segment:
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
     def _question(self, request: ApprovalRequest, of: Sequence[object]) -> Question | ApprovalDecision:
-        """Return the question for a request, or the denial if no approver can be asked. The question's id is derived
-        from `of`.
+        """Return the question for a request, or the denial if no approver can be asked. `of` determines the
+        question's id.
         """
         content = self.durable.ui.content_of(request)
         if isinstance(content, ApprovalDecision):
@@ -289,7 +289,7 @@ class Segment:
         return bool(stop.questions)
 
     async def _carried_out(self, stop: Stop, decided: StopDecisions) -> DeferredToolResults:
-        """Run the external calls, and return the results to resume the agent with."""
+        """Run the external calls, and return the results with which the agent resumes."""
         results = decided.results
         batch = self._batch(stop, self.durable.controller)
         to_do: list[Awaitable[None]] = []
@@ -387,8 +387,8 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action as one step of the engine, guarded by the ledger. If the action itself starts steps of the
-        engine, these steps do not belong to the segment.
+        """Run an action as one step of the engine, guarded by the ledger. Steps of the engine that the action
+        itself starts do not belong to the segment.
 
         After a crash, a recorded step does not run again, and the ledger returns its outcome.
         """
@@ -418,8 +418,8 @@ class Segment:
 
 @dataclass(eq=False)
 class DurableHandler:
-    """Handler of one run of the agent. Deferred calls end this run without an answer. When a later run resumes these
-    calls, the handler wraps their execution.
+    """Handler of one run of the agent. The handler leaves deferred calls unanswered, which ends the run. When a later
+    run resumes these calls, the handler wraps their execution.
     """
 
     segment: Segment

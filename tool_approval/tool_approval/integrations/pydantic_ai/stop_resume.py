@@ -83,12 +83,12 @@ async def run_with_approval(
         prompt: The user's prompt, which appears once in the history.
         ui: As in `collect_approvals`.
         mode: As in `collect_approvals`.
-        memory: Remembered approvals; `None` uses one new memory until the function returns.
+        memory: Remembered approvals. `None` uses a new memory for this call of the function.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
         session: The conversation that approvals are remembered for. `None` uses `deps.session_id`. If the deps have no
-            `session_id`, a given `memory` serves one conversation. With a `controller`, each call of this function is
-            then a conversation.
+            `session_id`, all calls of this function with the same `memory` belong to one conversation, and each call
+            with a `controller` is a separate conversation.
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:

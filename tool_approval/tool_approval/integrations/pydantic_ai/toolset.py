@@ -24,22 +24,22 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Each call is judged separately. The calls of a response that need approval reach the handler together, or leave the
+    Each call is judged separately. The calls of a response that need approval reach the handler together, or end the
     run together. A tool that the inner toolset declares to need approval becomes ordinary, so that `approval: none` can
     apply. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
     """
 
     controller: ApprovalController = field(kw_only=False)
-    """Controller whose policy judges the calls. The handler must have the same controller."""
+    """Controller whose policy judges the calls. Give the same controller to the handler."""
     default: Default = 'required'
     """Verdict for calls that neither the policy nor the tool's own check decides. Secure unless changed."""
     session: Session = field(default=None, kw_only=True)
     """Conversation that approvals are remembered for."""
     tells_changes: bool = field(default=True, kw_only=True)
-    """Whether the model is informed of arguments that an approver changed; an `approval_handler` has its own option."""
-
+    """Whether the model is informed of arguments that an approver changed. For calls that an `approval_handler`
+    executes, the handler's own option applies."""
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
-    """Runs approved calls at most once, unless an `approval_handler` runs them. That handler needs a ledger too."""
+    """Runs approved calls at most once. Calls that an `approval_handler` runs need the handler's ledger instead."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments now, not in the middle of a run.

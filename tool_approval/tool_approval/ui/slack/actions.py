@@ -45,7 +45,7 @@ from .mrkdwn import code, plain
 from .sync import MessageSync
 
 REMEMBERED_S = 60.0
-"""Seconds to cache the members of a user group. During this time, removed members can still answer."""
+"""Seconds to cache the members of a user group. A removed member can answer until the cached list expires."""
 
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
 """Format of the ids of Slack's user groups."""
@@ -116,7 +116,7 @@ class People:
         """Accept the users and user groups in `rule`.
 
         Args:
-            channel: Channel that looks up the members of user groups.
+            channel: Client of Slack's Web API, to look up the members of user groups.
             rule: Slack's ids of the users and user groups that may answer.
             ids: Mapping of Slack's user ids to approver ids; see `people` of `SlackBot`.
             clock: Clock that returns monotonic seconds.

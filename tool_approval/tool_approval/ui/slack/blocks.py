@@ -25,24 +25,24 @@ PREVIOUS, NEXT = 'previous_page', 'next_page'
 """Ids of the buttons in messages and in the full view."""
 
 NOTE_FORM, NOTE_BLOCK, NOTE_INPUT = 'deny_with_note', 'note', 'text'
-"""Ids of the note form and of its block and input field."""
+"""Ids of the note form, its block and its input field."""
 
 LONGEST_NOTE = 3000
-"""Source: maximum characters of a plain text input, from Slack's reference."""
+"""Maximum number of characters in a plain text input. Source: Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Maximum characters to show of a note. The inbox shows the whole note."""
+"""Maximum number of characters that are shown of a note. The inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
-"""Source: maximum characters of a confirmation dialog's text, from Slack's reference."""
+"""Maximum number of characters in the text of a confirmation dialog. Source: Slack's reference."""
 
 _MOST_CONTENT = 4
-"""Maximum sections of content in a message, about two screens. Slack's limit is 50 blocks."""
+"""Maximum number of content sections in a message. Four sections fill about two screens. Slack's limit is 50 blocks."""
 _MOST_OF_A_FACT = 2
 
 _PER_PAGE = 12
-"""Maximum sections on a page of the full view. Slack's limits for a view are 100 blocks and 250 kB, and an
-escaped character may take 12 bytes."""
+"""Maximum number of sections on a page of the full view. Slack's limits for a view are 100 blocks and 250 kB, and
+an escaped character may take 12 bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Message:
 
 
 def message_of(entry: InboxEntry) -> Message:
-    """Build the message of a request: its content, and then the buttons or, for a settled request, the outcome."""
+    """Build the message of a request: the content, followed by buttons if the request is open, or by the outcome."""
     request = entry.request
     name, position = code(request.tool_name), _position(request)
     body, is_whole = _body(request)
@@ -74,12 +74,12 @@ def message_of(entry: InboxEntry) -> Message:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Return whether the whole request is in the message, and all that a session approval covers is in the dialog."""
+    """Return whether the message shows the whole request and the dialog shows all that a session approval covers."""
     return _body(request)[1] and _is_dialog_whole(request)
 
 
 def full_view(entry: InboxEntry, page: int) -> View:
-    """Build a page of the whole request's view, or the last page if the page number is too high."""
+    """Build a view with one page of the whole request, or with the last page if the page number is too high."""
     texts = sections(drawn(display(entry.request, whole=True).lines))
     pages = [texts[start : start + _PER_PAGE] for start in range(0, len(texts), _PER_PAGE)]
     page = min(page, len(pages) - 1)

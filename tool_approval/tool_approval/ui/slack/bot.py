@@ -35,7 +35,7 @@ _log = logging.getLogger('tool_approval.slack')
 class SlackBot:
     """Posts the open requests of an inbox to a Slack channel, and records the approvers' answers.
 
-    Run only one bot for a channel and inbox: two bots would post every request twice.
+    Run only one bot for a channel and inbox, because two bots would post every request twice.
     """
 
     def __init__(

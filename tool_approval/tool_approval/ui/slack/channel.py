@@ -37,7 +37,7 @@ _NEVER = frozenset(
         'no_text',
     }
 )
-"""Slack's error codes that are permanent for one message. Other errors are temporary or affect the whole app."""
+"""Slack's error codes for a permanent problem with one message. Other errors are temporary or affect the whole app."""
 
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
@@ -116,7 +116,7 @@ class SlackChannel:
         await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
 
     async def show_view(self, view: View, *, trigger_id: str, view_id: str | None = None) -> None:
-        """Open a view for the person who pressed a button, or replace the view with this id.
+        """Open a view for the person who pressed a button, or replace the view that has the id `view_id`.
 
         Raises:
             SlackUnavailable: The view did not open, for example because the press was more than three seconds ago.
@@ -205,7 +205,7 @@ def _list(value: object) -> list[object]:
 
 
 def _word(response: Any) -> str:
-    """Return only Slack's error code: other text, such as a proxy's error page, must not be logged."""
+    """Return Slack's error code alone, because other text, such as a proxy's error page, must not be logged."""
     # Untyped in the library: either its own response or that of aiohttp.
     match getattr(response, 'data', None):
         case {'error': str(word)} if _WORD.fullmatch(word):
@@ -218,8 +218,8 @@ MOST_RETRIES = 5
 """Maximum number of retries after a rate limit."""
 
 LONGEST_WAIT_S = 120
-"""Maximum seconds to wait before a retry. Slack normally asks clients to wait at most a minute. A call that
-would have to wait longer than the maximum fails."""
+"""Maximum seconds to wait before a retry. Slack normally asks clients to wait at most a minute. If Slack asks
+for a wait longer than the maximum, the call fails."""
 
 _UNTOLD_S = 5
 """Seconds to wait if Slack's response has no `Retry-After` header."""
@@ -228,10 +228,10 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class RateLimits(AsyncRetryHandler):
-    """Retries calls that failed with status 429. Slack did not execute such calls, so no action happens twice."""
+    """Retries calls that failed with status 429. Slack did not execute these calls, so no action happens twice."""
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Use `sleep` to wait a number of seconds."""
+        """Wait by calling `sleep` with a number of seconds."""
         super().__init__(max_retry_count=MOST_RETRIES)
         self._sleep = sleep
 

@@ -9,16 +9,16 @@ from itertools import groupby
 from tool_approval.display import OURS, DisplayLine, LineKind, escape_line
 
 LONGEST_SECTION = 3000
-"""Source: maximum characters of text in a `section` block, from Slack's reference."""
+"""Maximum number of characters in the text of a `section` block. Source: Slack's reference."""
 
 _ROOM = 2_800
-"""Maximum characters of content in a section, which leaves room for fences and a label."""
+"""Maximum number of content characters in a section. The rest of the section is for fences and a label."""
 
 _LONGEST_PIECE = 900
-"""Maximum characters of a line. Longer lines are split, because short pieces fill sections better."""
+"""Lines are split into pieces of at most this many characters, because short pieces fill sections better."""
 
 LONGEST_NAME = 80
-"""Maximum characters to show of a name."""
+"""Maximum number of characters that are shown of a name."""
 
 # Source: Slack's "Formatting text for app surfaces": only these three begin a mention, a link or an entity.
 _ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;'}
@@ -26,7 +26,7 @@ _SIGNS: dict[LineKind, str] = {'added': '+', 'removed': '-', 'hunk': '@'}
 _FENCE = re.compile('`{3,}')
 
 Line = tuple[bool, str]
-"""A pair. The first part is `False` for quoted text. The second part is the text, not yet escaped for Slack."""
+"""A flag, and a text that is not yet escaped for Slack. The flag is `False` if the text is quoted."""
 
 
 def plain(text: str) -> str:

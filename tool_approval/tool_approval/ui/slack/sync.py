@@ -62,7 +62,7 @@ class MessageSync:
 
         Args:
             entry: The settled request.
-            timestamp: Timestamp of one more message that shows the request.
+            timestamp: Timestamp of a message to update in addition to the messages that the bot knows.
 
         Raises:
             SlackUnavailable: Some messages may not be updated. The bot reads the channel again and retries the updates.

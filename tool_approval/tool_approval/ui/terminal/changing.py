@@ -24,7 +24,7 @@ from .line import LONGEST_LINE, read_line
 from .tty import Terminal, Withdrawn
 
 PATIENCE_S = 10.0
-"""Maximum seconds to wait for a presenter. After this time, the approver sees the plain arguments."""
+"""Maximum seconds to wait for a presenter. If the presenter takes longer, the approver sees the plain arguments."""
 
 POLL_S = 0.02
 """Seconds between checks of whether the presenter has finished."""
@@ -39,7 +39,7 @@ class Presenting:
     """Calls the controller's presenters from the thread that asks. Create the object in the event loop's thread."""
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Use presenters by tool name. The terminal reports when the answer is no longer needed."""
+        """Use presenters by tool name. `terminal` ends the wait for a presenter when the request is withdrawn."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
@@ -81,7 +81,7 @@ class Presenting:
 
 
 def _replacement(before: ApprovalRequest, problem: str) -> ApprovalPresentation:
-    """Present the problem and the `bound_to` values. The approver's edit does not change these values."""
+    """Present the problem and the `bound_to` values, which the approver's edit does not change."""
     lines = [problem]
     for name, value in before.bound_to.items():
         if isinstance(value, Mapping):
@@ -115,8 +115,8 @@ def change(
         present: Function that adds the presentation to the changed request.
         environment: Environment variables that name the editor.
 
-    Returns: The request to ask about now, and a line to show. If nothing was changed now, the request to ask about is
-        `asked`. If the arguments are the original ones again, it is `request`. Otherwise, it is the changed request.
+    Returns: The request to ask about now, and a line to show. The request is `asked` if the approver
+        changed nothing, `request` if the approver restored the original arguments, and otherwise the changed request.
     """
     editor = editor_of(environment)
     try:

@@ -138,7 +138,7 @@ class Dialogue:
         """Return whether the screen still shows the question as it was drawn. Return `False` if the terminal has become
         narrower and wraps rows.
 
-        The text of a wrapped row would begin without a frame, and could look like the question (test_prompt.py).
+        A wrapped row would continue without a frame, and its text could look like the question (test_prompt.py).
         """
         return self._size == self.terminal.size and self._size[0] >= NARROWEST
 

@@ -11,7 +11,7 @@ from .line import MOVES, Line
 from .tty import Terminal
 
 LONGEST_DRAFT = 1_000_000
-"""Maximum characters of a text, because models do not accept longer messages."""
+"""Maximum number of characters in a text, because models do not accept longer messages."""
 
 _ACROSS_LINES = frozenset({'left', 'right', 'backspace', 'delete'})
 _ABOVE, _BELOW, _LEFT_OUT = '[more above]', '[more below]', '[too long: the rest was left out]'

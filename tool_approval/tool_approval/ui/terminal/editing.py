@@ -22,7 +22,7 @@ from tool_approval.display import escape_line
 from .tty import Terminal, stops
 
 LONGEST_TEXT = 1_000_000
-"""Maximum characters of an edited text, because parsing more YAML takes seconds."""
+"""Maximum number of characters in an edited text, because parsing longer YAML takes seconds."""
 
 FENCE = 5
 """Number of comments or blank lines above and below the edited text. Vim searches this many lines at both ends of a

@@ -23,13 +23,13 @@ class Paste:
     """Text that the terminal reported as pasted."""
 
     text: str
-    """The pasted text, with newlines as `\\n`. The text may contain any characters."""
+    """The pasted text, in which each line end is `\\n`. The text may contain any characters."""
 
 
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Maximum characters of a paste, more than a note or a one-line argument can have."""
+"""Maximum number of characters in a paste, more than a note or a one-line argument can have."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -118,7 +118,7 @@ def _name(character: str) -> str:
 
 QUIET_S = 0.4
 """Seconds without typing after which a new question accepts keys. The interval is longer than the
-pause between key repeats, but too short for anyone to have read the question."""
+pause between key repeats, but shorter than the time needed to read the question."""
 
 BURST_S = 0.05
 """Keys that arrive within this many seconds of each other form a burst, such as a paste or a held key."""

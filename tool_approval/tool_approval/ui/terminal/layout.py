@@ -39,9 +39,9 @@ class Glyphs:
     quote: str
     """Mark before quoted text."""
     again: str
-    """Mark before a row that continues the row above."""
+    """Mark before each continuation row of a line."""
     cut: str
-    """Mark before a note about text that is left out."""
+    """Mark before a note that text was left out."""
 
 
 _UNICODE = Glyphs(top='╭', side='│', bottom='╰', line='─', quote='┊', again='↪', cut='⋮')

@@ -10,7 +10,7 @@ from .keyboard import Event, Key, Keyboard, typed
 from .tty import Terminal
 
 LONGEST_LINE = 20_000
-"""Maximum characters of a line."""
+"""Maximum number of characters in a line."""
 
 
 def read_line(terminal: Terminal, keyboard: Keyboard, prompt: str, *, text: str = '') -> str | None:

@@ -49,7 +49,7 @@ class Prompt:
         Args:
             dialogue: Draws the questions and reads the keys.
             person: Name of the approver.
-            memory: Memory with the approvals that the key `l` lists; `None` to leave the key out.
+            memory: Memory whose approvals the key `l` lists; `None` leaves the key out.
             present: Function that adds a presentation to a changed call.
             environment: Environment variables that name the editor.
             color: Whether to use colours.
@@ -142,7 +142,7 @@ class Prompt:
                     raise Stopped
 
     def _draw(self, request: ApprovalRequest, *, before: ApprovalRequest | None = None) -> list[str]:
-        """Draw a request, with its changes from `before` if given, and return the offered keys."""
+        """Draw a request and, if `before` is given, the changes from `before`. Return the offered keys."""
         left_out = ('l' if self._memory is None else '') + ('' if before is None else 'sra')
         keys = [key for key in offered_keys(request) if key not in left_out]
         self._dialogue.draw(

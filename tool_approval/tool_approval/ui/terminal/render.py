@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return rows for texts that do not fit into the bottom edge, and the bottom edge with `keys` and `name`."""
+    """Return rows with texts too long for the bottom edge, and the bottom edge, which shows `keys` and `name`."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first of `tellings` that fits, or with only keys. Also return if `tellings[0]` fits."""
+    """Return `lead` with the first of `tellings` that fits, or with the keys alone, and whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())

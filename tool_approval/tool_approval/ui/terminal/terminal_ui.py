@@ -33,7 +33,7 @@ class TerminalUI:
 
     The answer is read from the terminal itself, even if standard input is a file or a pipe. If there is no terminal or
     the terminal is closed, all calls are denied, and a line on standard error says so. An answer is a single key that
-    is pressed after the question was drawn. The documentation describes the keys.
+    is pressed after the question was drawn.
 
     `q` and Ctrl-C stop the run: `choose` raises `KeyboardInterrupt`.
     """

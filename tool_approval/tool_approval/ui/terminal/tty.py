@@ -27,7 +27,7 @@ _CURSOR_ON, _CURSOR_OFF = '\x1b[?25h', '\x1b[?25l'
 
 
 def is_dumb(environment: Mapping[str, str]) -> bool:
-    """Return whether the terminal type in `TERM` cannot move its cursor."""
+    """Return whether `TERM` names a type of terminal that cannot move its cursor."""
     return environment.get('TERM', 'dumb') in ('', 'dumb', 'unknown')
 
 
@@ -54,7 +54,7 @@ class Terminal:
         """Open the terminal.
 
         Args:
-            device: Path of the terminal device. The device does not become the controlling terminal.
+            device: Path of the terminal device. Opening the device does not make it the controlling terminal.
             is_dumb: Whether the terminal cannot move its cursor. A dumb terminal gets no control sequences.
 
         Raises:
@@ -267,7 +267,7 @@ def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes
 
 @contextlib.contextmanager
 def raw_terminal(device: str = TTY) -> Generator[Terminal]:
-    """Yield the terminal in raw mode. The environment variable `TERM` determines its capabilities."""
+    """Yield the terminal in raw mode. The environment variable `TERM` says whether the terminal can move its cursor."""
     terminal = Terminal(device, is_dumb=is_dumb(os.environ))
     with contextlib.closing(terminal), restored_at_signals(terminal), terminal.raw():
         yield terminal

@@ -12,7 +12,7 @@ from tool_approval.answering import UnreadableArguments
 from tool_approval.display import escape_line
 
 LONGEST = 200_000
-"""Maximum characters of a text, because PyYAML takes seconds for longer texts."""
+"""Maximum number of characters in a text, because PyYAML takes seconds to parse longer texts."""
 
 
 class NotYaml(UnreadableArguments):
@@ -39,7 +39,7 @@ def load(text: str) -> dict[str, Any]:
     """Parse a text into a mapping.
 
     Raises:
-        NotYaml: The text is not a mapping in this subset of YAML.
+        NotYaml: The text is not a mapping in the supported subset of YAML.
     """
     if len(text) > LONGEST:
         raise NotYaml(f'longer than {LONGEST} characters')

@@ -28,7 +28,7 @@ from .view import DecisionBody, ErrorView, RequestList, RequestView, RunBody, Ru
 from .visitors import CSRF_HEADER, Visitors
 
 DEFAULT_LIMIT, MOST = 50, 200
-"""Default and maximum number of approval requests in a response; each may be a megabyte long."""
+"""Default and maximum number of approval requests in a response. A single request may be a megabyte long."""
 
 
 class _Operation(NamedTuple):
@@ -200,7 +200,7 @@ class ApiRoutes:
 
 
 def openapi_document(server: str) -> dict[str, Any]:
-    """Return the OpenAPI description of the API, which is served below the path `server`."""
+    """Return the OpenAPI description of an API that is served below the path `server`."""
     models: dict[type[BaseModel], JsonSchemaMode] = {ErrorView: 'serialization'}
     for each in _OPERATIONS:
         models[each.view] = 'serialization'

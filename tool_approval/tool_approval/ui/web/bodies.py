@@ -1,4 +1,4 @@
-"""Parse the body of an HTTP request and the answer in it."""
+"""Parse the body of an HTTP request, and the answer that the body contains."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .view import DecisionBody
 B = TypeVar('B', bound=BaseModel)
 
 _MOST_FIELDS = 500
-"""Maximum fields of a form, enough for a group of a hundred requests."""
+"""Maximum number of fields in a form, enough to answer a group of a hundred requests."""
 
 
 async def read_form(request: Request) -> list[tuple[str, str]]:
@@ -101,7 +101,7 @@ async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: App
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
-    """Raise an exception unless each request is shown whole: only such requests may be approved together.
+    """Raise an exception unless each request is shown whole, because only such requests may be approved together.
 
     Raises:
         NotOffered: A request is not shown whole.

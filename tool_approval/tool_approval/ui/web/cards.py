@@ -23,10 +23,10 @@ _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', '
 
 
 _ROOM = 200_000
-"""Maximum characters on a page of a whole request, unless a single line is longer."""
+"""Maximum number of characters on a page of a whole request, unless a single line is longer."""
 
 _ROWS = 2_000
-"""Maximum lines on a page of a whole request."""
+"""Maximum number of lines on a page of a whole request."""
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:

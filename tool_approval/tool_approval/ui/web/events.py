@@ -19,7 +19,7 @@ from .refusals import HttpRefusal
 from .visitors import Visitors
 
 BEAT_S = 15.0
-"""Seconds between keep-alive messages, because proxies close connections without data after about a minute."""
+"""Seconds between keep-alive messages. Proxies close connections without data after about a minute."""
 
 
 class Streams:

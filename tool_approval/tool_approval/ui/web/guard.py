@@ -35,7 +35,7 @@ class Limits:
     """
 
     max_body_bytes: int = 1024 * 1024
-    """Maximum bytes of a request body. The limit includes arguments that the approver edited."""
+    """Maximum number of bytes in a request body. The limit includes arguments that the approver edited."""
     requests_per_s: float = 50.0
     """Average number of HTTP requests per second from one client address."""
     burst: int = 200
@@ -45,11 +45,11 @@ class Limits:
 
 
 _MOST_CLIENTS = 10_000
-"""Maximum number of clients to track. Beyond this number, the least recently active client is dropped."""
+"""Maximum number of clients to track. Each further client replaces the least recently active client."""
 
 
 async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
-    """Render long content in a thread, for one approval request at a time, so that the event loop stays free.
+    """Render long content in a thread, so that the event loop stays free. Render only one request at a time.
 
     Rendering a request of 4 MB on the event loop would block the page for many seconds (test_pages.py:
     test_whole_display_is_drawn_outside_of_the_event_loop).
@@ -59,7 +59,7 @@ async def draw_apart(turn: asyncio.Semaphore, draw: Callable[[], T]) -> T:
 
 
 class RateLimit:
-    """Limits the rate of requests with a token bucket for each client."""
+    """Limits the rate of requests. Each client has a separate token bucket."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits

@@ -33,7 +33,7 @@ _PAGES_SEARCHED = 20
 """Number of history pages that a search reads before it offers to continue."""
 
 _LONGEST_SEARCH = 200
-"""Maximum characters of a search text."""
+"""Maximum number of characters in a search text."""
 
 _MOST_TOGETHER = 100
 """Maximum number of requests that an approver can answer together."""

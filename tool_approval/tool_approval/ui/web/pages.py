@@ -97,14 +97,14 @@ def _navigation(request: Request, context: PageContext) -> Html:
 
 
 AT_ONCE = 50
-"""Maximum number of open requests on the page. More requests appear when these are answered."""
+"""Maximum number of open requests on the page. More requests appear when the shown requests are answered."""
 
 _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'tool': lambda request: request.tool_name,
     'agent': lambda request: request.facts.caller,
     'run': lambda request: request.run_id,
 }
-"""Maps each filter's query parameter to a function that returns the value of a request."""
+"""Maps each filter's query parameter to a function that reads the filtered value from a request."""
 
 
 class Filter:
@@ -167,7 +167,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Move all entries of a model response to the place of the first entry, in the order of the response's calls."""
+    """Group the entries of a model response at the place of its first entry, in the order of the response's calls."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):
@@ -185,7 +185,7 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
 
 
 def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:
-    """Render open requests, with a form after each group that answers all its requests together."""
+    """Render open requests. After each group, add a form that answers all requests of the group together."""
     items: list[Html] = []
     for group in grouped(in_order(entries)[:AT_ONCE]):
         items += [card_of(entry, context) for entry in group]
@@ -230,7 +230,7 @@ _HINT = 'A JSON object. Nothing is approved yet; you will see the changed call b
 
 
 def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
-    """Render the form to edit arguments, with the text that was submitted before and the problem in it, if any."""
+    """Render the form to edit arguments. If `text` was submitted before, show the text and its `problem`."""
     written = json.dumps(editable(entry.request), indent=2, ensure_ascii=True) if text is None else text
     return element(
         'form',

@@ -45,14 +45,14 @@ RUNS_AT_ONCE = 50
 """Maximum number of runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Maximum characters to show of an outcome; `tool-approval runs show` prints all."""
+"""Maximum number of characters that are shown of an outcome. `tool-approval runs show` prints the whole outcome."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
-"""Maps the names of run statuses to statuses."""
+"""Maps each text that names a run status to the status."""
 
 
 class Runs:
-    """The durable runs in the store of an inbox. If the store does not support durable runs, there are no runs."""
+    """The durable runs in the store of an inbox. If the store does not support durable runs, no run is found."""
 
     def __init__(self, inbox: Inbox) -> None:
         self._store = DurableStore(inbox.store) if keeps_runs(inbox.store) else None
@@ -94,7 +94,7 @@ class Runs:
         Raises:
             NotUnknown: The outcome of the call is no longer unknown.
             NotAnApprover: The approver may not settle the call.
-            NobodyMay: It is unknown who may settle the call.
+            NobodyMay: No request of the run says who may settle the call.
         """
         found = await self.get(body.run)
         row = found.unsettled(body.key, body.attempt)

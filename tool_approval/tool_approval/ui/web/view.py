@@ -233,8 +233,8 @@ class DecisionBody(ApiModel):
 
 
 def group_of(request: ApprovalRequest) -> str | None:
-    """Return the key of the request's group or, if the tool names no group, of the request's model response. Return
-    `None` for a request without group and model response.
+    """Return a key for the request's group, or for its model response if the tool names no group. Return `None` if the
+    request has neither a group nor a model response.
     """
     if request.group_id is not None:
         return f'group {request.run_id} {request.group_id}'

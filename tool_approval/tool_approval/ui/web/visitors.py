@@ -21,7 +21,7 @@ from .refusals import HttpRefusal
 COOKIE = 'tool_approval'
 
 TICKET_S = 3600.0
-"""Seconds until a login link expires. An older link was probably forgotten."""
+"""Seconds until a login link expires. A link that was not used within this time was probably forgotten."""
 
 SESSION_S = 12 * 3600.0
 """Seconds until a login session ends, about a working day."""
@@ -67,7 +67,7 @@ class LocalLogin:
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
-        """End the session in every browser that has its cookie."""
+        """End the session of the cookie, in every browser that has this cookie."""
         self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
 
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
@@ -137,8 +137,8 @@ class Hosts:
     def check(self, connection: HTTPConnection) -> None:
         """Raise an exception unless the HTTP request is for an allowed host.
 
-        This check prevents DNS rebinding: a site could point its host name to 127.0.0.1, and then its script would have
-        the same origin as this page (test_attacks.py: test_another_host_is_refused).
+        This check prevents DNS rebinding, in which a site points its host name to 127.0.0.1, so that its script has the
+        same origin as this page (test_attacks.py: test_another_host_is_refused).
         """
         sent = connection.headers.getlist('host')
         host = sent[0].lower() if len(sent) == 1 else ''
@@ -194,7 +194,7 @@ def _check_origin(request: Request) -> None:
     the token.
 
     The forms of this page have the origin `null`, because of its referrer policy. Forms in a hostile frame also have
-    the origin `null`, but a different `Sec-Fetch-Site`. Source:
+    the origin `null`, but their `Sec-Fetch-Site` is not `same-origin`. Source:
     https://fetch.spec.whatwg.org/#append-a-request-origin-header.
     """
     origins, sites = request.headers.getlist('origin'), request.headers.getlist('sec-fetch-site')
