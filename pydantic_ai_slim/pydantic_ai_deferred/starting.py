@@ -121,7 +121,7 @@ def _capabilities_of(agent: Any) -> tuple[DeferredHandlerCapability | None, list
 
 
 def engines_among(capabilities: Iterable[object]) -> list[Any]:
-    """Return the capabilities of durable engines. In a durable workflow, a run accepts only its agent's capabilities.
+    """Return the durable engines in `capabilities`. In a durable workflow, a run accepts only its agent's capabilities.
 
     An engine is recognized by its `in_durable_context`, which does not exist on hosts before 2.x.
     """

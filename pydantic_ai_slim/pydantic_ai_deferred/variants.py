@@ -67,8 +67,9 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
                 the run can end with deferred calls.
 
         Raises:
-            UserError: The handler cannot be called, and nothing has run. Or an answer is missing or of the wrong kind,
-                and no deferred call of that response has executed. Or the handler was inherited from an ended run.
+            UserError: The handler cannot be called, and nothing has run.
+            UserError: An answer is missing or of the wrong kind, and no deferred call of that response has executed.
+            UserError: The handler was inherited from an ended run.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return await super().run(*args, **keywords)
@@ -106,8 +107,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     ) -> AbstractAsyncContextManager[StreamedRunResult[AgentDepsT, Any]]:
         """Stream the final output. The handler resolves the deferred calls that come before this output. See `run`.
 
-        The run ends at the first response part that can be an output. Later deferred calls of the response are skipped
-        without asking the handler.
+        The run ends at the first response part that can be an output. The response's later deferred calls are skipped.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream(*args, **keywords)
