@@ -161,7 +161,7 @@ class RunDetails:
             return f'The run has been waiting for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
             return 'The run has its answers, and continues as soon as a worker resumes it'
-        return f'Since {at}, the run has been executing or waiting for a worker with its agent and version'
+        return f'Since {at}, the run has been executing, or waiting for a worker of its agent and version'
 
     @property
     def view(self) -> RunView:

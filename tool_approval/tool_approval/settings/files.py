@@ -219,7 +219,7 @@ def effective(loaded: LoadedSettings) -> Settings:
     - `visible` and `toolchains` are ignored, while `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
     - Shell rules that allow commands without approval are removed. Later rules or the default decide about these
-      commands. Rules that require approval no longer apply to removed roots. A rule that blocks commands only in a
+      commands. In a removed root, rules that require approval do not apply. A rule that blocks commands only in a
       removed root then blocks these commands everywhere.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """

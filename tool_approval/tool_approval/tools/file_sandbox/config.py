@@ -9,8 +9,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, model_validator
 
 Need = Literal['required', 'none', 'blocked']
-"""Whether an approver must approve (`required`), no approval is needed (`none`), or the access is refused
-(`blocked`)."""
+"""`required` if an approver must approve, `none` if no approval is needed, `blocked` if the access is refused."""
 _NEEDS: Final[dict[object, bool | Literal['blocked']]] = {'required': True, 'none': False, 'blocked': 'blocked'}
 
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
