@@ -335,7 +335,7 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
 
 
 def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
-    """Copy the presentation, payload, texts and scopes of the verdict into the request, and return the result."""
+    """Return a copy of the request with the verdict's presentation, payload, texts and remember options."""
     own = make_request(context, verdict)
     changes: dict[str, Any] = {
         'payload': own.payload,
