@@ -56,7 +56,7 @@ executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_execu
 
 
 def current_call() -> CurrentCall:
-    """Return the call that is executing, inside a tool with a ledger. Nested agents in the tool get the same call.
+    """Return the call that is executing, inside a tool with a ledger. Agents nested in the tool get the same call.
 
     Raises:
         LookupError: The execution has no ledger.

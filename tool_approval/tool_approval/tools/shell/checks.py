@@ -121,7 +121,7 @@ _DEVICE: Final = re.compile(r'/*(?:/|(?:\.\./)+)(?:dev|proc)(?:/|$)')
 
 
 def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Refuse archives on other machines, and unsafe option letters with or without a leading dash."""
+    """Refuse archives on other machines, and unsafe option letters that have no leading dash."""
     letters = words[1].value if len(words) > 1 else ''
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)
