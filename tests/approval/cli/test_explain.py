@@ -311,7 +311,7 @@ def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work
     command, path = (tool_approval('explain', *words) for words in (['shell', 'ls'], ['read_file', 'notes/a.txt']))
 
     assert command.out.startswith(
-        'allow: the rule `ls` of the preset `default` (line 11), which needs an OS sandbox, allows it\n'
+        'allow: the rule `ls` of the preset `default` (line 11, valid only with an OS sandbox) allows it\n'
     )
     assert path.out.startswith('allow: the root `project` of the preset `default` allows this access\n')
 

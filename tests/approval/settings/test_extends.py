@@ -179,5 +179,5 @@ def test_the_reason_names_the_preset_and_its_line(desk):
 
     allowed, blocked = (made.workspace.shell.explain(command).deciding.reason for command in ('pytest', 'rm a'))
 
-    assert allowed == 'the rule `pytest` of the preset `python` (line 12), which needs an OS sandbox, allows it'
+    assert allowed == 'the rule `pytest` of the preset `python` (line 12, valid only with an OS sandbox) allows it'
     assert blocked == 'the rule `rm` of the preset `read-only` (line 11) blocks it'

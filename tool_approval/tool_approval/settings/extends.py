@@ -34,8 +34,8 @@ class PresetRule(ShellRule):
     @property
     def shown(self) -> str:
         """Name of the rule in messages, with its preset and line."""
-        where = f'the rule `{self.pattern}` of the preset `{self.preset}` (line {self.line})'
-        return f'{where}, which needs an OS sandbox,' if self.pre_approves else where
+        condition = ', valid only with an OS sandbox' if self.pre_approves else ''
+        return f'the rule `{self.pattern}` of the preset `{self.preset}` (line {self.line}{condition})'
 
     @property
     def pre_approves(self) -> bool:
