@@ -41,7 +41,8 @@ Pydantic AI's capability with a sync handler is not measured: the handler of the
 _STANDING = """\
 ## The event loop
 
-50 runs at the same time have handlers that take 20 ms each. A separate task needs the event loop every millisecond.
+50 runs take place at the same time. A handler takes 20 ms, except in "upstream, async, answering at once".
+A separate task needs the event loop every millisecond.
 "Longest gap" is the longest time that the separate task had to wait, including the computing time of the runs.
 For "not computing", the computing time of the event loop's thread is subtracted from each gap.
 
@@ -108,8 +109,8 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         for kind in ([each.cpu for each in controls], [each.wall for each in controls])
     )
     return (
-        f'On a machine without noise, a variant compared with itself ("{CONTROL}") would give 1. The quartiles '
-        f'of "{CONTROL}" differed from 1 by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+        f'On a machine without noise, the ratio of a variant to itself ("{CONTROL}") would be 1. The quartiles '
+        f'of this ratio differed from 1 by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
     )
 
 

@@ -88,7 +88,7 @@ def _growth(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, host.upper)
     yield Verdict(
         target=f'linear growth: one run with K = 1000 takes at most {limit:.2f} times as long as ten runs with '
-        f'K = 100 (the limit is the larger of 1 and the upper quartile of "{UPSTREAM}")',
+        f'K = 100 (the limit is the upper quartile of the same ratio for "{UPSTREAM}", but at least 1)',
         measured=f'{shown(ours)}; "{UPSTREAM}": {shown(host)}',
         holds=ours.median <= limit,
     )
@@ -102,7 +102,7 @@ def _stalls(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, control.upper)
     yield Verdict(
         target=f'a blocking sync handler stalls the event loop at most {limit:.2f} times as long as an async handler '
-        '(the limit is the larger of 1 and the upper quartile of the async handler against itself)',
-        measured=f'{shown(ratios[OURS_SYNC])}; the async handler against itself: {shown(control)}',
+        f'(the limit is the upper quartile of the ratio of "{OURS_CONTROL}" to "{OURS}", but at least 1)',
+        measured=f'{shown(ratios[OURS_SYNC])}; "{OURS_CONTROL}": {shown(control)}',
         holds=ratios[OURS_SYNC].median <= limit,
     )

@@ -119,8 +119,8 @@ def hostile() -> dict[str, Any]:
     return {
         '10,000 Cyrillic texts': texts(0x400, 0x500, 10_000),
         '5,000 Arabic texts': texts(0x600, 0x700, 5_000),
-        '5,000 texts of many scripts': texts(0x100, 0x3000, 5_000),
-        '25 texts of many scripts': texts(0x100, 0x3000, 25),
+        '5,000 texts in many writing systems': texts(0x100, 0x3000, 5_000),
+        '25 texts in many writing systems': texts(0x100, 0x3000, 25),
         '5,000 texts of ideographs': texts(0x4E00, 0x9000, 5_000),
         '5,000 random texts': [text.encode('utf-8', 'replace').decode() for text in texts(0, 0x30000, 5_000)],
         '1,000 long Cyrillic names': dict.fromkeys(texts(0x400, 0x500, 1_000), 1),

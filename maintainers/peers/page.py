@@ -16,7 +16,7 @@ Each system can ask an approver before a tool runs. All systems do the same work
 A scripted model answers several times with tool calls, and then with a text.
 The tool returns a short string.
 The approver approves at once.
-Model requests, questions and executions are counted. A figure with unexpected counts is rejected.
+Model requests, questions and executions are counted. A measurement with a wrong count is rejected.
 
 Every system runs in a separate environment and process.
 The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
@@ -33,24 +33,25 @@ _DIFFERENCES = """\
 ## What is not the same
 
 - Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
-framework, compare whole runs; to judge its approval, compare the added cost.
-- With `HandleDeferredToolCalls`, our handler, or stop and resume, one question covers all calls of a response. \
+framework, compare whole runs. To judge what a framework's approval costs, compare what approval adds.
+- `HandleDeferredToolCalls`, our handler, and stop and resume ask one question for all calls of a response. \
 `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer in this benchmark ask once for each call.
-- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. With \
-stop and resume, LangChain and the OpenAI Agents SDK, the run ends and another run starts. A second run \
-costs more than waiting if the answer comes at once, but the call can wait without a process.
-- To end and resume a run, LangChain needs a checkpointer (here in memory), and writes a checkpoint for each \
-step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes none. A finished run is \
-deleted from the checkpointer.
+- `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. In \
+the other systems (stop and resume, LangChain and the OpenAI Agents SDK), the run ends before the answer, and another \
+run starts after the answer. If the answer comes at once, a second run costs more than waiting. In return, no process \
+is needed while the call waits for its answer.
+- To end and resume a run, LangChain needs a checkpointer, which is in memory in this benchmark, and writes a \
+checkpoint for each step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes \
+none. A finished run is deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
-- Inspect AI is made for evaluations. The measured loop (`generate`, `execute_tools`) is the one that Inspect AI's \
-documentation gives for custom agents, without an evaluation. An evaluation adds the cost of its sample, log and \
-display.
+- Inspect AI is made for evaluations. This benchmark runs no evaluation, but only the loop (`generate`, \
+`execute_tools`) that Inspect AI's documentation gives for custom agents. An evaluation adds the cost of its sample, \
+log and display.
 - `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
 this project. `pydantic-ai-blocking-approval` has no policy by pattern, no memory and no log.
 - The *whole layer* is our controller with a policy, session memory and an approver; *with audit log* also writes each \
-question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, here in memory; \
-the other systems keep no record.
+question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, \
+which is in memory in this benchmark. The other systems keep no record.
 """
 
 _WAITING = """\
@@ -61,7 +62,7 @@ Two computing times are given per run: from the start until the run waits, and f
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 `traced` and `resident` are measured in a fresh process, after a first run that is not counted.
 For a single run, `resident` is left out, because a process grows in steps that are larger than what one run needs.
-For stop and resume, LangChain and the OpenAI Agents SDK, the figures show a stopped run instead of a waiting run.
+The figures of stop and resume, LangChain and the OpenAI Agents SDK show a stopped run instead of a waiting run.
 In this benchmark, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
 """
 
@@ -130,13 +131,13 @@ def _loud(results: Results) -> Iterator[str]:
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        'Each system is compared with our async handler. Our handler is also compared with itself. A '
-        'system is named as faster than ours if the quartiles of the two comparisons do not overlap. '
-        f'With fewer than {ENOUGH} rounds, no system is named as faster.'
+        f'Each system is compared with our async handler. The comparison with "{CONTROL}", a second copy of our '
+        'handler, shows the noise. The table names a system only if the quartiles of its comparison are below those '
+        f'of the noise. With fewer than {ENOUGH} rounds, the table names no system.'
     )
     yield ''
     yield from _table(
-        ('work', 'ours against itself', 'whole run is faster', 'approval adds less'),
+        ('work', 'noise', 'whole run is faster', 'approval adds less'),
         ((_name(case), _control(each), *_beaten(each)) for case, each in found),
     )
 
