@@ -130,8 +130,8 @@ def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(fol
     results, _, _, notes = outcome(folder, state, run_shell('touch new', 'touch notes.txt'), answers='yy')
 
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
-    what = f'commands cannot make or delete anything directly in this folder until it has {needed}'
-    assert notes[-1] == f'{what}, even with your approval: layers do not work here'
+    what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
+    assert notes[-1] == f'{what} until the folder has {needed}: layers do not work here'
     assert f'make, rename or delete files directly in {folder}.' in results[0].content
     assert results[1].content == '[no output]'
 

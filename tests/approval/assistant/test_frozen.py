@@ -43,8 +43,8 @@ def test_note_on_a_frozen_directory_names_what_would_lift_it(frozen, made, neede
     for name in made:
         (frozen.directory / name).mkdir()
 
-    what = f'commands cannot make or delete anything directly in this folder until it has {needed}'
-    assert limits_of(frozen)[0] == (OTHER, f'{what}, even with your approval: no layers')
+    what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
+    assert limits_of(frozen)[0] == (OTHER, f'{what} until the folder has {needed}: no layers')
 
 
 def test_directory_whose_names_can_be_asked_for_has_no_note(frozen):

@@ -34,7 +34,9 @@ def played(ui):
     return end, screen.shown
 
 
-@pytest.mark.parametrize(('said', 'told', 'paid'), [('y', 'paid', 1), ('n', 'not paid: I was not allowed to', 0)])
+@pytest.mark.parametrize(
+    ('said', 'told', 'paid'), [('y', 'paid', 1), ('n', 'not paid, because I was not allowed to pay it', 0)]
+)
 def test_answer_counts_after_the_asking_process_was_killed(said, told, paid):
     ui = ScriptedUI([said])
 
@@ -87,7 +89,7 @@ def test_bookkeeper_pays_approved_invoices(tmp_path, monkeypatch, decision, paid
     bookkeeper.store.close()
 
     payments = folder / 'payments.txt'
-    assert told == f'Invoice 17 is {"paid" if paid else "not paid: I was not allowed to"}.'
+    assert told == f'Invoice 17 is {"paid" if paid else "not paid, because I was not allowed to pay it"}.'
     assert (payments.read_text() if payments.exists() else None) == paid
     for each in folder.iterdir():
         each.unlink()

@@ -68,7 +68,7 @@ def test_error_inside_a_held_conversation_is_passed_on(tmp_path):
 
 @pytest.mark.parametrize('name', ['', '.hidden', '../up', 'a/b', 'a\0b', 'x' * 65, '-option'])
 def test_conversation_name_with_a_path_is_refused(tmp_path, name):
-    with pytest.raises(AssistantError, match='the name of a conversation has'):
+    with pytest.raises(AssistantError, match='a conversation name must have'):
         SavedConversation(tmp_path, name)
 
 

@@ -200,6 +200,6 @@ def test_note_suggests_presets_if_the_file_has_none(tool_approval, work):
         for finished in (without, within)
     ]
     assert hints == [
-        ['the file extends no preset; `extends: [default, rust]` lets commands read, test and check without approval'],
+        ['the file extends no preset; with `extends: [default, rust]`, reading, testing and checking need no approval'],
         [],
     ]

@@ -145,4 +145,4 @@ def test_doctor_reports_a_machine_without_own_toolchains(tool_approval, backends
     monkeypatch.setenv('HOME', str(work.parent))
     monkeypatch.setenv('PATH', '/usr/bin')
 
-    assert 'toolchain         none, so commands use only programs of the system' in tool_approval('doctor').out
+    assert 'toolchain         none, so commands can use only system programs' in tool_approval('doctor').out

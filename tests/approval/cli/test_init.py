@@ -114,7 +114,7 @@ def test_without_a_terminal_nothing_is_asked_or_written(tool_approval, fresh):
     finished = tool_approval('init', typed='\n\n\ny')
 
     assert finished.status == 2
-    assert 'there is no terminal to ask at, so nothing was written' in finished.err
+    assert 'without a terminal, the command cannot ask, so nothing was written' in finished.err
     assert not os.path.lexists(fresh / 'approvals.yaml')
 
 
@@ -157,7 +157,7 @@ def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
     finished = tool_approval('check')
 
     assert finished.status == 0
-    assert 'shell.network: commands may use the network without approval' in finished.out
+    assert 'shell.network: unapproved commands can use the network' in finished.out
 
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])

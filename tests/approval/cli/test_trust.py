@@ -52,7 +52,7 @@ def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, wor
         '  - files can be changed with approval in /usr, outside of the working directory (`far`)',
         '  - commands that begin with `ls` run without approval',
         '  - commands that begin with `cat` run without approval, within notes',
-        '  - commands that no rule matches run without approval',
+        '  - commands without a matching rule need no approval',
         '  - commands may use the network',
         'Trust this file as it is now? [y/N] ',
     ]
@@ -115,7 +115,7 @@ def test_piped_yes_is_not_accepted(tool_approval):
     finished = tool_approval('trust', typed='y\n')
 
     assert finished.status == 2
-    assert 'there is no terminal to ask at' in finished.err
+    assert 'without a terminal, the command cannot ask' in finished.err
     assert not is_trusted(tool_approval)
 
 

@@ -570,7 +570,7 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
         (lambda folder: (folder / '.git').write_text('gitdir: ../elsewhere'), 'the repository is elsewhere'),
         (
             lambda folder: (folder.parent / '.git').mkdir(),
-            'is outside of the directories that the settings list',
+            'is outside of the directories listed in the settings',
         ),
     ],
 )

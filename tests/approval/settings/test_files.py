@@ -151,7 +151,7 @@ def test_without_a_home_folder_nothing_is_trusted(work, homeless):
     loaded = load_settings(directory=work)
 
     assert not loaded.trusted
-    assert loaded.why_untrusted == 'there is no home folder; no file is trusted; set HOME'
+    assert loaded.why_untrusted == 'there is no home folder, so no file is trusted; set HOME'
 
 
 def test_byte_order_mark_is_accepted(work, store):

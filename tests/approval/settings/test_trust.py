@@ -131,15 +131,15 @@ def test_store_of_another_user_trusts_nothing(store, policy):
 def test_a_store_beside_the_file_trusts_nothing(policy):
     store = TrustStore(policy.parent / 'state' / 'trusted.json')
 
-    with pytest.raises(TrustError, match='the store is in the folder of the file to trust'):
+    with pytest.raises(TrustError, match='the store is in the folder of the settings file'):
         store.trust(policy, DIGEST)
-    assert 'move it elsewhere' in store.why_untrusted(policy, DIGEST)
+    assert 'move the store elsewhere' in store.why_untrusted(policy, DIGEST)
 
 
 def test_a_store_that_a_link_puts_beside_the_file_trusts_nothing(policy, tmp_path):
     (tmp_path / 'state').symlink_to('work')
 
-    assert 'move it elsewhere' in TrustStore(tmp_path / 'state' / 'trusted.json').why_untrusted(policy, DIGEST)
+    assert 'move the store elsewhere' in TrustStore(tmp_path / 'state' / 'trusted.json').why_untrusted(policy, DIGEST)
 
 
 def test_store_in_a_folder_that_others_can_write_is_refused(store, policy):

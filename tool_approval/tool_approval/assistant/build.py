@@ -186,8 +186,8 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     if not any(os.path.lexists(directory / name) for name in NAMES):
         missing.append(NAMES[0])
     # If no name is missing, a symbolic link is the reason, and the note names it.
-    what = f'commands cannot make or delete anything directly in this folder until it has {" and ".join(missing)}'
-    short = f'{what}, even with your approval: {problem}'
+    what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
+    short = f'{what} until the folder has {" and ".join(missing)}: {problem}'
     notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
     return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}
 

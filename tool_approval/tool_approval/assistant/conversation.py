@@ -191,8 +191,8 @@ HELP = """\
   /discard     delete the conversation, and start a new one
   /help        show this help
   /quit        quit, like Ctrl-D
-  Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Up and down recall messages.
-  Ctrl-C stops the agent. At the prompt, Ctrl-C clears your input; press it again to quit.
+  Enter sends; Alt-Enter, or a backslash before Enter, begins a new line. Ctrl-C stops the agent.
+  At the prompt, the Up and Down keys recall messages. Ctrl-C clears your input; press Ctrl-C again to quit.
 """
 
 

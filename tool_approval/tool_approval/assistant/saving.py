@@ -47,7 +47,7 @@ class SavedConversation:
             AssistantError: The name is invalid.
         """
         if _NAME.fullmatch(name) is None:
-            raise AssistantError('the name of a conversation has letters, digits, `_`, `-` and `.`, at most 64')
+            raise AssistantError('a conversation name must have at most 64 characters: letters, digits, `_`, `-`, `.`')
         self._name = name
         self._path = folder / f'{name}.json'
         self.is_named = True

@@ -105,10 +105,10 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
             raise
         return error.source or str(directory), None, [_mistake(error)]
     findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
-    why = f'the file is not trusted ({loaded.why_untrusted}) and only tightens the defaults; see `tool-approval trust`'
+    why = f'the file is not trusted ({loaded.why_untrusted}), so it only tightens defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
-    hint = f'the file extends no preset; `extends: [{presets}]` lets commands read, test and check without approval'
+    hint = f'the file extends no preset; with `extends: [{presets}]`, reading, testing and checking need no approval'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
     line = loaded.line_of(('extends',))
     what = 'commands that run without approval if an OS sandbox confines them'
@@ -281,9 +281,9 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
-        yield _warning(('shell', 'default'), 'commands that no rule matches run without approval; set `approval: true`')
+        yield _warning(('shell', 'default'), 'commands without a matching rule need no approval; set `approval: true`')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
-        yield _warning(('shell', 'network'), 'commands may use the network without approval; set `network: false`')
+        yield _warning(('shell', 'network'), 'unapproved commands can use the network; `network: false` prevents this')
 
 
 def commands_of_presets(settings: Settings) -> list[str]:

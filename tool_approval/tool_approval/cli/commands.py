@@ -59,10 +59,10 @@ COMMANDS: Final = (
             ],
             _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
-            _flag('--inbox', 'also ask in the inbox: on the page of `serve`, and in Slack'),
-            _option('--agent', metavar='MODULE:NAME', help='use your own agent; this directory is searched first'),
+            _flag('--inbox', 'also put questions in the inbox, to be answered on the page of `serve` or in Slack'),
+            _option('--agent', metavar='MODULE:NAME', help='use your own agent; its module can be in this directory'),
             _option('--save', metavar='NAME', help='save the conversation under this name'),
-            _option('--resume', metavar='NAME', help='continue a saved conversation, and save it'),
+            _option('--resume', metavar='NAME', help='continue a saved conversation, and save each new turn in it'),
             _option(
                 '--continue',
                 dest='resume_last',
@@ -78,7 +78,7 @@ tool-approval run --agent assistants.mail:agent                your own agent
 tool-approval run --continue                                   continue the last conversation here
 tool-approval run --save fix; tool-approval run --resume fix
 
-exit status: 0 done, 1 the last turn failed, 2 called wrongly or not started, 130 the last turn was stopped
+exit status: 0 = done, 1 = the last turn failed, 2 = called wrongly or not started, 130 = the last turn was stopped
 The environment variable TOOL_APPROVAL_MODEL can name the model in place of --model.""",
     ),
     CommandEntry(
@@ -86,7 +86,7 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
         'write an approvals.yaml for a directory',
         options=(
             _option(
-                '--preset', action='append', metavar='NAME', help='extend this preset; default: the suggested ones'
+                '--preset', action='append', metavar='NAME', help='extend a preset; by default, every suggested preset'
             ),
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that require approval'),
@@ -99,10 +99,10 @@ examples:
   tool-approval init --preset default --preset python --preset git
   tool-approval init --yes
 
-The command asks for what the options leave open, shows the new file and what it would allow, and writes the file.
+The command asks for settings that no option gives, shows the new file and what the file would allow, and writes it.
 An existing file is never replaced. The new file is trusted, because you have seen it.
 
-exit status: 0 written, 2 not written
+exit status: 0 = written, 2 = not written
 """,
     ),
     CommandEntry(
@@ -129,7 +129,7 @@ tool-approval demo --answers yn                   answers for you: yes, then no
 tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
 
 y approves, n denies, ? explains the other keys. A story leaves nothing behind.
-exit status: 0 story completed, 2 called wrongly or failed, 130 stopped""",
+exit status: 0 = story completed, 2 = called wrongly or failed, 130 = stopped""",
     ),
     CommandEntry(
         'explain',
@@ -157,7 +157,7 @@ examples:
 Each line of a batch is {"id": ..., "tool": ..., "args": {...}}, optionally with "config" and "cwd".
 Put arguments that begin with a dash after `--`: tool-approval explain shell -- '-x'
 
-exit status: 0 allow, 10 ask, 20 block, 2 could not be judged; with --batch: 0 each line was answered, 2 failed
+exit status: 0 = allow, 10 = ask, 20 = block, 2 = not judged; with --batch: 0 = every line was answered, 2 = failed
 """,
     ),
     CommandEntry(
@@ -170,7 +170,7 @@ examples:
   tool-approval check approvals.yaml --strict
   tool-approval check --json
 
-exit status: 0 usable, 1 warnings with --strict, 2 not usable
+exit status: 0 = usable, 1 = warnings with --strict, 2 = not usable
 """,
     ),
     CommandEntry(
@@ -190,7 +190,7 @@ examples:
 
 The command asks for confirmation, unless `--yes` is given. A file that changes afterwards is no longer trusted.
 
-exit status: 0 trusted, 2 not trusted; with --revoke: 0 done, 2 failed
+exit status: 0 = trusted, 2 = not trusted; with --revoke: 0 = done, 2 = failed
 """,
     ),
     CommandEntry(
@@ -216,20 +216,20 @@ examples:
 One file contains the approvals of all projects, and does not name the projects. An approval applies only in the
 project in which it was given.
 
-exit status: 0 done, 2 failed
+exit status: 0 = done, 2 = failed
 """,
     ),
     CommandEntry(
         'audit',
         'show or verify the log of decisions',
         actions=(
-            CommandEntry('show', 'show a line for each entry, without verifying', options=(_LOG,)),
+            CommandEntry('show', 'show a line for each entry, without verifying the log', options=(_LOG,)),
             CommandEntry(
                 'verify',
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option('--head', metavar='DIGEST', help='head that verify printed before, to find missing lines'),
+                    _option('--head', metavar='DIGEST', help='find lines missing since `verify` printed this head'),
                     _JSON,
                     _LOG,
                 ),
@@ -241,12 +241,12 @@ examples:
   tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
   tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
 
-exit status: 0 the log was shown or is intact, 1 it is not intact, 2 it could not be read
+exit status: 0 = the log was shown or is intact, 1 = it is not intact, 2 = it could not be read
 """,
     ),
     CommandEntry(
         'serve',
-        'answer open requests of the inbox in the browser',
+        'serve a web page for answering the open requests in the inbox',
         options=(
             _PLACE,
             _option('--host', default='127.0.0.1', help='the address to listen on; by default, only this machine'),
@@ -259,7 +259,7 @@ exit status: 0 the log was shown or is intact, 1 it is not intact, 2 it could no
             ),
             _option('--path', help='serve below this path; by default, a path that cannot be guessed'),
             _option('--allow-host', action='append', default=[], metavar='NAME', help="a host name in the page's URL"),
-            _flag('--behind-proxy', 'trust the client and TLS headers of a proxy on this machine'),
+            _flag('--behind-proxy', 'trust the headers that a proxy on this machine sends about the client and TLS'),
         ),
         ending="""\
 examples:
@@ -312,7 +312,7 @@ examples:
   tool-approval runs cancel order-17 --store postgresql://ada@db.example/shop
   tool-approval runs settle order-17 call_1 --result '"paid, receipt 4711"'
 
-exit status: 0 done, 2 failed
+exit status: 0 = done, 2 = failed
 """,
     ),
     CommandEntry(
@@ -324,7 +324,7 @@ examples:
 
 The command starts a harmless program to test whether an OS sandbox can confine it, and changes nothing.
 
-exit status: 0 all required parts work, 1 a required part does not work
+exit status: 0 = all required parts work, 1 = a required part does not work
 """,
     ),
 )

@@ -28,7 +28,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if options.answers is not None and not options.answers.isalpha():
         raise UsageError('--answers takes letters, such as yn')
     if options.story == 'restart' and options.model is not None:
-        raise UsageError('the story `restart` plays only with its script; leave out --model')
+        raise UsageError('the story `restart` uses no model; leave out --model')
     screen = Screen()
     with one_line_errors(debug=options.debug):
         make_ui = choose_ui(options.answers, screen)

@@ -82,7 +82,7 @@ def call_of_words(tool: str, words: Sequence[str], dest: str | None) -> tuple[st
         names = FILE_TOOLS[tool]
         if len(given) != len(names):
             wanted = 'a path and a destination' if len(names) > 1 else 'one path'
-            raise UsageError(f'`{tool}` takes {wanted}; put names with blanks in quotes')
+            raise UsageError(f'`{tool}` takes {wanted}; put quotes around a name that contains blanks')
         return read_call(tool, dict(zip(names, given, strict=True)))
     if len(words) > 1 or dest is not None:
         raise UsageError(f'`{tool}` takes its arguments as one JSON object, such as \'{{"to": "ada"}}\'')

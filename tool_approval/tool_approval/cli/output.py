@@ -75,7 +75,7 @@ class Output:
             UsageError: Standard input or output is not a terminal.
         """
         if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
-            raise UsageError(f'there is no terminal to ask at, so {otherwise}; use a terminal, or `--yes`')
+            raise UsageError(f'without a terminal, the command cannot ask, so {otherwise}; use a terminal, or `--yes`')
 
     def flush(self) -> None:
         """Flush standard output."""

@@ -20,7 +20,7 @@ from .commands import COMMANDS, CommandEntry
 from .output import FAILED, INTERRUPTED, NOBODY_READS, Output, UsageError
 
 _DESCRIPTION = 'Run AI agents whose tool calls need approval, and check approval rules.'
-_EXIT = 'exit status: 0 done, 2 failed or called wrongly; some commands have more, listed in their help'
+_EXIT = 'exit status: 0 = done, 2 = failed or called wrongly; some commands have more, listed in their help'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -92,7 +92,7 @@ def _failed(error: Exception, output: Output, *, with_traceback: bool) -> int:
         case ModuleNotFoundError(name='fcntl' | 'pwd' | 'termios'):
             output.note('this needs a POSIX system: Linux, macOS, or WSL 2 on Windows')
         case _:
-            output.note(f'unexpected {type(error).__name__}: {error}; `--debug` shows where, please report it')
+            output.note(f'unexpected {type(error).__name__}: {error}; please report it with the output of `--debug`')
     return FAILED
 
 

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, output: Output) -> None:
     is_local = serving.is_loopback(options.host)
     if not is_local and not options.allow_host:
-        raise UsageError('give the host in the URL of the page with --allow-host; the page refuses other hosts')
+        raise UsageError('use --allow-host to name the host in the URL of the page; the page refuses other hosts')
     with Inbox(named_store(options.store).inbox_store) as inbox, _listening(options.host, options.port) as listening:
         asyncio.run(inbox.open(1))  # fail here if the store cannot be used, not on the page
         address, port = listening.getsockname()[:2]
@@ -64,9 +64,9 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
             more = '; Enter prints new links'
-        output.note(f'each link works once, within an hour{more}; Ctrl-C stops the page; open requests keep waiting')
+        output.note(f'each link works once, within an hour{more}. Ctrl-C stops the page, but requests keep waiting')
         if not is_local:
-            output.note('other machines can reach this page; without TLS, others can read it and answer for anyone')
+            output.note('other machines can reach the page; without TLS, others can read it and answer as any approver')
         try:
             serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy)
         except KeyboardInterrupt:

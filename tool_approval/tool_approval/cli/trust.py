@@ -116,9 +116,9 @@ def _commands(settings: Settings) -> Iterator[str]:
         yield f'{len(patterns)} commands of the preset `{name}` run without approval if they are confined'
     for rule in settings.shell.rules:
         if rule.description is not None:
-            yield f'questions about commands that begin with `{rule.pattern}` describe them as: {rule.description}'
+            yield f'if a command begins with `{rule.pattern}`, the question describes it as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
-        yield 'commands that no rule matches run without approval'
+        yield 'commands without a matching rule need no approval'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:

@@ -100,7 +100,7 @@ class Confinement:
         secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
         if len(secrets) > _MOST_SECRETS:
             raise OSSandboxError(
-                f'more than {_MOST_SECRETS} files may hold secrets; list the files without secrets in `sandbox.visible`'
+                f'more than {_MOST_SECRETS} files may hold secrets; in `sandbox.visible`, list those without secrets'
             )
         return replace(profile, hidden=(*profile.hidden, *secrets))
 
@@ -227,7 +227,7 @@ class ConfinedShell(ShellTool):
         if not self._work_trees():
             return f'{printable(control, 300)} is not a folder, so the repository is elsewhere'
         if self._confinement.approved.access(control) is Access.NONE:
-            return f'{printable(control, 300)} is outside of the directories that the settings list'
+            return f'{printable(control, 300)} is outside of the directories listed in the settings'
         return layer_problem(self._confinement.backend)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:

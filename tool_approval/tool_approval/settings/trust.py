@@ -84,7 +84,7 @@ class TrustStore:
         try:
             self.path = Path(path) if path is not None else default_path().with_name('trusted.json')
         except RuntimeError:
-            raise TrustError('', f'there is no home folder; {_SO}; set HOME') from None
+            raise TrustError('', f'there is no home folder, so {_SO}; set HOME') from None
         self._now = now
 
     def is_trusted(self, path: str | os.PathLike[str], digest: str) -> bool:
@@ -151,15 +151,15 @@ class TrustStore:
         except FileNotFoundError:
             return []
         except OSError as error:
-            raise TrustError(str(self.path), f'{error.strerror or error}; {_SO}') from None
+            raise TrustError(str(self.path), f'{error.strerror or error}, so {_SO}') from None
         with os.fdopen(descriptor, 'rb') as opened:
             text = opened.read(MAX_BYTES + 1)
         if len(text) > MAX_BYTES:
-            raise TrustError(str(self.path), f'the store is larger than {MAX_BYTES} bytes; {_SO}')
+            raise TrustError(str(self.path), f'the store is larger than {MAX_BYTES} bytes, so {_SO}')
         try:
             return TrustedFiles.model_validate_json(text).files
         except ValidationError:
-            problem = f'the content is invalid; {_SO}; repair it, or delete it to start again'
+            problem = f'the content is invalid, so {_SO}; repair the file, or delete it to start again'
             raise TrustError(str(self.path), problem) from None
 
     def _change(self, change: Callable[[list[TrustedFile]], list[TrustedFile]], file: str | None = None) -> None:
@@ -175,5 +175,5 @@ class TrustStore:
         # Attack: a repository contains a store, and makes an environment variable point to it.
         if file is not None and Path(os.path.realpath(self.path)).is_relative_to(Path(file).parent):
             raise TrustError(
-                str(self.path), f'the store is in the folder of the file to trust; {_SO}; move it elsewhere'
+                str(self.path), f'the store is in the folder of the settings file, so {_SO}; move the store elsewhere'
             )

@@ -185,7 +185,7 @@ def _confinement(
         files.secrets.skip(os.path.join(each, 'lib') for each in toolchains.environments)
         files.secrets.find()
         if not files.secrets.is_complete:
-            notes.append('too many folders to search for secrets; list files with secrets in `sandbox.hidden`')
+            notes.append('there are too many folders to search for secrets; list secret files in `sandbox.hidden`')
         # These folders open as a whole, and the top of one may hold credentials of a program.
         whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
         credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()

@@ -128,8 +128,8 @@ def open_nested() -> Generator[Scene]:
             opening='A manager agent can ask a researcher agent. The calls of both agents need your approval.',
             prompt='Write a report about the visits.',
             agent_name='manager',
-            instructions='Ask the researcher about the figures, then write report.md with what it says. If something '
-            'is refused, say so and end.',
+            instructions='Ask the researcher about the figures, then write the answer to report.md. If something is '
+            'refused, say so and end.',
             tools=tools,
             add_tools=_add_researcher,
             plan=_manage,
@@ -160,7 +160,7 @@ def open_batch() -> Generator[Scene]:
             opening='A folder has three old logs, and orders.csv, which the agent mistakes for a log.',
             prompt='Delete the old logs.',
             agent_name='janitor',
-            instructions='Delete the old logs in the working directory: all calls in one response. End with one '
+            instructions='Delete the old logs in the working directory. Make all calls in one response. End with one '
             'sentence that says what was deleted.',
             tools=tools,
             plan=_tidy,

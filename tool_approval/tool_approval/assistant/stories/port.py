@@ -38,7 +38,7 @@ def open_port() -> Generator[Scene]:
             if not results:
                 return [ToolCallPart('run_shell', {'command': look_up(port)})]
             if denied(results[-1]):
-                return f'Port {port} is still in use: I was not allowed to go on.'
+                return f'Port {port} is still in use, because I was not allowed to continue.'
             if len(results) == 1:
                 owner = _OWNER.search(str(results[0].content))
                 if owner is None:

@@ -35,7 +35,7 @@ def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
 def _plan(results: list[ToolReturnPart]) -> Step:
     if not results:
         return [ToolCallPart('pay_invoice', {'number': INVOICE, 'euros': 250}, tool_call_id='payment')]
-    return f'Invoice {INVOICE} is {"not paid: I was not allowed to" if denied(results[-1]) else "paid"}.'
+    return f'Invoice {INVOICE} is {"not paid, because I was not allowed to pay it" if denied(results[-1]) else "paid"}.'
 
 
 async def work(folder: Path) -> None:
