@@ -105,7 +105,7 @@ def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, A
 
     Args:
         values: Argument values by parameter name.
-        in_clear: Whether to return secrets in clear text, as a model gives them.
+        in_clear: Whether to return secrets in clear text, in the form in which a model gives a secret.
 
     Returns:
         A deep copy.
@@ -133,7 +133,7 @@ def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def restored(changed: Any, shown: Any, given: Any) -> Any:
-    """Replace the hidden values in arguments that an approver edited with the model's values.
+    """Restore the model's values in place of `[hidden]`, in arguments that an approver edited.
 
     Args:
         changed: Arguments after the edit.

@@ -54,7 +54,7 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
     """Decode the arguments of a call from any form in which a host delivers them.
 
     Args:
-        arguments: JSON text of an object, a mapping, or `None`. Empty text, which some models send, means no arguments.
+        arguments: A mapping, a JSON object as text, or `None`. Empty text, which some models send, means no arguments.
 
     Returns:
         Argument values by parameter name.
@@ -93,7 +93,7 @@ def copied(value: Any) -> Any:
 
 
 def whole_characters(text: str) -> str:
-    """Replace lone surrogates, which file names may contain but files, logs and models reject."""
+    """Replace lone surrogates. File names may contain them, but files, logs and models reject them."""
     return text.encode(errors='replace').decode()
 
 
@@ -104,7 +104,7 @@ def fingerprint(tool_name: str, kind: str, payload: Mapping[str, Any], *, key: b
         tool_name: Name of the tool.
         kind: `exact`, or the kind of a wider `RememberOption`.
         payload: Values that are equal in all requests that the approval covers.
-        key: Secret key of any length, which prevents guessing payloads from fingerprints.
+        key: Secret key of any length. Without the key, payloads cannot be guessed from their fingerprints.
 
     Returns:
         64 hexadecimal digits.

@@ -101,12 +101,12 @@ class PolicyConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     default: Default | None = None
-    """Whether tools that have neither a rule nor a check need approval. `required` overrides a `none` chosen in code;
-    `None` leaves the choice to the code."""
+    """Whether tools that have neither a rule nor a check need approval. `required` overrides a default of `none`
+    that is set in code. If this field is `None`, the default in code applies."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name or glob: `*`, `?` and `[...]`, case-sensitive."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
-    """Capabilities granted without asking, by the name of the `isolation_profile` in which a tool runs."""
+    """For each `isolation_profile` in which a tool may run, the capabilities that are granted without asking."""
 
 
 def read_config(
@@ -181,7 +181,7 @@ def parse_document(text: str, *, source: str | None = None) -> tuple[dict[str, A
 
 
 def plain_rules(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the configuration without empty sections, with rules as mappings and sequences as lists."""
+    """Return the configuration without empty sections. Each rule becomes a mapping, and each sequence a list."""
     document = {key: value for key, value in config.items() if value is not None or key not in _SECTIONS}
     for key, plain in _SECTIONS.items():
         if isinstance(document.get(key), Mapping):

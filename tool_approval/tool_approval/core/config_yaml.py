@@ -12,17 +12,17 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Maximum length of a document, enough for thousands of rules, which PyYAML reads in a second or two."""
+"""Maximum length of a document. Thousands of rules fit, and PyYAML reads such a document in a second or two."""
 
 NOT_TEXT = object()
-"""Placeholder for values that no configuration needs, such as dates and unusual numbers. Validation rejects it. PyYAML
-would need minutes to convert some of these values."""
+"""Replaces dates, unusual numbers and other values that are never valid in a configuration. Validation rejects this
+placeholder. PyYAML would need minutes to convert some of the values."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
 """Matches numbers that all YAML readers understand alike. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""
 
 MAX_DEPTH = 16
-"""Maximum nesting depth, four times what a configuration needs. PyYAML takes a minute to read thousands of levels."""
+"""Maximum nesting depth, four times the depth needed. PyYAML takes a minute to read thousands of nested levels."""
 
 
 def parse_yaml(text: str, *, source: str | None) -> tuple[dict[str, Any], Callable[[Path], int | None]]:

@@ -49,7 +49,7 @@ class ApprovalDecision(BaseModel):
     note: str | None = None
     """Reason for a denial, which the model reads. The audit log also contains the notes of approvals."""
     override_args: Mapping[str, Any] | None = None
-    """Arguments that replace all arguments from the model, by parameter name. An approval with changed arguments is
+    """New arguments, by parameter name, in place of all arguments from the model. An approval with changed arguments is
     never remembered."""
     remember: Remember = 'none'
     """How long the approval also covers later calls with the same payload. Denials are never remembered."""

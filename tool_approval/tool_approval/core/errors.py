@@ -81,7 +81,7 @@ class StoreError(ApprovalError):
     """Remembered approvals cannot be trusted or stored. The store's approvals are not used."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Create the message from the file and the problem. The path is empty if there is no file."""
+        """Create the message, which names the file and the problem. The path is empty if there is no file."""
         self.path = path
         self.problem = problem
         super().__init__(f'remembered approvals in {path!r}: {problem}' if path else problem)
@@ -91,7 +91,7 @@ class AuditError(ApprovalError):
     """The audit log cannot be trusted or written. A call whose decision cannot be logged does not run."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Create the message from the file and the problem."""
+        """Create the message, which names the file and the problem."""
         self.path = path
         self.problem = problem
         super().__init__(f'audit log {path!r}: {problem}')
@@ -111,7 +111,7 @@ class MissingExtraError(ApprovalError, ImportError):
     """An optional library is not installed."""
 
     def __init__(self, library: str, *, extra: str) -> None:
-        """Create the message from the library and the extra that installs it."""
+        """Create the message, which names the library and the extra that installs the library."""
         self.library = library
         self.extra = extra
         super().__init__(f'{library!r} is not installed; run in a checkout of tool-approval: {install_command(extra)}')
@@ -123,7 +123,7 @@ class ApprovalRefused(ApprovalError, PermissionError):
     _verb = 'Refused'
 
     def __init__(self, tool_name: str, reason: str) -> None:
-        """Create the message from the tool and the reason."""
+        """Create the message, which names the tool and the reason."""
         self.tool_name = tool_name
         self.reason = reason
         super().__init__(f'{self._verb} {tool_name!r}: {reason}')
@@ -149,12 +149,12 @@ LONGEST_SHOWN = 60
 
 
 def dotted(path: Path) -> str | None:
-    """Format a key path for people, such as `tools.rm.approval`; `None` for the top of the document."""
+    """Format a key path for people, for example as `tools.rm.approval`. Return `None` for the top of the document."""
     return '.'.join(printable(str(part)) for part in path) or None
 
 
 def printable(text: str, max_chars: int = LONGEST_SHOWN) -> str:
-    """Shorten a text of a configuration and make it safe to print on a terminal."""
+    """Shorten a text from a configuration, and make the text safe to print on a terminal."""
     shown = text if len(text) <= max_chars else f'{text[: max_chars - 3]}...'
     return shown if shown.isprintable() else repr(shown)[1:-1]
 

@@ -1,4 +1,4 @@
-"""Run a tool function under approval, for code without a framework."""
+"""Run tool functions that need approval, in code that uses no agent framework."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
     """Return the answer that another UI of a `FirstOf` gave to a withdrawn question, or `None`.
 
     Args:
-        request: Request that `choose` was called with: the same object, in the same task or thread.
+        request: The object that `choose` was called with, not a copy. Call from the task or thread of `choose`.
     """
     answers = (answer for answers in _answered.get() for answer in answers)
     return next((decision for asked, decision in answers if asked is request), None)
@@ -39,10 +39,10 @@ class FirstOf:
 
     When one UI answers, `FirstOf` cancels the question in all other UIs. A cancelled UI can read the answer with
     `answered_elsewhere`. If a UI cannot ask, fails or times out, the other UIs continue. If no UI gets an answer, the
-    last UI's denial is the answer. If the user stops the run at one UI, the run ends.
+    call is denied, and the last UI gives the reason. If the user stops the run at one UI, the run ends.
 
-    Until all UIs are cancelled, a denial or a stop, even from a UI that is being cancelled, takes precedence over an
-    approval. Once all UIs are cancelled, a denial or a stop that a thread returns is only logged.
+    A denial or a stop takes precedence over an approval, even if the denial or the stop comes from a UI that is being
+    cancelled. Once all UIs are cancelled, a denial or a stop that a thread still returns is only logged.
 
     A group of requests is one question for UIs that have `choose_group`, and several questions for other UIs. If
     another UI answers one of the requests, the group is asked about again without that request.
@@ -140,7 +140,7 @@ class _Questions:
             return []  # `_hear` has the stop. Raised here, it would end the event loop or only this task
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
-        """Apply a denial or a stop, from any thread. After all questions have ended, only log the denial or stop."""
+        """Apply a denial or a stop, from any thread. After all questions have ended, only log such an answer."""
         decisions = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
         denials = {index: each for index, each in decisions if not (each.approved or _is_of_nobody(each))}
         stop = None if isinstance(answer, list) else answer
@@ -157,7 +157,7 @@ class _Questions:
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Apply answers that arrived in time. A denial that no approver made is applied only if no other UI is left."""
+        """Apply answers that arrived in time. While another UI may answer, ignore a denial for lack of an answer."""
         for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a decision is a denial that no approver made: `decided_by` is `ui` or `timeout`, with a note."""
+    """Return whether a decision denies for lack of an answer: `decided_by` is `ui` or `timeout`, and a note is set."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

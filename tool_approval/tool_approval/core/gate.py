@@ -60,7 +60,7 @@ class Call(NamedTuple):
     facts: CallFacts = CallFacts()
     """Facts about the call: run, session, agent, toolset and so on."""
     metadata: Mapping[str, Any] | None = None
-    """Metadata for checks and UIs, if it contains more than `facts`."""
+    """Metadata for checks and UIs. If `None`, the metadata contains only `facts`."""
     tool_call_id: str | None = None
     """Id of the call, or `None` if the framework has none."""
     checks: Sequence[object] = ()
@@ -68,11 +68,11 @@ class Call(NamedTuple):
     framework_context: object = None
     """Value passed to the checks that accept a framework context."""
     judged_as: str | None = None
-    """Name by which the policy and the checks know the tool, if a toolset has renamed the tool."""
+    """Name that the policy and the checks use if a toolset has renamed the tool. If `None`, they use `tool_name`."""
     bound_to: Mapping[str, Any] = MappingProxyType({})
-    """Values from the adapter that an approval is bound to, besides the arguments and the tool's declared values."""
+    """Values from the adapter. An approval is bound to these values, the arguments and the tool's declared values."""
     is_enclosed: bool = False
-    """Whether code around the execution records the outcome and reports changed arguments to the model."""
+    """Whether the code that wraps the execution records the outcome and reports changed arguments to the model."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
     """Return the call with an approver's arguments in place of the model's. Raises `ValueError`, with the reason, if
     the arguments do not fit the tool."""
@@ -320,7 +320,7 @@ class Gate:
 
         Args:
             call: The call.
-            blocked: Reason for blocking a call that cannot be judged, else `None`.
+            blocked: Reason for blocking the call, if it cannot be judged; otherwise `None`.
         """
         metadata = call.facts.as_metadata() if call.metadata is None else call.metadata
         name = call.judged_as or call.tool_name
@@ -369,7 +369,7 @@ class Gate:
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: GateResult) -> GateResult:
-        """Judge arguments that an approver changed, and bind the approval to the tool's values for these arguments.
+        """Judge arguments that an approver changed, and bind the approval to the values that the tool then declares.
 
         Without this step, `confirm` would refuse the call if the tool declares other values for the changed arguments.
 
@@ -491,7 +491,7 @@ class Gate:
         )
 
     def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
-        """Return the binding for the call of `request`, which a rule allowed without a decision."""
+        """Return the binding of a call that needed no decision because of a rule. `request` describes the call."""
         return _binding(request, self.controller.digest_of(request), by_policy=by_policy)
 
     def execution(
@@ -513,7 +513,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call, unless the code around the execution logs the outcome."""
+        """Log the outcome of a call, unless the code that wraps the execution logs the outcome."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return

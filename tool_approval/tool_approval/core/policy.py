@@ -35,7 +35,7 @@ class ApprovalPolicy:
                 specific rules, the stricter one applies. If any matching rule says `blocked`, the call is blocked.
             default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
                 the code that runs a tool has its own default, the stricter of the two defaults applies.
-            auto_grant: Capabilities granted without asking, by isolation profile.
+            auto_grant: For each isolation profile, the capabilities that are granted without asking.
 
         Raises:
             ApprovalConfigError: A key or value is unknown.
@@ -138,8 +138,8 @@ class ApprovalPolicy:
     def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
         """Return the configuration's verdict on a request from a tool that needs approval.
 
-        The verdict also depends on two metadata values of the request. The `approval_policy` may be `blocked`. For the
-        `isolation_profile`, the configuration may grant the missing capabilities.
+        The verdict also depends on two metadata values of the request. If `approval_policy` is `blocked`, the call is
+        blocked. For some values of `isolation_profile`, the configuration may grant the missing capabilities.
 
         Args:
             request: The request.

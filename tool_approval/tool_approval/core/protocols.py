@@ -48,16 +48,16 @@ class UIAbilities(NamedTuple):
     """Whether the UI asks about all requests of a response as one group, even if their group ids differ."""
     one_at_a_time: bool | None = None
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
-    may be open concurrently. If this member is missing, a UI with only coroutine functions is asked concurrently. A UI
-    with a plain `choose` or `choose_group` is asked one question at a time across all controllers, runs and threads. If
-    the UI asks a second question before it answers the first, the second does not wait for the first to end."""
+    may be open concurrently. If this member is missing, a UI that has only coroutine functions may get several
+    questions at once. A UI with a plain `choose` or `choose_group` then gets one question at a time, across all
+    controllers, runs and threads. A question that the UI asks before it answers does not wait for the first."""
     asks_in_turn: bool = False
-    """Whether the UI is asked one question at a time: `one_at_a_time` if set, otherwise whether one of its methods may
-    block."""
+    """Whether the UI is asked one question at a time. The value is `one_at_a_time` or, if that is missing,
+    whether `choose` or `choose_group` may block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
-    """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If a
-    blocking UI is asked one question at a time, the next question waits until the abandoned call returns, because input
-    typed for an old question must not answer a new one."""
+    """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If the
+    UI blocks and is asked one question at a time, the next question waits until the call about this request returns,
+    because input typed for an old question must not answer a new one."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
     """Whether an approver may still approve a request; called right before the call runs."""
 
@@ -127,7 +127,7 @@ class ApprovalStore(Protocol):
     """Stores approvals that are remembered `always`. A store must be safe to share between threads and processes."""
 
     key: bytes
-    """Secret key for computing the ids: at least 16 random bytes. Keep the key for as long as the approvals."""
+    """Secret key for computing the ids: at least 16 random bytes. Keep the key as long as you keep the approvals."""
     scope: Mapping[str, str]
     """Values that restrict where the store's approvals apply, such as the root folder of the project."""
 
@@ -140,7 +140,7 @@ class ApprovalStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def put(self, approval: RememberedApproval) -> None:
-        """Store an approval, replacing one with the same id. The approval is persistent when this method returns.
+        """Store an approval persistently before this method returns. Overwrite any approval that has the same id.
 
         Raises:
             StoreError: The approval cannot be stored.
@@ -168,7 +168,7 @@ class AuditSink(Protocol):
     """Writes decisions and outcomes to a log. `record` is called from the event loop's thread, one entry at a time."""
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """Write one entry. The entry must have left this process when this method returns.
+        """Write one entry. Return only when the entry is outside this process, for example in a file or on a server.
 
         Args:
             entry: A JSON object with secrets redacted. `event` is `decision`, `outcome` or `settings`; the

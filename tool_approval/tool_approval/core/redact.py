@@ -1,4 +1,4 @@
-"""Make the audit log's entries for a call. An entry contains the payload instead of all arguments, and no secrets."""
+"""Make the audit log's entries for a call. Entries contain the payload, not all arguments. Secrets are replaced."""
 
 from __future__ import annotations
 
@@ -93,11 +93,11 @@ SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|autho
 """Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Minimum number of characters in an excluded value to replace. Very short values, such as "1", occur everywhere."""
+"""Excluded values with fewer characters are not replaced. Very short values, such as "1", occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16
-"""Minimum length of a single word to compare with the patterns. Most keys and many values are below this length."""
+"""Single words with fewer characters are not compared with the patterns. Most keys and many values are that short."""
 
 
 class Redactor:
@@ -118,7 +118,7 @@ class Redactor:
         return cls(text for text in _texts(args) if text not in kept)
 
     def text(self, text: str) -> str:
-        """Return `text` without secrets."""
+        """Return `text` with secrets replaced."""
         for secret in self._excluded:
             text = text.replace(secret, REDACTED)
         if len(text) < _SHORTEST_TOKEN and text.isidentifier():
@@ -128,7 +128,7 @@ class Redactor:
         return text
 
     def value(self, value: object) -> Any:
-        """Return a JSON value without secrets, at any depth and in keys."""
+        """Return a JSON value in which secrets are replaced, at any depth and also in keys."""
         items: Any = value
         if isinstance(value, str):
             return self.text(value)
@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value. The value may contain itself, because such values are logged, too."""
+    """Yield all strings and numbers in a value. A value that contains itself is accepted, because it is logged, too."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:

@@ -21,8 +21,8 @@ _SIGNAL_CHECK_S = 0.5
 
 
 class RunCancelled(asyncio.CancelledError):
-    """Raised by a UI that has cancelled the run for its user, because a `KeyboardInterrupt` would end more than the
-    run.
+    """Raised by a UI that has cancelled the run for its user. The UI does not raise `KeyboardInterrupt`, which would
+    end more than the run.
 
     The functions of this module pass `RunCancelled` on to their callers, even if the cancelled run is an outer run or
     in another thread.

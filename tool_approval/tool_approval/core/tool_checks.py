@@ -32,13 +32,13 @@ class Approved(NamedTuple):
 
 # Context variables, because a tool receives only its arguments. Every caller judges and executes in one task.
 judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
-"""State that a tool keeps between the check of a call and its execution."""
+"""The state that a tool keeps from the check of a call until the execution of the call."""
 approved: ContextVar[Approved | None] = ContextVar('tool_approval_approved', default=None)
 """Approval that `take_approval` returns; see `approving`."""
 
 
 class CurrentCall(NamedTuple):
-    """The executing call, as a ledger identifies it."""
+    """The current call of a tool, with the values by which a ledger identifies the call."""
 
     tool_name: str
     """Name of the tool."""
@@ -56,7 +56,7 @@ executing_call: ContextVar[CurrentCall | None] = ContextVar('tool_approval_execu
 
 
 def current_call() -> CurrentCall:
-    """Return the call that is executing, inside a tool with a ledger. Agents nested in the tool get the same call.
+    """Return the current call of a tool that runs with a ledger. Agents nested in the tool get the same call.
 
     Raises:
         LookupError: The execution has no ledger.
@@ -98,7 +98,7 @@ def approving(args: Mapping[str, Any] | None, bound_to: Mapping[str, Any] = _NOT
 
 
 def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHING) -> Mapping[str, Any] | None:
-    """Return the values that the approval of the executing call is bound to. An approval can be used only once.
+    """Return the values to which the approval of the current call is bound. An approval can be used only once.
 
     Args:
         args: Arguments that must have been approved.
@@ -130,12 +130,12 @@ async def ask_check(
 
     If a tool has several of these checks, only the first is used:
 
-    - `check_approval(ctx)`, sync or async: returns `None` to run the call or an `ApprovalRequest` to ask, or raises
-      `PermissionError` to block the call.
+    - `check_approval(ctx)`, sync or async: returns `None` to run the call, or an `ApprovalRequest` to ask about
+      the call. To block the call, `check_approval` raises `PermissionError`.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: returns an `ApprovalResult`, a bool,
       `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many of these
-      arguments as it accepts, and gets `ctx` and `config` by name if its parameters have these names. If approval is
-      needed but not described, `get_approval_description` is called with the same arguments.
+      arguments as it accepts, and gets `ctx` and `config` by name if its parameters have these names. If a call needs
+      approval but has no description, `get_approval_description` is called with the same arguments.
     - All calls need approval if `_requires_approval` is true, or if `check_approval` or `needs_approval` is a true
       value and not a method.
 

@@ -21,7 +21,7 @@ class ApprovalResult:
     description: str | None = None
     """One line for the approver."""
     described_by: str | None = field(default=None, compare=False)
-    """Configuration file that the description comes from; `None` if the tool wrote it."""
+    """Configuration file with the description; `None` if the tool wrote the description."""
     payload: Mapping[str, Any] | None = None
     """Values by which the memory identifies the call; all arguments if `None`."""
     presentation: ApprovalPresentation | None = None
@@ -29,7 +29,7 @@ class ApprovalResult:
     remember_options: tuple[RememberOption, ...] = ()
     """Scopes, wider than the exact payload, for which a decision may be remembered."""
     bound_to: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Values other than the arguments that must not change between approval and execution."""
+    """Values, besides the arguments, that must not change between approval and execution."""
     group_id: str | None = None
     """Id of a group of requests that a UI may ask about in one question."""
 
@@ -54,7 +54,7 @@ class ApprovalResult:
         bound_to: Mapping[str, Any] | None = None,
         group_id: str | None = None,
     ) -> Self:
-        """Require a decision by an approver, the memory or the mode.
+        """Require that an approver, the memory or the mode decides.
 
         Args:
             description: One line for the approver; made from the payload if `None`.
@@ -62,7 +62,7 @@ class ApprovalResult:
             presentation: Content to show.
             reason: Why the call needs approval.
             remember_options: Scopes, wider than the exact payload, for which a decision may be remembered.
-            bound_to: Values other than the arguments that must not change between approval and execution. Right before
+            bound_to: Values, besides the arguments, that must not change between approval and execution. Right before
                 the execution, the tool's check runs again and must return the same values as before.
             group_id: Id of a group of requests that a UI may ask about in one question.
 
