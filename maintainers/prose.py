@@ -31,7 +31,11 @@ PATTERNS = {
 _UNCHECKED = {Path('maintainers/prose.py'), Path('maintainers/tests/test_prose.py')}
 _FIRST_LINE = r'^From\b.* to '
 _CODE = re.compile(r'^ *```.*?^ *```|<!--.*?-->|``.*?``|`[^`]*`', re.MULTILINE | re.DOTALL)
-_SQL = re.compile(r'\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA|WHERE|AND) ')
+_PROGRAM_TEXT = re.compile(
+    r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA|WHERE|AND) |^\((version|allow|deny) |-src '"
+    r'|"\$\d"|\$[(_{]|<\(|; &|\bsearch_path ='
+)
+"""Matches in SQL, shell scripts, sandbox profiles and response headers."""
 _BREAK = re.compile(r'(?:(?<=[.!?]) +| *\| *)(?=(?:[^`]*`[^`]*`)*[^`]*$)')
 """Matches between the sentences or table cells of a paragraph, but not within code."""
 _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
@@ -92,12 +96,13 @@ def files(root: Path) -> list[Path]:
 
 
 def _long_sentences(text: str) -> Iterator[str]:
-    """Yield the sentences and table cells of at least five words, without SQL, and with wrapped lines joined."""
+    """Yield the sentences and cells of at least five words, without program text, and with wrapped lines joined."""
     without_blocks = re.sub(r'^ *```.*?^ *```|<!--.*?-->', '', text, flags=re.MULTILINE | re.DOTALL)
     for paragraph in re.split(r'\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.|\w+:) ?)', without_blocks):
         if not paragraph.lstrip().startswith(('#', '!')):
             for sentence in _BREAK.split(_MARKUP.sub('', ' '.join(paragraph.split()))):
-                if len(re.sub(r'`[^`]*`', 'x', sentence).split()) >= 5 and not _SQL.search(sentence):
+                words = re.sub(r'`[^`]*`', 'x', sentence)
+                if len(words.split()) >= 5 and not _PROGRAM_TEXT.search(words):
                     yield sentence
 
 

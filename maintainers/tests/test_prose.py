@@ -101,7 +101,8 @@ def test_a_sample_has_whole_sentences_of_pages_docstrings_and_messages(root: Pat
     (root / 'tool_approval' / 'a.py').write_text(
         '"""Too short.\n\nThe docstring of this module has\ntwo lines."""\n'
         "error = f'the file {path} cannot be read'\nquery = 'SELECT state FROM requests WHERE id = ?'\n"
-        "part = 'AND NOT EXISTS (SELECT 1)'\nrow = f'{name} {\", \".join(each for each in parts)}'\n"
+        "part = 'AND NOT EXISTS (SELECT 1)'\nprofile = '(deny file-write-create file-write-unlink (literal x))'\n"
+        'script = \'cat $(which "$1") one two three\'\nrow = f\'{name} {", ".join(each for each in parts)}\'\n'
     )
 
     assert prose.main(['--sample', '1'], root) == 0
