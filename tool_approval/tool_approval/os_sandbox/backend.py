@@ -25,7 +25,7 @@ class Availability:
     is_available: bool
     """Whether the probe started a command and the kernel confined it."""
     reason: str = ''
-    """Why the backend does not work, for the user; empty if the backend works."""
+    """Message that explains to the user why the backend does not work; empty if the backend works."""
     install: str = ''
     """How the user can make the backend work; empty if the backend works or there is no remedy."""
 
@@ -44,7 +44,7 @@ class OSSandboxBackend(Protocol):
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the command line that runs `command` under `profile`.
 
-        Run the command line soon, because it describes the files at the time of this call. Other users of this
+        Run the command line soon. It fits only the files that exist at the time of this call. Other users of this
         machine can read the command line, which contains the values of the variables in `profile.environment`.
 
         Args:

@@ -24,7 +24,7 @@ _BUILDS: Final = {
     'UV_CACHE_DIR': 'uv',
     'npm_config_cache': 'npm',
 }
-"""Cache folders that programs write to, by environment variable."""
+"""Cache folders that programs write to. Each key is the environment variable that sets the path of the folder."""
 _IN_PROJECT: Final = {
     'CARGO_TARGET_DIR': 'cargo-target',
     'COVERAGE_FILE': 'coverage',
@@ -39,7 +39,7 @@ _NO_CACHE: Final = '-W ignore::pytest.PytestCacheWarning'
 """Option that silences the warning that pytest prints if it cannot write its cache. The option `-o cache_dir=...` would
 break projects that disable the cache plugin and use `--strict-config`."""
 _DOWNLOADS: Final = {'CARGO_HOME': 'cargo', 'GOMODCACHE': 'go-mod'}
-"""Cache folders that programs only read, by environment variable."""
+"""Cache folders that programs only read. Each key is the environment variable that sets the path of the folder."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,7 +17,7 @@ def choose_backend(
     fallback: OSSandboxFallback = 'fail_fast',
     candidates: Sequence[OSSandboxBackend] | None = None,
 ) -> OSSandboxBackend:
-    """Return the first backend whose probe succeeds. Call this function once, because a probe starts programs.
+    """Return the first backend whose probe succeeds. Each call starts programs, so call this function only once.
 
     Args:
         require: Whether commands may run only if a backend confines them.

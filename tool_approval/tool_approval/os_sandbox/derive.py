@@ -45,7 +45,7 @@ def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform
 
 
 GIT_CONTROL_NAMES = ('.git',)
-"""Names below a writable root that are protected because their content can make Git start programs on the host.
+"""Names that are protected in every writable root. The content of `.git` can make Git start programs on the host.
 
 Protecting only `.git/config` and `.git/hooks` is not enough. A new `.git/commondir` makes Git read another `config`. If
 a program outside of the sandbox renames another file to `.git/config`, a mount over the old file does not protect the
@@ -78,7 +78,7 @@ class ConfiguredPath(Protocol):
 
     @property
     def read_approval(self) -> bool | Literal['blocked']:
-        """Whether the file tools need approval to read; `blocked` forbids reading."""
+        """Whether the file tools need approval to read. The value `blocked` forbids reading altogether."""
         ...
 
 
@@ -113,14 +113,14 @@ def derive_os_sandbox_profile(
     held: Iterable[str | Path] = (),
     control_names: Iterable[str] = GIT_CONTROL_NAMES,
 ) -> OSProfile:
-    """Return the profile of a command. In the roots of `sandbox`, commands get no access that the file tools lack.
+    """Return the profile of a command. In the roots of `sandbox`, commands get at most the access of the file tools.
 
-    Call this once, at startup, because it resolves relative paths and symbolic links. If the path of a root resolves to
-    another folder later, commands are refused.
+    Call this function once, at startup, because it resolves relative paths and symbolic links. If the path of a root
+    later resolves to another folder, commands are refused.
 
     Args:
         sandbox: The roots of the file tools.
-        shell: The settings of the shell, for access to the network.
+        shell: The settings of the shell, which say whether commands can use the network.
         explicit: A profile that restricts the result. Paths of `base` stay readable unless `explicit` hides them.
         base: The parts of the system that every command needs, by default `system_profile()`. These parts are
             read-only. A root of `sandbox` with the same path takes precedence.
@@ -130,7 +130,7 @@ def derive_os_sandbox_profile(
         protected: Control files that a command can never write: policy, memory store, audit log.
         hidden: Files that a command can neither read nor write.
         held: Symbolic links that a command cannot replace, although it may write to their targets.
-        control_names: Paths below each writable root that a command can never write.
+        control_names: Relative paths. In each writable root, a command can never write these paths.
 
     Raises:
         ApprovalConfigError: A mode is neither `ro` nor `rw`.

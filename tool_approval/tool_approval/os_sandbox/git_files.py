@@ -20,11 +20,11 @@ from typing import Final
 from tool_approval.core.errors import printable
 
 MOST_BYTES: Final = 1 << 29
-"""Maximum bytes to read from one `.git` folder. The unpacked size of new objects has the same limit."""
+"""Maximum number of bytes to read from one `.git` folder. The unpacked size of new objects has the same limit."""
 _MOST_PACKED_REFS: Final = 1 << 24
-"""Maximum bytes of `packed-refs`. A file of this size has 250,000 refs and takes a second to parse."""
+"""Maximum size of `packed-refs` in bytes. A file of this size has 250,000 refs and takes a second to parse."""
 MOST_FILES: Final = 50_000
-"""Maximum number of files to read, enough for the objects of a large folder that a command adds."""
+"""Maximum number of files to read. The limit is high enough for a command that adds a large folder."""
 _DEEPEST: Final = 64
 """Maximum depth of folders. A branch name such as `a/b/c` creates one folder for each part."""
 _CHUNK: Final = 1 << 16
@@ -214,8 +214,8 @@ def _is_pointer(name: str, data: bytes) -> bool:
 
 
 def is_kept(name: str, data: bytes) -> bool:
-    """Whether a file in `.git` has a name that layers keep and content that git would write. The function does
-    not check objects and refs.
+    """Whether a layer keeps a file in `.git`. The file must have a known name, and content that git could have written.
+    The function does not check objects and refs.
     """
     if name == 'HEAD':
         return _is_pointer(name, data)
@@ -246,7 +246,7 @@ def lines_of(data: bytes) -> list[bytes]:
 
 
 def without_refs(packed: bytes, gone: frozenset[str]) -> bytes:
-    """Return the content of `packed-refs` without the given refs and their lines for peeled tags."""
+    """Return the content of `packed-refs` without the given refs. The peeled tags of these refs are left out, too."""
     lines: list[bytes] = []
     is_left = True
     for line in lines_of(packed):

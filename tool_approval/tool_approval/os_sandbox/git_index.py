@@ -18,7 +18,7 @@ from .git_files import LayerError
 _HEADER: Final = struct.Struct('>4sLL')
 _CHECKSUM: Final = 20
 MOST_INDEX_BYTES: Final = 1 << 26
-"""Maximum bytes of an index, enough for half a million files. A crafted file can take long to parse although it
+"""Maximum size of an index in bytes, enough for half a million files. A crafted file can take long to parse although it
 is small."""
 _LONGEST: Final = 4096
 """Linux's PATH_MAX."""

@@ -39,9 +39,9 @@ set -o pipefail
 """
 """Script that a confined shell runs in a temporary repository to verify the objects.
 
-Git creates a new index for each pack, because the existing index may be forged. Like `git fetch`, the script
-fails if an object that the new refs or the index need is missing. A new shallow boundary must not hide commits
-that existed before. The last command prints the difference between the old and the new commit of `HEAD`."""
+Git creates a new index for each pack, because the existing index may be forged. Like `git fetch`, the script fails if
+the new refs or the index need an object that is missing. A new shallow boundary must not hide commits that existed
+before. The last command prints the difference between the old and the new commit of `HEAD`."""
 _NO_FILES: Final = b'4b825dc642cb6eb9a060e54bf8d69288fbee4904'
 """Hash of the empty tree, which exists in every repository."""
 
@@ -112,7 +112,7 @@ class NewObjects:
         changes: Mapping[str, bytes | None],
         cancelled: threading.Event,
     ) -> frozenset[str]:
-        """Run a confined git that checks that no object is missing, and that copies the packs.
+        """Check that no object is missing, and copy the packs. A confined git does this work.
 
         Returns:
             The paths that are submodules in the commit of `HEAD` but were not submodules before.

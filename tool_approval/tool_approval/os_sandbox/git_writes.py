@@ -1,4 +1,4 @@
-"""Write the kept changes of a layer to the repository under git's locks. The repository is valid at all times."""
+"""Write a layer's kept changes to the repository while holding git's locks. The repository is valid at all times."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from .git_files import LayerError, without_refs
 
 Kept = Mapping[str, bytes]
-"""Content of the files that a layer keeps, by path below `.git`. The mapping includes packed refs but no objects."""
+"""Content of each file that a layer keeps, including packed refs but no objects. Each key is a path below `.git`."""
 
 
 class PartlyWritten(Exception):
@@ -38,9 +38,9 @@ def write_back(
 
     Args:
         git: The `.git` folder.
-        changes: The new content by name, or `None` for a removed file.
+        changes: The new content of each changed file by name; `None` for a removed file.
         before: The content at the time when the layer was created.
-        read: Function that returns a mapping from names to current content, and the content of `packed-refs`.
+        read: Function that returns a pair: a mapping from names to current content, and the content of `packed-refs`.
         objects: A folder with the verified new objects and packs.
         index_time_ns: The time at which the command wrote the index. Git compares a file with the index again if the
             file changed at this time or later.
@@ -139,7 +139,7 @@ def _log(path: str, before: bytes, data: bytes) -> None:
 
 
 def _add_objects(source: str, destination: str) -> None:
-    """Copy the missing objects. Each pack is copied before its index, because git uses a pack that has an index."""
+    """Copy the missing objects. Each pack is copied before its index, because git uses a pack once its index exists."""
     mode = os.stat(destination).st_mode & 0o2777
     names = [
         os.path.relpath(os.path.join(folder, name), source)

@@ -35,7 +35,7 @@ class OSSandboxUnavailable(OSSandboxError):
 DEFAULT_ENVIRONMENT = frozenset(
     {'COLORTERM', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'}
 )
-"""Environment variables that programs expect and that contain no secrets, as in a fresh login shell."""
+"""Environment variables that programs expect. They contain no secrets, and a fresh login shell usually has them."""
 
 
 class Access(IntEnum):
@@ -65,7 +65,7 @@ class Root:
         check_path(self.path)
 
     def opens(self, path: str) -> Access:
-        """Return the access to `path`, which is below this root."""
+        """Return the access that this root gives to `path`, which is in the root."""
         if self.suffixes is not None and PurePosixPath(path).suffix not in self.suffixes:
             return Access.NONE
         return self.access
@@ -76,8 +76,8 @@ class OSProfile:
     """Everything that a confined command may access. A command cannot access a path that is in no root."""
 
     roots: tuple[Root, ...] = ()
-    """Access by path. The innermost root that contains a path decides. If two roots have the same path, the stricter
-    root decides."""
+    """The innermost root that contains a path determines the access to the path. If two roots have the same path,
+    commands get only the access that both roots give."""
     hidden: tuple[str, ...] = ()
     """Absolute paths. A command cannot access these paths, or anything below them, even if a root allows it."""
     protected: tuple[str, ...] = ()
@@ -122,7 +122,7 @@ class OSProfile:
         return tuple(root.path for root in self.roots if root.access is Access.WRITE)
 
     def root_of(self, path: str) -> Root | None:
-        """Return the innermost root that contains `path`, or `None`."""
+        """Return the innermost root that contains `path`; `None` if no root contains it."""
         return next((self._by_path[above] for above in lineage(path) if above in self._by_path), None)
 
     @cached_property
@@ -130,7 +130,7 @@ class OSProfile:
         return {root.path: root for root in self.roots}
 
     def access(self, path: str) -> Access:
-        """Return the access to an absolute path without symbolic links."""
+        """Return the access that a command has to an absolute path. The path must contain no symbolic links."""
         root = self.root_of(path)
         access = Access.NONE if root is None else root.opens(path)
         if covers(self.hidden, path):
@@ -198,7 +198,7 @@ def covers(paths: Collection[str], path: str) -> bool:
 
 
 def _both(one: Root, other: Root) -> Root:
-    """Combine two roots with the same path. The result gives only the access that both roots give."""
+    """Combine two roots that have the same path. The result gives only the access that both roots give."""
     suffixes = one.suffixes if other.suffixes is None else other.suffixes
     if one.suffixes is not None and other.suffixes is not None:
         suffixes = one.suffixes & other.suffixes
@@ -238,11 +238,11 @@ class Step:
 
 
 def trail(path: str) -> tuple[list[Step], str]:
-    """Resolve an absolute path and its symbolic links, as far as they exist.
+    """Resolve an absolute path, and follow its symbolic links. Missing names stay in the resolved path.
 
     Returns:
         The names that were looked up, in order, and the resolved path. If an entry with one of these names is
-        replaced, the path may resolve differently. Missing names stay in the result. Names after a file are ignored.
+        replaced, the path may resolve differently. If a name belongs to a file, the names after it are ignored.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.

@@ -32,8 +32,8 @@ class _Machine:
     clone: int
     unshare: int
     refused: tuple[int, ...]
-    """Blocked system calls: setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl. Namespaces do
-    not confine these calls, or commands do not need them."""
+    """Blocked system calls: setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl. Each call is one
+    that namespaces do not confine or that commands do not need."""
 
 
 _GENERIC = (268, 280, 241, 282, 217, 218, 219)

@@ -1,8 +1,8 @@
 """Find the user's toolchains, which confined commands can use but not change.
 
-Commands can read a folder only if it has the layout of a toolchain and belongs to root or the user, even if an
-environment variable or a file names the folder. The folder must not be the home directory, and must not contain the
-home directory or a workspace. In most kinds of toolchains, commands cannot read configuration and credentials.
+An environment variable or a file may name any folder. Commands can read the folder only if it has the layout of a
+toolchain and belongs to root or the user. The folder must not be or contain the home directory, and must not contain a
+workspace. In most kinds of toolchains, configuration and credentials stay unreadable for commands.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .profile import covers
 from .toolchain_layouts import CONDA, ENVIRONMENT, MANAGERS, ToolchainLayout, environments_in, has_layout, layout_around
 
 _LONGEST_FILE: Final = 65_536
-"""Maximum bytes of a `pyvenv.cfg` to read. Normally, the file has a few hundred bytes."""
+"""Maximum number of bytes to read from a `pyvenv.cfg`. Normally, the file has a few hundred bytes."""
 _OTHERS_WRITE: Final = 0o002
 CONFIGURED: Final = 'sandbox.toolchains'
-"""Kind of a toolchain from the settings, as shown in messages."""
+"""Value of `Toolchain.kind` for a folder that the settings name. Messages show this value."""
 _WIDE: Final = ('.local', '.local/share', '.local/lib', '.config', '.cache')
 """Folders in the home directory that contain toolchains and other files."""
 
@@ -113,8 +113,8 @@ _PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
 def environment_written(
     words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
 ) -> str | None:
-    """Return the environment in the workspace to which a simple command installs packages. The function does not check
-    whether the command installs something.
+    """Return the workspace's environment into which a simple command would install packages. The function does not
+    check whether the command installs something.
 
     Args:
         words: The program and its arguments. Quotes and expansions are not interpreted.
@@ -169,7 +169,7 @@ class _Finder:
         self._last: list[str] = []
 
     def active(self) -> Iterator[str]:
-        """Let commands read the active environments, and yield the active virtual environments."""
+        """Let commands read the active virtual and conda environments. Yield only the virtual environment."""
         for root in self._roots:
             self._environments += environments_in(root)
         for variable, layout in (('VIRTUAL_ENV', ENVIRONMENT), ('CONDA_PREFIX', CONDA)):
@@ -333,7 +333,7 @@ def _holds_programs(folder: str) -> bool:
 
 
 def _newest(folder: str, pattern: str) -> list[str]:
-    """Return a list with one folder: the match with the highest version. The list is empty without a match."""
+    """Return a list with one folder: the match with the highest version. The list is empty if nothing matches."""
     found = glob.glob(posixpath.join(folder, pattern))
     return [max(found, key=lambda path: [int(number) for number in re.findall(r'\d+', path)])] if found else []
 

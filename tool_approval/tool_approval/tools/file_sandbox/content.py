@@ -1,4 +1,4 @@
-"""Read files, and compute a short state of a file or directory, so that later changes can be detected."""
+"""Read files, and describe the state of a file or directory in a short text, so that later changes can be detected."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MISSING = 'missing'
 """State of a name that does not exist."""
 
 HASHED_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of a file to hash. Hashing a file of this size takes about 10 ms. The state of a larger file is its
-inode, size and modification time."""
+"""Maximum size in bytes of a file that is hashed. Hashing a file of this size takes about 10 ms. The state of a larger
+file is its inode, size and modification time."""
 
 MAX_TREE = 10_000
 """Maximum number of files and directories that one call can move or delete."""

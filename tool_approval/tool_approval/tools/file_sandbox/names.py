@@ -93,7 +93,7 @@ def starts_with(names: Sequence[str], beginning: Sequence[str]) -> bool:
 
 
 _LONGEST_POINTER = 10_000
-"""Maximum bytes of a `.git` file to read, enough for `gitdir: ` and the longest possible path (PATH_MAX)."""
+"""Maximum number of bytes to read from a `.git` file, enough for `gitdir: ` and the longest path (PATH_MAX)."""
 
 
 def places(path: Path) -> list[Path]:

@@ -22,7 +22,7 @@ SAME = '`old_text` and `new_text` are the same'
 """Error message if the old and new text of an edit are the same."""
 
 Expected = Mapping[str, str]
-"""State that each file must have, by `PathTarget.key`. A file without an entry may have any state."""
+"""Required state of each file. Each key is a `PathTarget.key`. A file without an entry may have any state."""
 
 
 def perform(

@@ -41,7 +41,7 @@ _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approv
 
 @dataclass(frozen=True, kw_only=True)
 class PathTarget:
-    """One path of an operation, resolved. The directories on the path are open."""
+    """One resolved path of an operation. The directories on the path are held open."""
 
     use: Use
     """How the operation uses the path."""

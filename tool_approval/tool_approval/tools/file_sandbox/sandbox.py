@@ -21,7 +21,7 @@ from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beg
 Outcome = Literal['allow', 'ask', 'block']
 
 MAX_BYTES = 1_000_000
-"""Maximum bytes of a text. A longer text would not fit in the context window of most models."""
+"""Maximum size of a text in bytes. A longer text would not fit in the context window of most models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +66,15 @@ class FileSandbox:
 
         Args:
             config: The roots.
-            base: Directory that relative paths start in, by default the current working directory.
+            base: Directory in which relative paths start, by default the current working directory.
             protected: Files and directories that no tool may change, such as the policy file, the memory's store and
                 the audit log. The files need not exist. Relative paths start in `base`.
-            max_bytes: Maximum bytes of a text that is read or written.
+            max_bytes: Maximum size in bytes of a text that is read or written.
 
         Raises:
             ApprovalConfigError: Two roots are the same directory.
             ValidationError: The configuration is invalid.
-            NotImplementedError: The system, such as Windows, has no directory descriptors.
+            NotImplementedError: This system has no directory descriptors, which is the case on Windows.
         """
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
@@ -89,7 +89,7 @@ class FileSandbox:
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
         self.secrets = SecretFiles(self._secret_rules, read)
-        """Finds the files in the roots that usually contain secrets."""
+        """Searches the roots for files that usually contain secrets."""
 
     @contextmanager
     def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
@@ -145,12 +145,12 @@ class FileSandbox:
         return self._needs('write_file', 'make_directory', path)
 
     def root_of(self, path: str) -> str | None:
-        """Return the name of the root that contains a path; `None` if no root does, or the path cannot be resolved."""
+        """Return the name of the root that contains a path; `None` if there is none or the path cannot be resolved."""
         root, _ = self.roots_at(path)
         return None if root is None else root.name
 
     def roots_at(self, path: str) -> tuple[SandboxRoot | None, Sequence[SandboxRoot]]:
-        """Return the innermost root that contains a path, or `None`, and the roots below the path."""
+        """Return the innermost root that contains a path, if any. Also return the roots below the path."""
         try:
             with closing(self._walked(path, follows=True)) as place:
                 root = self.roots.of(place)

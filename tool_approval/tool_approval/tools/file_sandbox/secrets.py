@@ -1,4 +1,4 @@
-"""Find files in the roots that usually contain secrets. The name decides and, for some names, the content."""
+"""Search the roots for files that usually contain secrets. Files are judged by name, and some also by content."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ _KEY_SUFFIXES: Final = ('.pem', '.key')
 _TESTS: Final = frozenset({'test', 'tests', 'testing', 'testdata', 'fixtures', 'examples'})
 """Folders in which `.pem` and `.key` files are test data, not secrets."""
 _READ_BYTES: Final = 65_536
-"""Maximum bytes of a file to search. A key file may begin with certificates, which are shorter than this
-limit."""
+"""Maximum number of bytes to search at the beginning of a file. A key file may begin with certificates, which are
+shorter than this limit."""
 
 
 _EXACT: Final = frozenset({*_FOLDERS, *_NAMES, *_CONTENT, *_IN_FOLDERS})
@@ -90,7 +90,7 @@ class SecretRules:
         a folder.
 
         Args:
-            root: The last part of the root's path, because the root may be a folder such as `.aws`.
+            root: The last part of the root's path. This part matters, because the root may be a folder such as `.aws`.
             folder: Parts of the folder's path, relative to the root.
         """
         inside, around = list(map(_folded, folder)), list(map(_folded, (*root, *folder)))
@@ -116,7 +116,7 @@ def _folded(name: str) -> str:
 
 
 def _is_ordinary(folded: str) -> bool:
-    """Return whether no built-in rule can match the name."""
+    """Return true if no built-in rule can match the name."""
     return not (folded in _EXACT or folded.startswith(_BEGINNINGS) or folded.endswith(_KEY_SUFFIXES))
 
 
@@ -183,7 +183,7 @@ class _Folder:
     state: tuple[int, ...]
     """Device, inode, mtime and ctime. Programs cannot set the ctime."""
     is_settled: bool
-    """Whether every later change will alter `state`. Two changes in quick succession may get the same time."""
+    """Whether every later change will alter `state`. Two changes in quick succession may get the same timestamp."""
     folders: list[str]
     """Paths of the subfolders to search."""
     found: list[tuple[str, LooksLike]]
@@ -214,7 +214,7 @@ class SecretFiles:
         """Whether the last search covered every folder."""
 
     def skip(self, folders: Iterable[str]) -> None:
-        """Exclude folders from later searches, such as virtual environments."""
+        """Exclude folders such as virtual environments from later searches."""
         self._skipped.update(folders)
 
     def find(self) -> tuple[str, ...]:
