@@ -24,7 +24,7 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
     """Read the key from a private file, which is created if it does not exist.
 
     Args:
-        path: File that the agent cannot read, in another folder than the log.
+        path: File that the agent cannot read, outside the folder of the log.
 
     Returns:
         32 bytes.
@@ -96,7 +96,7 @@ class JsonlAuditSink:
 
     @property
     def head(self) -> Head:
-        """The end of the log, including lines of other processes. Record the `mac` elsewhere to detect truncation.
+        """The end of the log, after the lines of all processes. Record the `mac` elsewhere to detect truncation.
 
         Raises:
             AuditError: The log was changed.
@@ -142,7 +142,7 @@ class JsonlAuditSink:
         return head
 
     def _catch_up(self) -> Head:
-        """Find the end of the log, including lines of other processes."""
+        """Find the end of the log, after the lines of all processes."""
         status = os.fstat(self._descriptor)
         check_private(status)
         if _identity(os.lstat(self._path)) != self._identity:

@@ -12,14 +12,14 @@ from tool_approval.core.arguments import ARGUMENTS
 from tool_approval.core.request import ApprovalRequest
 
 _KEY: Final = token_bytes(32)
-"""Key of the digests. The key prevents readers of a screen or a log from trying likely secrets until the digest matches
-(test_display.py)."""
+"""Key of the digests. Without the key, readers of a screen or a log cannot find a secret by computing the digests of
+likely secrets (test_display.py)."""
 
 _MANY = 1_000
 """Maximum number of arguments to serialise one by one. If a call has more arguments, they are serialised together."""
 
 _LONG = 10_000
-"""Maximum number of characters in a value to serialise. A longer value is hashed, because hashing is faster."""
+"""Maximum number of characters in a value to serialise. A longer value is hashed, because `repr` would be slower."""
 
 
 def left_out_keys(request: ApprovalRequest) -> frozenset[str]:

@@ -1,10 +1,11 @@
-"""Escape the characters of any text that are invisible or unclear, or that affect other characters.
+"""Escape characters that are invisible or unclear, or that affect other characters.
 
 All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always
 begins an escape. Therefore, escapes never make different texts look the same.
 
-Invisible characters are escaped even where correct spelling needs them: within an emoji, or between two letters that
-are not joined. Only the warnings and the check of file names accept invisible characters that correct spelling needs.
+Invisible characters are escaped even where they are needed for correct spelling: within an emoji, or between two
+letters that are not joined. An invisible character that is needed for correct spelling causes no warning, however, and
+is accepted in a file name.
 """
 
 from __future__ import annotations
@@ -31,8 +32,7 @@ HIDDEN: Final = re.compile(
 """Printable characters that have no visible shape."""
 
 _MOST_MARKS: Final = 3
-"""Maximum number of marks on one letter. This number is enough for all living languages. Further marks would overlap
-the lines above and below."""
+"""Maximum number of marks on one letter, enough for all living languages. More marks would overlap other lines."""
 _ACCENTS: Final = frozenset(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x30F, 0x311, 0x31B)))
 _LOWER_ACCENTS: Final = frozenset(map(chr, (*range(0x323, 0x329), 0x32D, 0x330, 0x331, 0x342, 0x345)))
 _VOICED: Final = frozenset('\u3099\u309a')
@@ -176,7 +176,7 @@ _DUAL: Final = (
     '\u0626\u0628\u062a-\u062e\u0633-\u063a\u0641-\u0647\u0649\u064a\u066e\u066f\u0679-\u0687\u069a-\u06bf\u06c1\u06c2'
     '\u06cc\u06ce\u06d0\u06d1'
 )
-"""Arabic letters that are joined to the next letter, so that a missing join is visible."""
+"""Arabic letters that usually join the next letter. A character that prevents the join has a visible effect."""
 _JOINING: Final = (
     f'{_DUAL}\u0622-\u0625\u0627\u0629\u062f-\u0632\u0648\u0671-\u0673\u0688-\u0699\u06c0\u06c3-\u06cb\u06d5'
 )

@@ -33,7 +33,7 @@ def facts(
         request: The request.
         ascii_only: Whether to escape everything beyond ASCII.
         whole: Whether to show everything in full, as in a pager; see `are_facts_whole`.
-        brief: Whether to show the tool's short lines for extra access, because a key opens the full lines.
+        brief: Whether to show the tool's short lines for extra access, as on a screen where a key opens the full lines.
     """
 
     def text(value: object) -> str:

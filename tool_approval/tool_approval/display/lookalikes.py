@@ -29,7 +29,7 @@ _UNLIKE_SIGNS: Final = re.compile(
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words in the Unicode names of characters that match `_ALIKE_SIGNS` but do not look like ASCII punctuation."""
+"""Words which show that a character does not look like ASCII punctuation although its name matches `_ALIKE_SIGNS`."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
@@ -79,7 +79,7 @@ def is_sign(char: str) -> bool:
 
 
 def is_typography(char: str) -> bool:
-    """Return whether a look-alike is common in longer texts, as dashes, table frames and East Asian punctuation are."""
+    """Return whether a look-alike is common in longer texts. Examples: dashes, table frames, East Asian punctuation."""
     return char in _TYPOGRAPHY or '\u2500' <= char <= '\u257f' or unicodedata.east_asian_width(char) in 'WF'
 
 
@@ -140,7 +140,7 @@ FOREIGN: Final = frozenset({
     'ARMENIAN', 'CANADIAN', 'CARIAN', 'CHEROKEE', 'COPTIC', 'CYRILLIC', 'DESERET', 'GEORGIAN', 'GLAGOLITIC', 'GOTHIC',
     'GREEK', 'LISU', 'LYCIAN', 'LYDIAN', 'OLD', 'OSAGE', 'RUNIC', 'TIFINAGH', 'VAI', 'WARANG',
 })  # fmt: skip
-"""Scripts with letters that look like Latin letters, each as the first word of the Unicode names of its characters."""
+"""Scripts with letters that look like Latin letters. The names are those that `script_of` returns."""
 
 LATIN_SHAPES: Final = frozenset(
     'АВЕЅІЈКМНОРСТУХаеѕіјорсухһԁԛԝԌԍҮүӏӀѴѵЗзЬьб'  # Cyrillic
@@ -178,7 +178,7 @@ _LATIN_AFTER: Final = re.compile(r'[A-Za-z]|[-._/:]{1,3}[A-Za-z_]')
 Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit', 'stroke']
 """Why a character may be mistaken for another.
 
-- `same`: a variant of one ASCII character: full-width, mathematical, the Kelvin sign.
+- `same`: a variant of one ASCII character, such as a full-width letter, a mathematical letter or the Kelvin sign.
 - `sign`: looks like ASCII punctuation, or is a symbol that looks like a letter.
 - `typography`: looks like ASCII punctuation but is common in longer texts, or looks like several ASCII characters.
 - `letter`: a letter whose script has letters with Latin shapes, or a Latin letter that no common alphabet uses.
@@ -190,7 +190,7 @@ Traits = Mapping[Trait, frozenset[str]]
 
 
 def traits_of(chars: Iterable[str]) -> Traits:
-    """Return the characters that may be mistaken for others, by trait."""
+    """Return the characters that may be mistaken for other characters, grouped by trait."""
     found: dict[Trait, set[str]] = {trait: set() for trait in get_args(Trait)}
     for char in chars:
         trait = _trait(char)
@@ -200,11 +200,11 @@ def traits_of(chars: Iterable[str]) -> Traits:
 
 
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
-    """Return the characters of a text that look like others in their context, sorted by code point.
+    """Return the characters of a text that may be mistaken for other characters where they occur, sorted by code point.
 
-    Letters with the trait `letter` are returned if they share a word with Latin letters, or if all such letters in the
-    text look Latin. Except in prose, the letters of a word that looks Latin are also returned if the word is joined to
-    Latin text, as in an address. `chars` are the text's characters. `traits` may contain further characters.
+    A letter with the trait `letter` is returned if its word also has Latin letters, or if all letters with this trait
+    in the text look Latin. Outside prose, the letters of a word that looks Latin are also returned if a sign such as a
+    dot joins the word to Latin text. `chars` are the text's characters. `traits` may contain further characters.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -237,7 +237,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
 
 def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[str]:
-    """Return the `letters` in words with Latin letters, and the `digits` in words with ASCII letters or digits."""
+    """Find `letters` that share a word with Latin letters, and `digits` that share one with ASCII letters or digits."""
     either = frozenset(letters) | frozenset(digits)
     found: set[str] = set()
     for match in _WORD.finditer(text):
@@ -250,7 +250,7 @@ def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[
 
 
 def _disguised(text: str, care: Care) -> set[str]:
-    """Return the letters of each word that looks Latin and is joined to Latin text, whatever else the text contains."""
+    """Return the letters of Latin-looking words that are joined to Latin text. The rest of the text does not matter."""
     # Attack: an unrelated letter elsewhere, such as in a comment, makes the text look foreign (test_warnings.py).
     is_code = care is Care.CODE
     before, after = (_TOUCHES_BEFORE, _TOUCHES_AFTER) if is_code else (_LATIN_BEFORE, _LATIN_AFTER)
@@ -295,7 +295,7 @@ def _trait(char: str) -> Trait | None:
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
-    """Return the trait of a character if it is a variant of ASCII characters or of a letter with a Latin shape."""
+    """Return the trait, if any, of a character whose NFKC form is ASCII or a letter with a Latin shape."""
     if unicodedata.decomposition(char).startswith(('<super>', '<sub>')):
         return None
     plain = unicodedata.normalize('NFKC', char)

@@ -43,7 +43,7 @@ LONGEST_LABEL: Final = 300
 """Maximum number of characters in a label that is shown in full below the keys."""
 
 MOST_CHOICES: Final = 9
-"""Maximum number of choices, because each choice has one digit."""
+"""Maximum number of choices. Each choice needs a digit key of its own."""
 
 
 _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
@@ -53,8 +53,8 @@ _UNTELLABLE: Final = ' ' * (LONGEST_LABEL + 1)
 def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> list[tuple[str, str]]:
     """Return the kinds and escaped descriptions of the scopes that an approval can be remembered for, in display order.
 
-    The digit 1 chooses the first scope (`exact`), the digit 2 the second, and so on. If an option has the same payload
-    as the request, the option's label describes `exact`. Options with the same label are shown with their payloads.
+    The digit 1 chooses the first scope (`exact`), 2 the second, and so on. If an option has the same payload as the
+    request, its label is the description of `exact`. Options with the same label are shown with their payloads.
     """
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:
@@ -77,7 +77,7 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 
 
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
-    """Return the kind and a short description of the scope that the key `s` remembers for the session.
+    """Return the kind and a short description of the scope for which an approval with the key `s` is remembered.
 
     The scope is the last option that has a `brief`, or `exact` if no option has a `brief`. The description is empty if
     it would have to quote values of the call. A `brief` is ignored if it would have to be escaped, or if another option

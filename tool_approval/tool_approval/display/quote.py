@@ -56,9 +56,7 @@ def _columns(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _width_of(sample: str) -> int:
-    """Return the length of an escaped sample, with line ends unchanged. The result is cached, because the same samples
-    recur.
-    """
+    """Return the length of a sample after each of its lines is escaped. Results are cached, because samples recur."""
     line = sample.replace('\n', '')
     return len(sample) if is_plain(line) else len(escape_line(line))
 
@@ -124,7 +122,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Maximum number of lines of a diff to classify. Of a longer diff, only a small part could be shown."""
+"""Maximum number of lines in a diff whose lines are classified. Only a small part of a longer diff could be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 

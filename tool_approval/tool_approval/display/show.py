@@ -20,7 +20,7 @@ from .quote import MOST_LINES, quote, quote_diff, read_diff
 from .tree import Tree, structure_of
 
 _SHORTEST_LINE = 8
-"""Minimum length of a one-line argument to look for in a diff, because a very short line may occur there by chance."""
+"""One-line arguments shorter than this are not looked for in a diff, because they may occur there by chance."""
 
 _MOST_COMPARED = 20
 """Maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
@@ -49,9 +49,9 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
     """Return the arguments that a presentation does not show.
 
     An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the
-    corresponding fact, such as the path. Arguments with default values need not be shown. An argument is not treated as
-    shown if it only occurs somewhere within the content. If such an argument were not shown, a model could hide the
-    target of a call by writing the target into the content (test_display.py).
+    corresponding fact, such as the path. Arguments with default values need not be shown. An argument that only occurs
+    somewhere within the content is not treated as shown. Otherwise, a model could hide the target of a call by writing
+    the target into the content (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -66,7 +66,7 @@ def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> di
 
 
 def _bodies_of(presentation: ApprovalPresentation) -> list[str]:
-    """Return the content, and the full content if the content was shortened."""
+    """Return a list with the content and, if the content was shortened, the full content."""
     whole: object = presentation.metadata.get('full_content')
     texts = [presentation.content, whole] if isinstance(whole, str) else [presentation.content]
     return [text.removesuffix('\n') for text in texts]
@@ -139,16 +139,16 @@ def _sides_of(diff: str) -> tuple[str, str, str]:
 
 
 ROOM = 100
-"""Maximum number of lines of 100 characters to show, enough for a few screens. A pager shows more lines."""
+"""Maximum number of lines to show: a few screens. Lines of over 100 characters count as several. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Maximum number of lines of a command to show. Commands that people type have fewer lines and are shown in full."""
+"""Maximum number of lines to show of a command. Commands that people type have fewer lines and are shown in full."""
 
 DIFF_ROOM = 250
-"""Maximum number of lines of a diff to show, enough for a diff that a tool has shortened to 200 lines."""
+"""Maximum number of lines to show of a diff. If a tool has shortened the diff to 200 lines, all of them fit."""
 
 _MOST_HIDDEN = 20
-"""Maximum number of hidden arguments to name."""
+"""Maximum number of hidden arguments whose names are listed."""
 
 _EVERYTHING = 1 << 40
 _ROOMS: Mapping[str, int] = {'command': COMMAND_ROOM, 'diff': DIFF_ROOM}
@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether neither this module nor the tool cut text. An approval of a request with cuts must not be remembered."""
+    """Whether nothing was cut by this module or the tool. An approval of a request with cuts must not be remembered."""
 
 
 def display(
@@ -272,7 +272,7 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
 
 
 def _begins(shown: str, full: str) -> bool:
-    """Return whether `shown` consists of the beginning of `full` and a notice, as `truncate_for_display` returns it."""
+    """Return whether `shown` is the beginning of `full` plus a notice, like a text from `truncate_for_display`."""
     begin, newline, notice = shown.rpartition('\n')
     return newline != '' and notice.startswith('... [') and full.startswith(begin)
 
@@ -280,8 +280,8 @@ def _begins(shown: str, full: str) -> bool:
 def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> bool:
     """Return whether the presentation is a diff that the tool made, and not a diff that is an argument of the call.
 
-    An argument can be a patch that a model wrote. The unchanged lines of a patch determine where the patch is applied
-    (test_arguments.py).
+    An argument can be a patch that a model wrote. The unchanged lines of such a patch must be shown, because they
+    determine where the patch is applied (test_arguments.py).
     """
     bodies = _bodies_of(presentation)
     return presentation.type == 'diff' and not any(_body_of(value) in bodies for value in args.values())

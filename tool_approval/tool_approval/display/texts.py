@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Maximum number of characters before a message. These characters are searched again for each quoted text."""
+"""Maximum length of the part of a command before a message. Each quoted text requires a new search of this part."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -65,7 +65,7 @@ def is_prose(text: str) -> bool:
 
 
 def apart(command: str) -> tuple[str, list[str]]:
-    """Return a command without its messages for people, as in `git commit -m "..."`, and the messages.
+    """Remove messages for people, such as commit messages, from a command. Return the rest and the messages.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
     like a message or a comment (test_prose.py). Therefore, a message stays in the command if its quoting is not simple,
@@ -100,7 +100,7 @@ _MOST_VALUES = 1_000
 """Maximum number of values to read. A container counts as one value, and so does a name with its value."""
 
 _MOST_LEVELS = 100
-"""Maximum number of agents above the calling agent whose names are read. A question names at most five agents."""
+"""The names of at most this many agents above the calling agent are read. A question names at most five agents."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
@@ -174,7 +174,7 @@ def texts_of(request: ApprovalRequest) -> Texts:
 def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str]) -> None:
     """Add all texts in nested values, level by level. The arguments themselves come first, then the values in them.
 
-    Texts that are shown as the content of a file are checked as content.
+    A text of one line that is shown as the content of a file is checked like a text of several lines.
     """
     level: list[tuple[Mapping[Any, Any] | Sequence[Any], Care]] = [(values, Care.PROSE)]
     left = _MOST_VALUES
@@ -200,8 +200,8 @@ def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str
 def _care_of(value: str, *, is_file: bool) -> Care:
     """Return how strictly to check a value.
 
-    A value of several lines is not checked as prose, because the value may be a command of a tool that makes no
-    presentation (test_warnings.py).
+    A value of several lines is not checked as prose, because the value may be a command, and some tools do not present
+    their commands as such (test_warnings.py).
     """
     line = value.removesuffix('\n')
     is_line = '\n' not in line and not is_file and not is_prose(line)
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield at most `share` items. If the container has more, a quarter of the yielded items are from its end."""
+    """Yield at most `share` items. If there are more than `share`, a quarter of the yielded items are from the end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

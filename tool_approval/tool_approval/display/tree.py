@@ -151,7 +151,7 @@ def _need(value: object, enough: int, depth: int = 0) -> int:
 
 
 def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any] | list[Any] | None:
-    """Return the mapping or list in a structured presentation's text, or `None` to show the text itself.
+    """Parse the text of a structured presentation into a mapping or a list; return `None` to show the text itself.
 
     `text` is the presentation's content, or the full content if the content was shortened.
 

@@ -16,7 +16,7 @@ from .quote import shares
 from .texts import apart, texts_of
 
 _SCREEN: Final = 80
-"""Width of an ordinary terminal, in columns. A reader sees text after a gap if the text begins within this width."""
+"""Width of an ordinary terminal, in columns. A reader notices text after a gap if it begins before this column."""
 
 _HIGH_GAP: Final = '\n' * 20
 """Minimum number of newlines that are treated as a gap, because they fill most of a screen."""
@@ -28,23 +28,23 @@ _WIDE_GAP: Final = 60
 """Minimum width of a gap in a line, in columns. Spaces between the words of ordinary text are narrower than this."""
 
 _MOST_RUNS: Final = 2_000
-"""Maximum number of long runs of blanks to check. A text with more long runs is treated as if it had a gap."""
+"""Maximum number of long runs of blanks to check. A text with more runs than this is treated as if it had a gap."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""Shortest run that is a gap, pattern that ends a run, and columns per character, for blanks and then for tabs."""
+"""A row for blanks and a row for tabs: the shortest gap, a pattern that ends a run, and the columns per character."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
     """Return whether a text continues after a gap at which a reader may stop: many blank lines or many blanks in a row.
 
-    Indentation is not a gap. Blanks in a table are not gaps if the table fits a screen.
+    Indentation is not treated as a gap. Blanks in a table are a gap only if the table is wider than a screen.
 
     Args:
         text: Any text.
-        is_code: Whether the text may be input for a program. If so, blanks in a table or at the beginning can be gaps.
+        is_code: Whether the text could be input to a program. If so, blanks in a table or at the beginning can be gaps.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True
@@ -71,11 +71,11 @@ def _is_long(text: str, start: int, end: int, columns: int, *, is_code: bool) ->
 _T = TypeVar('_T')
 
 _NAMED = 4
-"""Maximum number of characters of each kind that a warning names."""
+"""A warning lists at most this many characters of a kind."""
 
 _LOOKED_AT = 20_000
-"""Maximum number of characters of a request to check, more than the screens of one question show. In a longer request,
-short texts are checked in full, and long texts only at the beginning and the end. A warning reports this."""
+"""Maximum number of characters to check in a request. The screens of one question show fewer characters. In a longer
+request, short texts are checked in full, and long texts only at the beginning and the end. A warning reports this."""
 
 _MOST_CHARACTERS = 3_000
 """Maximum number of different characters to check, not counting ideographs and Korean syllables. Ordinary texts have
@@ -104,7 +104,7 @@ _CONTROL_NAMES = {
 
 
 def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[str]:
-    """Return warnings about deceptive characters, escaped, the most dangerous first.
+    """Return warnings about deceptive characters, the most dangerous first. The characters are escaped in the warnings.
 
     Large requests are checked only in part, to limit the time. If parts are unchecked, the last warning says so.
     """
@@ -147,7 +147,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
 
 
 def turns(text: Iterable[str]) -> bool:
-    """Return whether a text has right-to-left letters, near which a terminal may reorder a line."""
+    """Return whether a text has right-to-left letters. A terminal may show lines with such letters in another order."""
     return any(unicodedata.bidirectional(char) in ('R', 'AL') for char in text)
 
 
@@ -165,7 +165,7 @@ def _parts(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
-    """Remove invisible characters where they are ordinary, count Windows line ends, and find a byte order mark."""
+    """Remove invisible characters that emoji and spelling need, count Windows line ends, and find a byte order mark."""
     judged: dict[str, str] = {}
     ends, has_mark = 0, False
     for text, part in parts.items():

@@ -39,14 +39,14 @@ class Presenting:
     """Calls the controller's presenters from the thread that asks. Create the object in the event loop's thread."""
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Use presenters by tool name. `terminal` ends the wait for a presenter when the request is withdrawn."""
+        """Set the presenter for each tool. `terminal` ends the wait for a presentation if the request is withdrawn."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()
 
     def __call__(self, before: ApprovalRequest, changed: ApprovalRequest) -> ApprovalRequest:
-        """Add a presentation to the changed request. If the presenter fails or takes too long, the request gets a
-        sentence about the problem instead.
+        """Add a presentation to the changed request. If the presenter fails or takes too long, the presentation
+        describes the problem.
 
         Raises:
             Withdrawn: The answer is no longer needed.

@@ -30,7 +30,7 @@ class Dialogue:
     _render: Render  # of the current question
 
     def __init__(self, terminal: Terminal, keyboard: Keyboard) -> None:
-        """Use a terminal in raw mode, and the keyboard that reads it."""
+        """Use a terminal in raw mode, and the `Keyboard` that reads keys from this terminal."""
         self.terminal = terminal
         self.keyboard = keyboard
         self._size = self._seen = terminal.size
@@ -103,7 +103,7 @@ class Dialogue:
             self.show(*lines)
 
     def choose(self, lines: list[str], question: str, keys: Collection[str]) -> str | None:
-        """Ask an additional question below the current one, with escaped `lines` and `question`.
+        """Ask an additional question below the current one. `lines` and `question` must be escaped.
 
         Returns: One of the keys, or `None` to go back to the first question.
         """

@@ -26,7 +26,7 @@ LONGEST_TEXT = 1_000_000
 
 FENCE = 5
 """Number of comments or blank lines above and below the edited text. Vim searches this many lines at both ends of a
-file for modelines (`vim: set ...`), and would execute a modeline in an argument."""
+file for modelines (`vim: set ...`). Without the extra lines, Vim would execute a modeline in an argument."""
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:
@@ -120,8 +120,8 @@ def editor_of(environment: Mapping[str, str]) -> list[str] | None:
 def edit(terminal: Terminal, editor: list[str], text: str, *, suffix: str) -> str:
     """Open `text` in the editor, and return the saved text.
 
-    The text is in a private temporary file whose name ends with `suffix`, for highlighting. The editor uses the
-    terminal, and is ended if the question is withdrawn.
+    The text is in a private temporary file. The file's name ends with `suffix`, so that the editor can highlight the
+    text. The editor uses the terminal, and is ended if the question is withdrawn.
 
     Raises:
         EditorFailed: The editor failed, or the saved file cannot be read.

@@ -29,7 +29,7 @@ class Paste:
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Maximum number of characters in a paste, more than a note or a one-line argument can have."""
+"""Maximum number of characters in a paste. Notes and one-line arguments have a lower limit."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -117,14 +117,14 @@ def _name(character: str) -> str:
 
 
 QUIET_S = 0.4
-"""Seconds without typing after which a new question accepts keys. The interval is longer than the
+"""A new question accepts keys after this many seconds without typing. The interval is longer than the
 pause between key repeats, but shorter than the time needed to read the question."""
 
 BURST_S = 0.05
 """Keys that arrive within this many seconds of each other form a burst, such as a paste or a held key."""
 
 LONGEST_BURST = 65_536
-"""Maximum number of keys to keep of a burst, because a burst may never end."""
+"""Maximum number of keys that are kept from one burst, because a burst may never end."""
 
 TICK_S = 0.2
 """Seconds between checks of the terminal's size and state."""
@@ -161,10 +161,10 @@ class Keyboard:
     def press(self) -> str | None:
         """Read a single key press.
 
-        Returns: Name of the key, `paste` for a burst, or `None` if no key was pressed within `TICK_S`.
+        Returns: Name of the key, `paste` for several keys at once, or `None` if no key was pressed within `TICK_S`.
 
         Raises:
-            Stopped: Ctrl-C was pressed, alone or in a burst.
+            Stopped: Ctrl-C was pressed, alone or among other keys.
         """
         events = self.read(is_text=False)
         match events:
@@ -183,7 +183,7 @@ class Keyboard:
                 Without text input, keys are returned when the burst ends.
 
         Raises:
-            Stopped: Ctrl-C was pressed, alone or in a burst.
+            Stopped: Ctrl-C was pressed, alone or among other keys.
         """
         data = self._terminal.read(TICK_S)
         if data is None:

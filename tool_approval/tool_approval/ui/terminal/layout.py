@@ -12,7 +12,7 @@ from typing import Literal
 from tool_approval.display import DisplayLine, LineKind, Span, cell_width, wrap
 
 NARROWEST = 24
-"""Minimum columns of a terminal, so that a row of the frame can hold the digest or the longest escape."""
+"""Minimum width of a terminal, in columns. A narrower row has no room for the digest or the longest escape."""
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
@@ -37,11 +37,11 @@ class Glyphs:
     bottom: str
     line: str
     quote: str
-    """Mark before quoted text."""
+    """Character that precedes quoted text."""
     again: str
-    """Mark before each continuation row of a line."""
+    """Character that precedes each continuation row of a line."""
     cut: str
-    """Mark before a note that text was left out."""
+    """Character that precedes a notice about text that was left out."""
 
 
 _UNICODE = Glyphs(top='╭', side='│', bottom='╰', line='─', quote='┊', again='↪', cut='⋮')

@@ -62,7 +62,7 @@ class TerminalUI:
             device: Path of the terminal device.
             environment: Environment variables (`VISUAL`, `EDITOR`, `TERM`, `NO_COLOR`); `None` for the process's
                 environment.
-            quiet_s: Seconds without typing after which a new question accepts keys.
+            quiet_s: A new question accepts keys after this many seconds without typing.
             groups_responses: Whether to ask about all calls of a response together, even if their groups differ.
         """
         self.groups_responses = groups_responses
