@@ -25,7 +25,7 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Maximum number of event loop passes to wait for a cancelled run to end. A nested run ends after five passes."""
+"""The UI waits at most this many passes of the event loop for a cancelled run to end. A nested run ends after five."""
 
 WIDEST = 100
 """Width in columns of a question that is written to a file or pipe."""

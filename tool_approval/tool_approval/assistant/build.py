@@ -69,7 +69,7 @@ def build_assistant(
         screen: The screen that shows the conversation.
         mode: The mode; `None` uses the mode of the settings.
         model: The model; `None` uses the model of the agent.
-        agent: An agent of the user. The policy applies to the deferred calls of this agent's tools.
+        agent: The user's own agent; `None` builds one. The policy applies to the deferred calls of this agent's tools.
         confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
 

@@ -1,4 +1,4 @@
-"""Report each error before or during a run on one line."""
+"""Report each error on one line, whether the error occurs before a run or during it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AssistantError(ApprovalError):
 
 
 LONGEST = 600
-"""Maximum characters of an error to show, because some servers respond with a whole HTML page."""
+"""An error is cut to this many characters, because some servers respond with a whole HTML page."""
 
 _LIBRARIES = ('pydantic_ai', 'pydantic_ai_deferred', 'tree_sitter', 'tree_sitter_bash')
 

@@ -27,16 +27,16 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""Number of lines to show to the user from the start and the end of a longer result."""
+"""The user sees this many lines from the start of a long result, and this many from its end."""
 
 MOST_CALLS = 20
 """Maximum number of calls to list before a question."""
 
 LONGEST_LINE = 500
-"""Maximum number of characters to show of one line of a result, or of the arguments of a call."""
+"""Each line of a result, and the arguments of each call, are cut to this many characters."""
 
 LONGEST_NAME = 100
-"""Maximum characters to show of a tool's name, because a model can invent names."""
+"""A tool's name is cut to this many characters, because a model can invent long names."""
 
 SHOWN_AFTER_S = 1.0
 """Seconds that a step must take before its progress is shown."""
@@ -48,7 +48,7 @@ EVERY_S = 0.5
 class TurnView:
     """Shows the turns of a conversation. The texts of models and tools are escaped.
 
-    The result of a call follows a line with the call's arguments, unless a question already showed the call.
+    If no question showed a call, a line with the call's arguments appears above the result of the call.
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:
@@ -119,7 +119,7 @@ class TurnView:
             self._asked[request.tool_call_id] = summary(request)
 
     def show_order(self) -> None:
-        """List the calls of a response that have not run, unless the user must answer all or none of these calls."""
+        """List the calls of a response that have not run. If the user must answer all or none of them, list nothing."""
         calls = [call for call_id, call in self._made.items() if call_id in self._began]
         asked = [call for call in calls if call.tool_call_id in self._asked]
         if not asked or len(asked) == len(calls):

@@ -29,17 +29,17 @@ NEEDS_APPROVAL_NOW = 'Now that the earlier calls have run, this call needs appro
 
 @dataclass(frozen=True, eq=False)
 class CallOrder:
-    """Handler for a conversation with one run at a time. The toolsets of the conversation share the handler's state."""
+    """Handler for a conversation whose runs never overlap. The conversation's toolsets share the handler's state."""
 
     handler: ApprovalHandler
     """Handler for the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Run id and call id of each call that waits for other calls, not for approval. The policy judges each call when
-    the call runs."""
+    """The run id and the call id of each call that waits for other calls, not for approval. The policy judges each call
+    when the call runs."""
     let_through: set[_Key] = field(default_factory=set[_Key], init=False)
     """Calls that are running."""
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
-    """Run id and step number of each response in which a call waits."""
+    """The run id and the step number of each response in which a call waits."""
 
     def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
         """Return a toolset that applies the controller's policy, and runs the calls of a response in order."""
@@ -91,7 +91,7 @@ class CallOrder:
 
 @dataclass
 class _Ordered(WrapperToolset[Any]):
-    """Wraps the `ApprovalToolset` (outer) or the toolset inside it. The inner wrapper gets only calls that may run."""
+    """Wraps the `ApprovalToolset` if `is_outer`, otherwise its inner toolset, which gets only calls that may run."""
 
     order: CallOrder = field(kw_only=True)
     is_outer: bool = field(kw_only=True)

@@ -1,4 +1,4 @@
-"""Run a web server without content on the loopback, and print its port: `python web_server.py PORT`.
+"""Run an empty web server on the loopback address, and print its port. Usage: `python web_server.py PORT`.
 
 The server ends when its standard input is closed, so it never outlives the process that started it.
 """

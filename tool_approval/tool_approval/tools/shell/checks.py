@@ -1,4 +1,4 @@
-"""Check arguments that lists of safe options cannot cover."""
+"""Check the arguments for which a list of safe options is not enough."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ class ShellRule(ShellDefault):
 
     @property
     def shown(self) -> str:
-        """Text of the rule in messages."""
+        """How messages name the rule."""
         return f'the rule `{self.pattern}`'
 
 

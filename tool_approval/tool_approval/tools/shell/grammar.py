@@ -44,7 +44,7 @@ class Parsed:
         return self.source[node.start_byte : node.end_byte].decode(errors='replace')
 
     def literals(self, start: int, inner: Sequence[Node], end: int, plain: re.Pattern[bytes]) -> list[str] | None:
-        """Return the pieces of a text between its expansions; `None` if bash may not read a piece literally.
+        """Return the pieces of a text between its expansions, or `None` if bash might not read a piece literally.
 
         Args:
             start: Offset of the first byte of the text.
@@ -136,8 +136,8 @@ _DOCUMENT: Final = re.compile(rb'(?:[^\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-
 
 def is_plain_heredoc(node: Node, parsed: Parsed) -> bool:
     """Return whether bash and the grammar agree on the text of a here-document. Bash and the grammar disagree on
-    delimiters in mixed quotes, on continued lines and on several documents in a line (test_cases.py). More commands may
-    follow the here-document.
+    delimiters in mixed quotes, on continued lines and on several here-documents in one line (test_cases.py). More
+    commands may follow the here-document.
 
     Args:
         node: The `heredoc_redirect`.

@@ -15,8 +15,8 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, in the same word or the next. A `command` is part of a command that the
-program runs. An `unknown_word` is known only when the command runs, and may then be an option."""
+"""Kind of a word. An `option` has a value, in the same word or the next. `command` marks a word of a command that the
+program runs. The value of an `unknown_word` is known only when the command runs, and may be an option."""
 
 
 class Label(NamedTuple):
@@ -45,7 +45,7 @@ class LabelledCommand:
     """A command with a label for each word."""
 
     entry: Entry | None
-    """Entry of the sub-command, or of the program without a sub-command; `None` if the program is not listed."""
+    """Entry of the sub-command, or of the program if there is no sub-command; `None` if the program is not listed."""
     labels: tuple[Label, ...]
     """One label for each word."""
     sub_at: int
@@ -81,7 +81,7 @@ _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """Words that begin with a dash but are not options: `-` and numbers such as `-7`."""
 _FILE: Final = re.compile('@|fileb?://')
-"""Beginnings of words that programs replace with the content of a file."""
+"""Prefixes of a word that names a file. The program replaces the word with the content of the file."""
 _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
 """Checkers of programs that accept variable assignments before a command."""
 
@@ -191,7 +191,7 @@ class _Labeller:
         return None
 
     def _plain(self, option: str, entry: Entry) -> str:
-        """Return an option as an entry writes it: with one dash if `--x` means `-x`."""
+        """Return an option as spelled in an entry. If the program treats `--x` like `-x`, the spelling is `-x`."""
         is_same = 'both_dashes' in entry.flags and option.startswith('--') and option not in entry.options
         return option[1:] if is_same else option
 
@@ -234,7 +234,7 @@ class _Labeller:
         self._is_over = self._is_over or ends or is_command
 
     def _option(self, word: Word) -> None:
-        """Label a word with one or more options, and the values in the following words."""
+        """Label the next word, which contains one or more options, and the following words that hold their values."""
         found = self._whole(word.value) if word.is_fixed else None
         found = found or self._with_value(word.value) or self._cluster(word.value)
         if not word.is_fixed and (found is None or found[2] is None):
@@ -281,7 +281,7 @@ class _Labeller:
         self._labels.append(Label(word, kind, holds, options, value, follows))
 
     def _looks_like_option(self, value: str, allowed: re.Pattern[str] | None) -> bool:
-        """Return whether a value may be read as an option. It may not if `allowed` is `.*` or matches no option."""
+        """Return whether a value looks like an option. Return false if `allowed` is `.*` or matches no option."""
         is_meant = allowed is not None and (allowed.pattern == '.*' or not allowed.fullmatch('--output=x'))
         return value.startswith('-') and not _NUMBER.fullmatch(value) and not (self._is_harmless or is_meant)
 

@@ -33,14 +33,14 @@ _SUFFIX: Final = re.compile(r'\.(?:exe|cmd|bat|com)$')
 
 
 def program_name(text: str) -> str:
-    """Return the last part of a program's path. Rules that require approval or block apply to this name in every
+    """Return the last part of a program's path. Rules that block or require approval apply to this name in every
     folder.
     """
     return text.rstrip('/').rsplit('/', 1)[-1]
 
 
 def trusted_name(text: str) -> str | None:
-    """Return the name to compare with allowing rules; `None` for the path of a program outside of system folders."""
+    """Return the name to compare with rules that allow a program; `None` for a path outside of system folders."""
     if '/' not in text:
         return text
     for place in TRUSTED_PLACES:
@@ -65,7 +65,7 @@ def sub_command_at(words: Sequence[Word]) -> int:
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
-    """Return the number of words that match an allowing rule, including harmless flags of git."""
+    """Return the number of words that match a rule which allows commands, including harmless flags of git."""
     is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
         words[0].value, *pattern[1:]
     ]  # fmt: skip
@@ -74,8 +74,8 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Maximum number of adjacent options in a pattern that match in any order. More adjacent options match only as
-written."""
+"""Up to this many adjacent options in a pattern match in any order. More adjacent options match only in the order and
+form in which they are written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

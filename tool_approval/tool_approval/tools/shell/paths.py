@@ -16,7 +16,7 @@ from .words import SimpleCommand, Word
 _PATHS: Final = frozenset({'read', 'write', 'target'})
 _NO_PATHS: Final = frozenset({'program', 'sub_command', 'flag', 'end', 'assignment', 'command'})
 _ELSEWHERE: Final = ('/', '.', '~')
-"""Beginnings of paths that may be outside of a root."""
+"""Prefixes of paths that may be outside of a root."""
 
 
 ShellRoot = Callable[[str], bool] | str | Path
@@ -29,7 +29,7 @@ class OuterRoot(Protocol):
     """A root that may contain nested roots with different rules."""
 
     def __call__(self, path: str) -> bool:
-        """Return whether this root or a nested root contains an absolute path."""
+        """Return whether an absolute path is in this root or in a nested root."""
         ...
 
     def asking(self, path: str, *, is_written: bool) -> str | None:
@@ -75,7 +75,7 @@ class ShellRoots:
             names: Names of the roots.
             after: Number of words in the rule's pattern.
             is_here: Whether the command also reads the working directory.
-            approves: Whether the rule allows the command. If so, nested roots must allow the paths without approval.
+            approves: Whether the rule allows the command. If so, no nested root may refuse a path or require approval.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -136,7 +136,7 @@ class ShellRoots:
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
-    """Return whether a program without a path, like `head` in `cat a | head`, reads standard input and no directory."""
+    """Return whether a program without a path argument reads only its standard input, like `head` in `cat a | head`."""
     entry = found.entry
     if entry is None or trusted_name(words[0].value) is None or entry.flags & {'runs_files', 'writes', 'reads_cwd'}:
         return False
@@ -146,7 +146,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
-    """Return whether a command may read paths that its arguments do not name: from a list of files, a link or code."""
+    """Return whether a file list, a link or code may make a command read paths that its arguments do not name."""
     entry = found.entry
     if entry is None:
         return False

@@ -1,7 +1,7 @@
 """Compile the rules, check their examples, and find the deciding rule for a command.
 
 A rule that allows commands matches exact words. A rule that blocks commands or requires approval also matches
-abbreviations, synonyms and words with options between them.
+abbreviations and synonyms of its words, and ignores options between them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .config import ShellConfig, ShellRule
 
 Match = Literal['yes', 'maybe', 'no']
-"""Whether a rule matches a command. The value is `maybe` if a word is known only when the command runs."""
+"""Whether a rule matches a command. `maybe` means that the value of a word is known only when the command runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,9 +59,9 @@ class RuleMatch:
     decided: CompiledRule | None
     """First rule that matches; `None` if no rule matches."""
     possible: CompiledRule | None
-    """First rule, before `decided`, that requires approval or blocks, and whose match depends on an unknown word."""
+    """First rule that blocks or requires approval if an unknown word matches. The rule precedes `decided`."""
     skipped: CompiledRule | None = None
-    """First rule whose pattern matches but whose `sandbox_paths` do not match; `None` if a rule decides."""
+    """First rule whose pattern matches but whose `sandbox_paths` do not match; `None` if another rule decides."""
 
 
 class _ProgramRules:
@@ -104,7 +104,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that only an unknown word can match, to find commands that any rule of the program may match."""
+    """Return a rule that only unknown words match. A command that may match it may match any rule of the program."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -194,7 +194,7 @@ _TOKENS: Final = re.compile(r'[^\s\'"`;&|()=!<>,]+')
 
 
 def _views(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the forms of a command that an allowing rule may match: as written, and without harmless options."""
+    """Yield the forms of a command for rules that allow commands: as written, and without harmless options."""
     yield words
     if trusted_name(words[0].value) == 'git' and (at := sub_command_at(words)) > 1:
         yield [words[0], *words[at:]]

@@ -53,12 +53,12 @@ class ShellTool:
         Args:
             config: The configuration; by default, every command needs approval.
             cwd: Directory that commands run in.
-            roots: Roots by name, for `sandbox_paths`: absolute paths, or functions that check whether a path is inside.
+            roots: Named roots for `sandbox_paths`, each an absolute path or a function that checks if a path is inside.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
             wrap: Function that adds an OS sandbox. The function takes the program with its arguments, and returns the
                 program and arguments to run instead.
-            env: Environment to copy variables from, by default that of this process. Secrets and variables that can
-                change which code runs are removed.
+            env: Environment to copy variables from, by default that of this process. Secrets are left out, and also
+                variables that can change which code runs.
             max_output_bytes: Maximum bytes of each output to keep, half from the beginning and half from the end.
 
         Raises:
@@ -176,7 +176,7 @@ class ShellTool:
     async def _run(
         self, command: str, execute: Callable[[list[str], Explanation], Awaitable[ShellResult]]
     ) -> ShellResult:
-        """Run a command like `run`, but with the function `execute`."""
+        """Run a command as `run` does, but with the function `execute`."""
         # Imported late: judging a command does not need asyncio.
         from .running import ShellResult
 

@@ -1,4 +1,4 @@
-"""Convert syntax nodes into words, with the part of each value that is known before the shell runs the command."""
+"""Convert syntax nodes into words. A word's value is the part that is known before the shell runs the command."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class UnsafeArgument:
     word: str
     """The word as written in the command."""
     why: str
-    """Reason to require approval, written so that it can follow the word: `is not listed as a safe option`."""
+    """Reason to require approval, such as `is not listed as a safe option`. In a message, it comes after the word."""
 
 
 Growth = Literal['none', 'alike', 'any']
-"""Whether a word may expand to several words. `alike` means several words with the same beginning, as for a glob. `any`
-means arbitrary words, as for an unquoted variable."""
+"""Whether a word may expand to several words. `alike` means words that begin the same way, such as the files that match
+a glob. `any` means arbitrary words, such as those in an unquoted variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Redirect:
     target: Word
     """The file."""
     is_write: bool
-    """Whether the file is written or created."""
+    """Whether the redirection writes to the file or creates it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class SimpleCommand:
     redirects: tuple[Redirect, ...] = ()
     """Redirections of the command."""
     is_fed: bool = False
-    """Whether the standard input of the command is a pipe, a file or a text."""
+    """Whether the standard input of the command is a pipe, a file, or text in the command."""
     is_fed_here: bool = False
-    """Whether the standard input is certainly a pipe, a text, or a file that the command itself names after `<`."""
+    """Whether the standard input is certainly a pipe, text in the command, or a file that the command names itself."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the command that this wrapper runs: the given words, with the wrapper's standard input."""
+        """Return the command that this wrapper runs. The command has the given words and the same standard input."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Matches an unquoted piece of a word, without characters that the grammar may read differently than bash."""
+"""Matches an unquoted piece of a word if the grammar and bash certainly read all of its characters alike."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
@@ -158,7 +158,7 @@ class WordReader:
     problem: Callable[[str], None]
     """Function that is called with a description of each unsupported piece."""
     inside: Callable[[Node], None]
-    """Function that is called with each command or process substitution."""
+    """Function that is called with the node of each command substitution and process substitution."""
 
     def read(self, node: Node) -> Word:
         """Return the word for a syntax node."""

@@ -162,7 +162,7 @@ def _find(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
-    """Return a word after `find` has replaced `{}` by a path. The path begins with one of the starting points."""
+    """Return a word with `{}` replaced by a path, as `find` does. The path begins with one of the starting points."""
     if '{}' not in word.value:
         return word
     # Attack: `find @x -exec pytest {} +`, where pytest reads options from a file `x`.
@@ -184,4 +184,4 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'parallel': _joined('`parallel` builds commands from its input'),
     'ssh': _joined('the command runs on another machine'),
 }
-"""Functions that find the wrapped command if the labels are not sufficient, by the name of the entry's checker."""
+"""Functions that find the wrapped command if the labels are not sufficient. The key is the checker of the entry."""
