@@ -47,7 +47,7 @@ class ConfigFinding:
     line: int | None = None
     """1-based line number of the setting, or `None` if unknown."""
     about: str = ''
-    """Name of the rule at the start of the message. Findings that differ only in the rule are printed together."""
+    """Name of the rule, if the message starts with it. Findings that differ only in the rule are printed together."""
 
     @property
     def key(self) -> str:
@@ -140,7 +140,7 @@ def _print(findings: list[ConfigFinding], source: str, output: Output) -> None:
 
 
 def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
-    """Group findings that differ only in the rule, in their original order."""
+    """Group findings that differ only in the rule that they concern. The original order is kept."""
     groups: dict[object, list[ConfigFinding]] = {}
     for at, each in enumerate(findings):
         said = (each.level, each.path[:-1], each.message.removeprefix(each.about)) if each.about else at
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return the patterns of commands that need no approval: the file's by condition, and the presets' by preset."""
+    """Group commands that need no approval: the file's patterns by condition, and the presets' patterns by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

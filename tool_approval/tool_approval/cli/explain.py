@@ -82,7 +82,7 @@ _KEYS: Final = ('id', 'tool', 'args', 'config', 'cwd')
 
 
 def explain_lines(source: BinaryIO, configurations: Configurations, directory: str | None) -> Iterator[dict[str, Any]]:
-    """Judge the calls in lines of JSON.
+    """Read calls from lines of JSON, and judge each call.
 
     Each line is an object with the keys `id`, `tool` and `args`, and optionally `config` and `cwd` (default:
     `directory`).

@@ -106,7 +106,7 @@ _WHO: Final = 'Who approves calls? i: you; p: others too, on a web page; n: no a
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
-    """Ask for one of several letters. Enter alone chooses the first letter."""
+    """Ask for one of several letters. An empty answer chooses the first letter."""
     typed = _line(question, output).lower() or letters[0]
     if typed not in tuple(letters):
         raise UsageError(f'{typed!r} is not an answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')

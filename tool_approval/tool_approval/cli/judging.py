@@ -1,4 +1,4 @@
-"""Judge a call as an agent's tools and policy would, without running anything."""
+"""Judge a call in the same way as an agent's tools and policy would, without running anything."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class Judgement:
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
-    """Return a sort key by strictness. Allowed parts that have a rule come after allowed parts that have none."""
+    """Return a key that sorts parts by strictness. Allowed parts with a rule come after allowed parts without one."""
     return _STRICTNESS.index(part.decision), part.decision == 'allow' and part.rule is not None
 
 
@@ -233,7 +233,7 @@ class CallJudge:
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
     def _names_of(self, tool: str) -> list[str]:
-        """Return the tool's names in rules. If rules use both names of the shell tool, the stricter rule applies."""
+        """Return names to look up in rules. If rules use both names of the shell tool, the stricter rule applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
@@ -276,7 +276,7 @@ class CallJudge:
         return parts
 
     def _extra_access(self, explanation: Explanation, args: Mapping[str, Any]) -> Sequence[str]:
-        """Return the extra access that a question about a command would list in `tool-approval run`.
+        """Return the extra access that `tool-approval run` would list in its question about a command.
 
         Raises:
             PermissionError: The call requests an unknown kind of access.
@@ -338,7 +338,7 @@ class Configurations:
     """Finds a call's configuration, in the call itself or in the directory's settings file, and compiles it."""
 
     def __init__(self, named: str | None, notify: Callable[[str], None]) -> None:
-        """Use the settings file `named` on the command line, if any, and report problems with `notify`."""
+        """Use the settings file given on the command line (`named`), if any, and call `notify` to report problems."""
         self._named = None if named is None else os.path.abspath(named)
         self._notify = notify
         self._of_text = lru_cache(maxsize=_KEPT)(self._compiled)

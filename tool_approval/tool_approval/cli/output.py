@@ -10,9 +10,9 @@ from typing import Any, Final, TextIO
 FAILED: Final = 2
 """Exit status of a command that failed or was called wrongly."""
 INTERRUPTED: Final = 130
-"""Exit status after Ctrl-C, the same as in shells."""
+"""Exit status after Ctrl-C. Shells use the same status."""
 NOBODY_READS: Final = 141
-"""Exit status, the same as in shells, if the reader of the output, such as `head`, has ended."""
+"""Exit status if the program that reads the output, such as `head`, has ended. Shells use the same status."""
 
 
 class UsageError(Exception):
@@ -45,7 +45,7 @@ class Output:
         _write(self._err, f'tool-approval: {text}')
 
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
-        """Return whether the user presses `y` at the terminal. If the user does not, write the text `otherwise`.
+        """Return whether the user presses `y` at the terminal. If not, write the text given as `otherwise`.
 
         With `details`, the key `?` shows each detail on a line and repeats the question.
         """
@@ -84,8 +84,8 @@ class Output:
 
 
 def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
-    """Show an escaped question at the terminal, and wait for one key. Pastes, and keys that were typed before the
-    question, are ignored.
+    """Show a question, which must be escaped already, at the terminal, and wait for one key. Pastes, and keys that
+    were typed before the question, are ignored.
 
     Returns:
         The key's name, or `None` if there is no terminal or the terminal was closed.

@@ -1,4 +1,4 @@
-"""Implement `tool-approval run`: run an agent in the current directory, under approvals.yaml."""
+"""Implement `tool-approval run`: run an agent in the current directory, with the rules of approvals.yaml."""
 
 from __future__ import annotations
 

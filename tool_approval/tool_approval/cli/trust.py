@@ -22,7 +22,7 @@ NOT_TRUSTED: Final = 'the file was not trusted'
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Show what the file would allow, then ask whether to trust it; or revoke the trust in the file."""
+    """Show what the file would allow, and ask whether to trust it. With `--revoke`, only revoke the trust."""
     if options.revoke:
         return _revoke(options, output)
     _, loaded, findings = inspect(options.file, options.cwd)
@@ -61,7 +61,7 @@ def _revoke(options: argparse.Namespace, output: Output) -> int:
 
 
 def allowances(settings: Settings, directory: Path) -> list[str]:
-    """Return a line for each setting, including those of presets, that loosens a default or adds text to questions.
+    """Return a line for each setting that loosens a default or adds text to questions. Presets' settings are included.
 
     The list is empty if no setting is less strict than the default.
 

@@ -101,10 +101,10 @@ class Ledger:
 
         Args:
             store: Store that keeps the executions. The store stays open when the ledger is closed.
-            reconcile: Functions by tool name that determine whether a call of unknown outcome was executed.
+            reconcile: Maps a tool name to the function that finds out whether a call of unknown outcome was executed.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             beats: Whether the ledger starts a thread that calls `tick` to send heartbeats.
-            clock: Monotonic clock in seconds, to measure heartbeats.
+            clock: Monotonic clock in seconds, to measure the time between heartbeats.
             now: Returns the time of day, which is used only in records.
         """
         self.store = store
@@ -153,7 +153,7 @@ class Ledger:
                 repeat the call. The argument is the person's name.
 
         Returns:
-            The result of `run`, or the recorded outcome without calling `run`.
+            The result of `run`. If an outcome is already recorded, `run` is not called, and that outcome is returned.
 
         Raises:
             InboxError: The store cannot be used. The call did not run.
@@ -227,7 +227,7 @@ class Ledger:
         return found == 'not_done' and await self.again(row)
 
     async def settle(self, row: ExecutionRow, result: object, by: str | None = None) -> bool:
-        """Record the result of an unknown call. Return `False` if the call is no longer unknown.
+        """Record the result of a call of unknown outcome. Return `False` if the outcome is no longer unknown.
 
         Args:
             row: The call, as last read.
@@ -265,7 +265,7 @@ class Ledger:
         return await self._patiently(lambda: self.store.retry(following, note))
 
     async def give_up(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Keep the outcome of a call unknown, without asking again. Return `False` if the call is no longer unknown.
+        """Leave the outcome of a call unknown and do not ask again. Return `False` if the outcome is no longer unknown.
 
         Raises:
             InboxError: The store cannot be used.
@@ -379,7 +379,7 @@ class Ledger:
         await self._patiently(lambda: self.store.add_execution(row))
 
     async def _let_by(self, row: ExecutionRow) -> str | None:
-        """Return the name of the person who decided outside the run to repeat the call, or `None`."""
+        """Return the name of the person outside the run who decided to repeat the call, or `None`."""
         if row.attempt == 1:
             return None
         rows = await self._patiently(lambda: self.store.executions_of(row.run_id))
@@ -530,7 +530,7 @@ class Ledger:
 
 
 def unknown_text(row: ExecutionRow) -> str:
-    """Describe an unknown call."""
+    """Describe a call of unknown outcome."""
     began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
     return (
         f'The call of {row.tool_name!r} was started{began}, but its end was not recorded: its worker died, or the run '

@@ -150,8 +150,8 @@ class DurableStore:
     def release(self, worker: str, number: int, *, at: datetime) -> int:
         """Release the executions of a dead worker, unless the worker has recorded a later heartbeat.
 
-        Other workers can take reserved executions. Executions that had begun get an unknown outcome, and the dead
-        worker may still settle these executions.
+        Other workers can take reserved executions. Executions that had begun get an unknown outcome. If the
+        worker is alive after all, it can still settle these executions.
 
         Returns:
             The number of released executions.

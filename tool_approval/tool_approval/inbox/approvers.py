@@ -60,13 +60,13 @@ class ApproverRules:
         Args:
             rules: Rules by tool name or glob. An exact name takes precedence over a glob, and a glob with more literal
                 characters over one with fewer. If several globs have equally many literal characters, all their rules
-                must list the approver. Requests of a tool without a matching rule cannot be answered.
+                must list the approver. If no rule matches a tool, its requests cannot be answered.
         """
         self._exact = dict(rules)
         self._globs = [(re.compile(translate(pattern)), _literals(pattern), rule) for pattern, rule in rules.items()]
 
     def for_tool(self, tool_name: str) -> tuple[ApproverRule, ...]:
-        """Return the rules for a tool, at least one. Each of these rules must list the approver."""
+        """Return one or more rules for a tool. Each of these rules must list the approver."""
         if tool_name in self._exact:
             return (self._exact[tool_name],)
         found = [(weight, rule) for pattern, weight, rule in self._globs if pattern.fullmatch(tool_name)]

@@ -7,7 +7,7 @@ ApprovalError
     │   ├── UnknownRequest     no request has this id
     │   ├── AlreadySettled     the request was answered, expired or was withdrawn before
     │   ├── OtherContent       the answer is for other content than the request has
-    │   ├── NotAnApprover      this approver may not answer this request
+    │   ├── NotAnApprover      this approver is not allowed to answer this request
     │   └── InvalidAnswer      the request does not offer this answer, or the answer is malformed
     ├── RequestTooLarge        the request is too large to be shown
     ├── InboxUnavailable       the store cannot be reached or written to at the moment
@@ -71,7 +71,7 @@ class OtherContent(AnswerRefused):
 
 
 class NotAnApprover(AnswerRefused):
-    """The approver may not answer this request."""
+    """The approver is not allowed to answer this request."""
 
     def __init__(self, approver: str, tool_name: str, problem: str) -> None:
         """Set the message, which names the approver and the tool, and gives the reason.

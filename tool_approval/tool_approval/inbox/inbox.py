@@ -37,7 +37,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class Inbox:
-    """Posts requests, waits for their answers and accepts answers, from any number of runs, threads and event loops.
+    """Posts requests, waits for answers and accepts answers. Any number of runs, threads and event loops can use it.
 
     Create one inbox for each store and process, after forking. Nothing is opened or started before the first call.
     """
@@ -81,7 +81,7 @@ class Inbox:
 
         Args:
             request: The request. The store keeps the request and its presentation, to show both to approvers.
-            approvers: Rules for who may answer. Every rule must list the approver; `None` lets everyone answer.
+            approvers: Rules for who may answer. Every rule must list the approver. If `None`, everyone may answer.
             requester: Id of the person the agent works for.
             forbid_self_approval: Whether the requester is not allowed to answer.
             expires_at: Time when the request expires, for display only.
@@ -135,7 +135,7 @@ class Inbox:
         Raises:
             UnknownRequest: The store does not have the request, or no longer has it.
             InboxUnavailable: The timeout passed, and the store did not report within 5 seconds whether the request was
-                answered. The inbox lets the request expire once it can reach the store again.
+                answered. The request expires as soon as the store can be reached again.
             OtherContent: The digest in the answer is not that of the posted content, so the store was tampered with.
         """
         self._keeper.start()
@@ -164,7 +164,7 @@ class Inbox:
             UnknownRequest: No request has this id.
             AlreadySettled: The request is no longer open. The error says who answered, and when.
             OtherContent: The digest differs from the digest of the request's content.
-            NotAnApprover: The approver may not answer this request.
+            NotAnApprover: The approver is not allowed to answer this request.
             InvalidAnswer: The request does not offer this answer.
             InboxUnavailable: The store cannot save the answer, so the answer does not count.
         """
@@ -199,8 +199,8 @@ class Inbox:
         Args:
             request_id: Id of the request.
             state: New state of the request.
-            answer: Answer that was given in another UI; it must fit `state`. If the store is unavailable, the request
-                is withdrawn without the answer.
+            answer: Answer that was given in another UI; it must fit `state`. If the store is unavailable, the answer
+                is dropped, and the request is withdrawn.
         """
         at = self._moment()
         written = None if answer is None else write_answer(answer)

@@ -18,7 +18,7 @@ Waiter = asyncio.Future[None]
 
 
 class Waiting:
-    """Futures of any number of event loops, by request id. The futures can be woken from any thread."""
+    """Futures by request id. They may belong to different event loops, and can be woken from any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,8 +77,8 @@ LEASE_S = 30.0
 class Leases:
     """Detects processes whose heartbeat number no longer increases.
 
-    A time from another process or from a database is wrong if the clock of that machine is changed. Each process
-    therefore measures with its own monotonic clock how long a heartbeat number has been the same.
+    A time that another process or a database has written can be wrong, because clocks are sometimes changed. Each
+    process therefore measures with its own monotonic clock how long a heartbeat number has been the same.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, lease_s: float = LEASE_S) -> None:
@@ -89,7 +89,7 @@ class Leases:
 
     def gone(self, beats: Mapping[str, int]) -> Mapping[str, int]:
         """Return the owners that sent no heartbeat for a whole lease, with their last heartbeat number. The measurement
-        restarts if this process has not checked for half a lease.
+        restarts if the last check was more than half a lease ago.
         """
         now = self._clock()
         if self._looked_at is None or now - self._looked_at > self._lease_s / 2:
@@ -109,7 +109,7 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Maximum seconds of one wait for changes, and so of the delay when closing. A change ends the wait immediately."""
+"""Maximum seconds of one wait for changes. A change ends the wait immediately. Closing may take as long as one wait."""
 
 PRUNE_S = 3600.0
 """Seconds between deletions of old history. The history is kept for weeks, so an extra hour does not matter."""
@@ -190,7 +190,7 @@ class Keeper:
         self.nudge()
 
     def stop_listening(self, listener: Listener) -> None:
-        """Stop reporting changes to a listener."""
+        """Report no more changes to this listener."""
         with self._lock:
             self._listeners.remove(listener)
 

@@ -104,7 +104,7 @@ class InboxStore(Protocol):
         Args:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
-            after: Id of a settled request. Return only requests after it in the history. An unknown id returns none.
+            after: Id of a settled request. Return only the requests that follow it, or none if the id is unknown.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -117,7 +117,7 @@ class InboxStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def withdraw_all_of(self, owner: str, number: int, *, at: datetime) -> int:
-        """Withdraw all open requests of an owner, unless the owner has recorded a heartbeat after `number`.
+        """Withdraw all open requests of an owner if the number of the owner's last heartbeat is still `number`.
 
         Returns:
             Number of withdrawn requests.
@@ -182,11 +182,11 @@ class ParkingStore(InboxStore, Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
-        """Add a request of a run within a transaction. Leave an existing request unchanged."""
+        """Add a run's request as part of a transaction. Leave an existing request unchanged."""
         ...  # pragma: no cover - a protocol has no body
 
     def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
-        """Settle pending requests within a transaction.
+        """Settle pending requests as part of a transaction.
 
         Args:
             execute: Executes statements in the transaction.

@@ -120,7 +120,7 @@ class RowReader:
         self._is_reading = False
 
     async def read(self, request_id: str) -> Row | None:
-        """Return the row with this id, read after the call, or `None` if no row has this id.
+        """Return the row with this id, or `None` if there is none. The row is read after this method is called.
 
         Raises:
             InboxError: The store cannot be read, or the inbox is closed.

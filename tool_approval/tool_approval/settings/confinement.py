@@ -1,4 +1,4 @@
-"""Run commands of the shell tool in the OS sandbox, with the access that the settings and an approval grant."""
+"""Run commands of the shell tool in the OS sandbox, with the access granted by the settings and by an approval."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ConfinedShell(ShellTool):
 
     @property
     def can_be_given_access(self) -> bool:
-        """Whether an OS sandbox confines commands, so that the model can request extra access."""
+        """Whether an OS sandbox confines commands. If so, the model can request extra access."""
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
@@ -155,7 +155,7 @@ class ConfinedShell(ShellTool):
         return self._lacking({*explanation.needs, *names}, paths, environments)
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
-        """Return the environments to which a command may write, as far as its words show."""
+        """Return the environments to which a command may write, judging only by the words of the command."""
         active = dict(self._confinement.approved.variables).get('VIRTUAL_ENV')
         known = self._confinement.environments
         commands = [words for part in explanation.parts if (words := part.text.split())]
@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Map each frozen folder around the paths to the reason why it gets no layer, or to `None` if it gets one."""
+        """Return the frozen folders around the paths. The value is the reason why a folder gets no layer, or `None`."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)

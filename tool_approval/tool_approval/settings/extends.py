@@ -33,7 +33,7 @@ class PresetRule(ShellRule):
 
     @property
     def shown(self) -> str:
-        """Name of the rule in messages, with its preset and line."""
+        """Description of the rule for messages, with its pattern, preset and line."""
         condition = ', valid only with an OS sandbox' if self.pre_approves else ''
         return f'the rule `{self.pattern}` of the preset `{self.preset}` (line {self.line}{condition})'
 
@@ -81,8 +81,8 @@ def expand(settings: Settings) -> Settings:
     """Return the settings together with the content of the presets that they extend.
 
     - The presets' rules that block commands come first, then the settings' rules, then the presets' other rules.
-    - A preset's directory is added unless the settings have an entry for it. If they do, their entry also applies to
-      the preset's rules, and becomes read-only if the preset's entry is read-only.
+    - A preset's directory is added unless the settings have an entry for it. Such an entry also applies to the
+      preset's rules. It becomes read-only if the preset's entry is read-only.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.
@@ -135,7 +135,7 @@ def unconfined(settings: Settings) -> Settings:
 
 
 def found_presets(directory: Path) -> dict[PresetName, str]:
-    """Return the presets that fit a directory, each with the file that indicates it. `default` is left out."""
+    """Return the presets that fit a directory, each with the file that led to this choice. `default` is left out."""
     found: dict[PresetName, str] = {}
     for preset, names in _MARKS.items():
         name = next((name for name in names if os.path.lexists(directory / name)), None)

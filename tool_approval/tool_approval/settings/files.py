@@ -21,10 +21,10 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""Names of settings files. A TOML file is an error, but is listed so that the tools cannot write it."""
+"""Names of settings files. A TOML file is refused, but its name is listed so that the tools cannot write it."""
 
 MAX_BYTES = 400_000
-"""Maximum bytes of a settings file, enough for the parser's longest text with four bytes per character."""
+"""Maximum bytes of a settings file. The longest text that the parser accepts fits, even at four bytes per character."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +34,7 @@ class LoadedSettings:
     settings: Settings
     """Settings as written in the file. `effective(loaded)` returns the settings that apply."""
     source: Path | None
-    """Absolute path of the file, in a folder with resolved links; `None` if there is no file."""
+    """Absolute path of the file, with the links in the path of its folder resolved; `None` if there is no file."""
     directory: Path
     """Absolute path of the working directory. Relative roots are resolved against this directory."""
     digest: str
@@ -45,7 +45,7 @@ class LoadedSettings:
     why_untrusted: str | None = None
     """Reason, as text for the user, why the file is not trusted; `None` if the file is trusted."""
     named_as: Path | None = None
-    """Absolute path of the file, with unresolved links; `None` if there is no file."""
+    """Absolute path of the file, without resolving links; `None` if there is no file."""
     line_of: Callable[[tuple[str | int, ...]], int | None] = lambda path: None
     """Function that returns the 1-based line number of the value at a key path such as `('shell', 'rules', 0)`, or
     `None` if unknown."""
@@ -219,8 +219,8 @@ def effective(loaded: LoadedSettings) -> Settings:
     - `visible` and `toolchains` are ignored, while `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
     - Shell rules that allow commands without approval are removed. Later rules or the default decide about these
-      commands. In a removed root, rules that require approval do not apply. A rule that blocks commands only in a
-      removed root then blocks these commands everywhere.
+      commands. Rules that require approval do not apply in a removed root. A rule that would block commands in a
+      removed root blocks these commands everywhere.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)

@@ -18,8 +18,8 @@ from .model import SandboxSettings
 
 HEAD: Final = 'HEAD'
 _MOST_SUBMODULES: Final = 1000
-"""Maximum number of submodules that are protected individually, because each may need its own mount. If a repository
-exceeds this maximum, its whole work tree is protected."""
+"""Maximum number of submodules that are protected individually. Each submodule may need its own mount. If a
+repository has more submodules, its whole work tree is protected."""
 
 
 def state_folder() -> Path | None:
@@ -55,7 +55,7 @@ def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, 
 
     Args:
         directory: The absolute working directory.
-        named_as: The path of the settings file with unresolved links; no tool may replace a link at this path.
+        named_as: The path of the settings file, without resolving links. No tool may replace a link at this path.
     """
     # Attack: without `.git`, git takes a folder with `HEAD`, `objects` and `refs` for a repository, and runs programs
     # that its `config` names (test_hostile_repository.py). The OS sandbox lets commands make neither name there.

@@ -83,7 +83,7 @@ def open_workspace(
         protected: More files that no tool can write, such as the audit log or a memory store at another path. The
             settings file, the user's state directory and `.git` are always protected.
         readable: More folders that commands can read, such as the folder of a toolchain.
-        explicit: A profile that restricts the access in the OS sandbox further, and grants no access.
+        explicit: A profile that restricts the access in the OS sandbox further. It cannot grant access.
         backend: The backend that confines commands; by default the best backend that works. `UnconfinedBackend()`
             confines nothing, and is accepted only if the settings do not require an OS sandbox.
         caches: Whether to create cache folders for commands. If `False`, no file is written before a command runs.

@@ -218,7 +218,7 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'CREATE TABLE secret (id integer PRIMARY KEY CHECK (id = 1), value text NOT NULL)',
     ),
 )
-"""Statements of each migration. Migration n creates schema version n + 1, stored in the table `version`."""
+"""Statements of each migration. Migration n creates schema version n + 1. The table `version` stores this number."""
 
 _ALL = '*'
 """Notification that many requests have changed, without their ids."""

@@ -19,7 +19,7 @@ from tool_approval.storage import default_path as approvals_path
 from .sqlite_file import SQLiteFile, Synchronous
 
 POLL_S = 0.02
-"""Seconds between checks for changes. An answer must arrive within 100 ms, which is the time of five checks. SQLite
+"""Seconds between checks for changes. An answer must arrive within 100 ms, which is enough for five checks. SQLite
 cannot wake another process. A check takes microseconds, and serves all waiting requests of a process."""
 
 MIGRATIONS: tuple[tuple[str, ...], ...] = (

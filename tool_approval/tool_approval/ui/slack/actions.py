@@ -136,7 +136,7 @@ class People:
             entry: The request.
 
         Raises:
-            NotAnApprover: The person may not answer the request.
+            NotAnApprover: The person is not allowed to answer the request.
             SlackUnavailable: The members of a user group cannot be looked up.
         """
         person_id = user_id if self._ids is None else self._ids.get(user_id)

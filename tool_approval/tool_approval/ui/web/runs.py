@@ -93,7 +93,7 @@ class Runs:
 
         Raises:
             NotUnknown: The outcome of the call is no longer unknown.
-            NotAnApprover: The approver may not settle the call.
+            NotAnApprover: The approver is not allowed to settle the call.
             NobodyMay: No request of the run says who may settle the call.
         """
         found = await self.get(body.run)
