@@ -58,7 +58,7 @@ def test_notes_name_where_the_sandbox_is_stricter(tmp_path: Path):
     assert notes == (
         f'{absent} does not exist, so commands cannot use it',
         (
-            f'commands cannot use {closed}, because the OS sandbox cannot enforce `suffixes`; only file tools can. '
+            f'only file tools can use {closed}, because the OS sandbox cannot enforce `suffixes`. '
             'Remove `suffixes` if commands need this folder'
         ),
     )

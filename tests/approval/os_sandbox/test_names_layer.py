@@ -69,7 +69,7 @@ def test_names_are_made_changed_and_removed(house: House):
     )
 
     assert (status, output) == (0, '')
-    assert notes == (f'folders in {house.work} were emptied, not removed or renamed: full',)
+    assert notes == (f'folders in {house.work} were emptied, but not removed or renamed: full',)
     assert tree(house.work) == {
         'new': '',
         'made': None,
@@ -181,7 +181,7 @@ def test_what_another_program_changed_is_left(house: House):
 
     _, _, notes = run(house, 'rm a; echo x > b; touch new other', meanwhile=change)
 
-    assert notes == (f'not kept in {house.work}, because another program changed the same names: a, b, new',)
+    assert notes == (f'not kept in {house.work}, because another program changed these files: a, b, new',)
     assert {(house.work / name).read_text() for name in ('a', 'b', 'new', 'free')} == {'host\n'}
     assert (house.work / 'other').exists()
 
@@ -205,7 +205,7 @@ def test_special_files_are_not_kept(house: House):
     assert 'socket' not in output
     assert notes == (
         f'dropped from {house.work}: fifo',
-        f'not kept in {house.work}, because another program changed the same names: socket',
+        f'not kept in {house.work}, because another program changed these files: socket',
     )
     assert set(os.listdir(house.work)) == before
 
@@ -228,7 +228,7 @@ def test_files_that_a_copy_cannot_replace_are_shown_as_they_are(house: House, mo
 def test_a_folder_that_is_gone_meanwhile_is_said_to_be_empty(house: House):
     _, _, notes = run(house, 'true', meanwhile=lambda: shutil.rmtree(house.work / 'full'))
 
-    assert notes == (f'folders in {house.work} were emptied, not removed or renamed: full',)
+    assert notes == (f'folders in {house.work} were emptied, but not removed or renamed: full',)
 
 
 @once
@@ -265,7 +265,7 @@ def test_without_a_place_beside_it_there_is_no_layer(house: House, monkeypatch: 
     _, _, notes = run(house, 'touch new')
 
     assert notes == (
-        f'files cannot be added to or removed from {house.work}: commands can access every folder for temporary files',
+        f'files cannot be added to or removed from {house.work}: no folder for temporary files is hidden from commands',
     )
 
 

@@ -229,9 +229,9 @@ def test_remember_option_names_the_access_it_covers(desk):
     [plain] = checked(desk, 'pip list').remember_options
 
     covered = 'in this directory, with safe arguments and paths inside it'
-    assert option.label == f'every plain `pip uninstall`, writes to .venv included, {covered}'
+    assert option.label == f'any simple `pip uninstall` command, writes to .venv included, {covered}'
     assert option.payload['extra_access'] == {'writes': [str(desk.folder / '.venv')]}
-    assert plain.label == f'every plain `pip list` {covered}'
+    assert plain.label == f'any simple `pip list` command {covered}'
     assert 'extra_access' not in plain.payload
 
 

@@ -170,7 +170,7 @@ def test_confined_note_names_a_link_to_the_settings_that_freezes_its_folder(desk
 
     assert (
         f'commands cannot make, rename or delete anything directly in {desk.folder}/sub while conf is a symbolic link; '
-        'to allow this, create folders with these names'
+        'commands can do so once folders with these names exist'
     ) in desk.workspace.notes
     assert desk.run('touch good') == ('[no output]', False)
 

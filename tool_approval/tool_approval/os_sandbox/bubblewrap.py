@@ -42,9 +42,9 @@ _CONFINE: tuple[str, ...] = (
     '--die-with-parent',
 )
 _INSTALL = (
-    'install bubblewrap (package `bubblewrap` on Debian, Ubuntu, Fedora and Arch) and bash; if they are installed, '
-    'allow user namespaces (sysctl user.max_user_namespaces above 0; on Ubuntu 24.04 and newer also an AppArmor '
-    'profile for bwrap; in a container also a seccomp profile that permits them)'
+    'install bubblewrap (package `bubblewrap` on Debian, Ubuntu, Fedora and Arch) and bash; if both are installed, '
+    'allow user namespaces: set sysctl user.max_user_namespaces above 0; Ubuntu 24.04 and newer also need an AppArmor '
+    'profile for bwrap; a container also needs a seccomp profile that permits user namespaces'
 )
 
 

@@ -1,7 +1,7 @@
 """Copy the `.git` folder of a repository for a command, and write the safe changes back.
 
 The copy contains no objects. The command reads the repository's objects through git's alternates, and cannot write
-them. Changes of objects, refs, logs, the index and files such as `HEAD` are kept. Changes of all other files in `.git`
+them. Changes to objects, refs, logs, the index and files such as `HEAD` are kept. Changes to all other files in `.git`
 are dropped, because these changes could make git run programs.
 """
 
@@ -30,7 +30,7 @@ _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
 """Folders to copy. Other folders are mounted read-only, because folders of submodules, for example, can be large."""
 _OBJECTS: Final = 'objects-before'
-"""Folder of the copy in which the repository's objects are mounted."""
+"""Folder in the copied `.git` where the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
 _GLOBAL: Final = 'config-of-the-user'
 """File in the copied `.git` from which git reads the user's name and email address."""
@@ -195,7 +195,7 @@ class GitLayer:
                 if added := paths - submodules(before.get('index', b'')):
                     raise LayerError(
                         f'the {where} adds a submodule ({listed(sorted(added))}), '
-                        'and git would run in it; only the user can add one'
+                        'whose configuration git would use; only the user can add submodules'
                     )
             write_back(
                 self._git,
@@ -251,7 +251,7 @@ def _check_repository(
 
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Return the contents of the files in `.git` that a layer keeps, by name."""
+    """Return the files in `.git` that a layer keeps, as a mapping from name to content."""
     contents = {name: file.data for name, file in files.items() if file.data is not None}
     others = {
         name: data for name, data in contents.items() if name == 'index' or name in _FINISHED or is_kept(name, data)

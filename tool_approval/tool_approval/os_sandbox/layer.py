@@ -50,7 +50,7 @@ class Layer:
         parts: Sequence[GitLayer | NamesLayer],
         problems: Sequence[str],
     ) -> None:
-        """Set the parts that `open_layer` created."""
+        """Store the parts that `open_layer` created."""
         self.problems = tuple(problems)
         """A line for each layer that could not be created. Without layers, the command has the access of its
         profile."""
@@ -71,7 +71,7 @@ class Layer:
         return self._backend.wrap([ENV, *environment, *command], self._profile, cwd, change=self._change)
 
     def keep(self, cancelled: threading.Event) -> tuple[str, ...]:
-        """Write the safe changes to the folders. Call this only if the command ended by itself.
+        """Write the command's safe changes back to the original folders. Call this only if the command ended by itself.
 
         Args:
             cancelled: Event that another thread may set. If the event is set, the remaining changes are dropped.
@@ -134,7 +134,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
     Args:
         profile: The profile of the command.
-        near: A path whose file system must also contain the new folder, so that files can be moved; `None` for any.
+        near: A path on the required file system, so that files can be moved. With `None`, any file system will do.
 
     Raises:
         LayerError: Commands can access every folder in which the new folder could be created.
@@ -146,7 +146,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
-        raise LayerError('commands can access every folder for temporary files')
+        raise LayerError('no folder for temporary files is hidden from commands')
     _sweep(place)
     folder = tempfile.mkdtemp(prefix=_NEW, dir=place)
     try:
@@ -186,7 +186,7 @@ def _is_left(folder: str) -> bool:
 
 
 def _remove(folder: str) -> None:
-    """Remove a folder, even if a command removed permissions in it or nested it deeper than Python can recurse."""
+    """Remove a folder, even if a command took away permissions or made a tree that is too deep for `shutil.rmtree`."""
     try:
         shutil.rmtree(folder)
     except (OSError, RecursionError):

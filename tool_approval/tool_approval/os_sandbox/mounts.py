@@ -29,7 +29,7 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 """Beginning of the note on a frozen folder; the folder's path follows."""
 
 _KERNEL = ('/dev', '/proc', '/sys')
-"""Folders for the kernel's file systems. Commands get a new or an empty folder at each path, not the host's."""
+"""Folders for the kernel's file systems. Commands get new file systems in `/dev` and `/proc`, and nothing in `/sys`."""
 _TEMPORARY = '/tmp'
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
@@ -44,15 +44,15 @@ class Mount:
     """One mount. A later mount hides an earlier one at the same path."""
 
     kind: MountKind
-    """`write` and `read` mount a path of the host. `empty` mounts an empty folder, and `mask` an unreadable file.
-    `folder` creates a folder, and `link` a symbolic link. `lock` makes an earlier mount read-only. `proc`, `dev` and
-    `temporary` mount a new procfs, a new `/dev` and a new tmpfs."""
+    """`write` and `read` mount a path of the host. `empty` mounts an empty folder, and `mask` mounts an unreadable
+    file. `folder` creates a folder, and `link` creates a symbolic link. `lock` makes an earlier mount read-only.
+    `proc`, `dev` and `temporary` mount a new procfs, a new `/dev` and a new tmpfs."""
     path: str
     """Path of the mount in the sandbox. The path on the host is the same unless `source` is set."""
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """For `write` and `read`: path on the host to mount, such as a copy in a layer. If empty, `path` is mounted."""
+    """Path on the host that `write` or `read` mounts, such as a copy in a layer. An empty `source` means `path`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +62,9 @@ class MountPlan:
     mounts: tuple[Mount, ...]
     """Mounts, in the order in which they must be made."""
     notes: tuple[str, ...]
-    """Notes for the user, each with a remedy, on paths where the mounts give less access than the profile."""
+    """Notes for the user about paths where the mounts give less access than the profile. Each note names a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Frozen folders, each with the missing names and symbolic links that are the reason to freeze the folder."""
+    """Frozen folders. Each folder is frozen because of the listed paths, which are missing or symbolic links."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
@@ -72,7 +72,7 @@ Change = Callable[[Iterable[Mount]], Iterable[Mount]]
 
 
 def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:
-    """Return the mounts for a profile and the files that exist now.
+    """Return the mounts that enforce a profile, given the files that exist now.
 
     Args:
         profile: The profile of the command.
@@ -120,8 +120,8 @@ class _Planner:
             way = way_to_root(root)
             if root.suffixes is not None and root.access > Access.NONE:
                 self.notes.append(
-                    f'commands cannot use {root.path}, because the OS sandbox cannot enforce `suffixes`; only file '
-                    'tools can. Remove `suffixes` if commands need this folder'
+                    f'only file tools can use {root.path}, because the OS sandbox cannot enforce `suffixes`. Remove '
+                    '`suffixes` if commands need this folder'
                 )
             if way and way[-1].kind == 'missing':
                 self.notes.append(f'{root.path} does not exist, so commands cannot use it')
@@ -149,7 +149,7 @@ class _Planner:
         return MountPlan(mounts=(*mounts, *self._start(cwd), *locks), notes=tuple(self.notes), frozen=frozen)
 
     def level(self, path: str) -> Access:
-        """Return the access that the mounts give to a path without symbolic links."""
+        """Return the access that the mounts give to a path. The path must contain no symbolic links."""
         if path not in self.levels:
             self.levels[path] = self.mounted.access(path)
         return self.levels[path]
@@ -224,4 +224,4 @@ def _frozen_note(folder: str, steps: Collection[Step]) -> str:
     names = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'missing')
     links = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'link')
     why = [f'it has no {names}'] * bool(names) + [f'{links} is a symbolic link'] * bool(links)
-    return f'{FROZEN} {folder} while {", and ".join(why)}; to allow this, create folders with these names'
+    return f'{FROZEN} {folder} while {", and ".join(why)}; commands can do so once folders with these names exist'

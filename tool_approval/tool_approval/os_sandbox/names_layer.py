@@ -23,8 +23,8 @@ from .mounts import MOST_FROZEN_ENTRIES, Mount, MountKind
 from .profile import Access, OSProfile
 
 _LARGEST: Final = 1 << 24
-"""Maximum bytes of a file to copy. Copying a file of this size takes a few milliseconds. Commands cannot remove larger
-files, because these files are mounted."""
+"""Maximum size in bytes of a file that is copied. Copying a file of this size takes a few milliseconds. Commands cannot
+remove larger files, because these files are mounted."""
 _MOST_COPIED: Final = 1000
 """Maximum number of files to copy. Copying a small file takes a quarter of a millisecond."""
 
@@ -82,9 +82,9 @@ class NamesLayer:
 
         Args:
             top: The frozen folder.
-            staging: An empty folder on the same file system that no command can access.
+            staging: An empty folder on the same file system as `top`. No command can access this folder.
             profile: The profile of the command, as returned by `as_mounted`.
-            held: Paths in the folder that the command must not create or replace.
+            held: Paths in the folder at which the command must not create or replace anything.
 
         Raises:
             LayerError: The folder has too many entries for a layer.
@@ -99,7 +99,7 @@ class NamesLayer:
             self._held |= {'head', 'git~1'}
         self._copies: dict[str, _Copy] = {}
         self._mounts: dict[str, Mount] = {}
-        """Mounts of the entries that are not copied, by name."""
+        """Mounts of the entries that are not copied. Each key is the name of an entry."""
         self._full: set[str] = set()
         self._skipped: set[str] = set()
         with os.scandir(top) as found:
@@ -161,9 +161,9 @@ class NamesLayer:
                 failed.append(f'{name} ({error.strerror})')
         return (
             *([f'dropped from {shown}: {listed(dropped)}'] if dropped else []),
-            *([f'not kept in {shown}, because another program changed the same names: {listed(lost)}'] if lost else []),
+            *([f'not kept in {shown}, because another program changed these files: {listed(lost)}'] if lost else []),
             *([f'not kept in {shown}: {listed(failed)}'] if failed else []),
-            *([f'folders in {shown} were emptied, not removed or renamed: {listed(emptied)}'] if emptied else []),
+            *([f'folders in {shown} were emptied, but not removed or renamed: {listed(emptied)}'] if emptied else []),
         )
 
     def _take(self, entry: os.DirEntry[str], access: Access) -> None:
@@ -240,6 +240,6 @@ def _is_kept(look: _Look) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a copy can replace a file: the user owns it, it has no other hard link, and it is small enough."""
+    """Whether a copy can replace a file. The file must be the user's, small and readable, and have one hard link."""
     is_readable = bool(status.st_mode & stat.S_IRUSR)
     return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST

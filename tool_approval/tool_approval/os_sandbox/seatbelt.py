@@ -44,10 +44,10 @@ _NETWORK = """\
 """Rules for the internet, and for the Unix socket of the DNS resolver."""
 
 _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
-"""Matches a suffix without special characters of regular expressions. Commands cannot use files with any other
+"""Matches a suffix that contains no special characters of regular expressions. Commands cannot use files with any other
 suffix."""
 
-_INSTALL = 'macOS has sandbox-exec in /usr/bin; if it does not start, this program itself already runs in a sandbox'
+_INSTALL = 'macOS has sandbox-exec in /usr/bin; sandbox-exec does not start if this program already runs in a sandbox'
 
 
 class SeatbeltBackend:

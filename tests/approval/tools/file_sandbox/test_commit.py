@@ -116,7 +116,7 @@ def test_a_second_change_right_after_the_swap_is_kept_beside(folder, tmp_path, m
 
     swapping(monkeypatch, another)
 
-    with pytest.raises(FileToolError, match=r"one version of the file is now called 'x\.kept-[0-9a-f]{8}'"):
+    with pytest.raises(FileToolError, match=r"one of the versions was kept as 'x\.kept-[0-9a-f]{8}'"):
         put(folder, 'sha256:seen')
 
     assert contents(tmp_path) == ['not what was seen', 'third']
@@ -173,7 +173,7 @@ def test_file_that_cannot_be_restored_is_named(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(commit, 'state_of', taken)
 
-    with pytest.raises(FileToolError, match=r"the file is now called '\.tool-approval-[0-9a-f]{16}\.tmp'"):
+    with pytest.raises(FileToolError, match=r"was not put back, and was left as '\.tool-approval-[0-9a-f]{16}\.tmp'"):
         commit.take_away(folder, 'x', expected='sha256:seen', shown='root:x')
 
     assert contents(tmp_path) == ['another', 'not what was seen']

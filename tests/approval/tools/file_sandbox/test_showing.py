@@ -169,7 +169,7 @@ def test_change_too_long_for_a_diff_is_summarised(world, old):
     assert shown.type == 'text'
     assert shown.metadata == {'path': 'notes/a.txt', 'full_content': new, 'is_summary': True, 'is_usual': True}
     first, second, *_ = shown.content.split('\n')
-    assert first.startswith(f'Changes notes:a.txt, which is too long for a diff: from {len(old)} bytes in ')
+    assert first.startswith(f'Changes notes:a.txt, which is too long for a diff. Old size: {len(old)} bytes in ')
     assert second.startswith('y')
     assert len(shown.content) < 9000
 
@@ -179,7 +179,7 @@ def test_a_long_text_that_goes_is_summed_up(world):
 
     shown = show(world, 'delete', path='notes/a.txt')
 
-    assert shown.content == 'Deletes notes:a.txt, which is too long for a diff: from 12000 bytes in 6000 lines'
+    assert shown.content == 'Deletes notes:a.txt, which is too long for a diff. Old size: 12000 bytes in 6000 lines'
 
 
 def test_file_too_long_to_read_is_shown_by_its_size(world):

@@ -115,8 +115,8 @@ def put(folder: int, name: str, content: bytes, *, expected: str, shown: str) ->
     """Write a file. Replace an existing file only if its state is `expected`.
 
     Raises:
-        FileToolError: The file is not in the expected state. The file is unchanged, or the message gives
-            its new name.
+        FileToolError: The file is not in the expected state. Either the file is unchanged, or it was renamed and the
+            message gives its new name.
         OSError: The file cannot be written. No file has changed.
     """
     temporary = _temporary_name()
@@ -150,8 +150,8 @@ def replace(
     state.
 
     Raises:
-        FileToolError: One of the two files is not in the expected state. Both files are unchanged, or one was renamed
-            and the message gives its new name.
+        FileToolError: One of the two files is not in the expected state. Either both files are unchanged, or one was
+            renamed and the message gives its new name.
         OSError: The file cannot be replaced. No file has changed.
     """
     ours = _identity(source_folder, source)
@@ -178,8 +178,8 @@ def replace(
         kept = _keep(source_folder, source, folder, name)
         raise FileToolError(
             shown,
-            f'the content kept changing, so the call failed; one version of the file is now called '
-            f'{kept!r}, in the same directory',
+            f'the content kept changing, so the call failed; one of the versions was kept as {kept!r} '
+            'in the same directory',
         )
     raise FileToolError(shown, CHANGED)
 
@@ -188,8 +188,8 @@ def take_away(folder: int, name: str, *, expected: str, shown: str) -> None:
     """Delete a file, or a directory with everything in it.
 
     Raises:
-        FileToolError: The file is not in the expected state. The file is unchanged, or the message gives
-            its new name.
+        FileToolError: The file is not in the expected state. Either the file is unchanged, or it was renamed and the
+            message gives its new name.
         OSError: The file or directory cannot be deleted completely.
     """
     aside = _temporary_name()
@@ -212,7 +212,7 @@ def carry(source_folder: int, source: str, folder: int, name: str, *, expected: 
 
     Raises:
         FileExistsError: A file or directory with this name exists.
-        FileToolError: The file is not in the expected state. The file is unchanged, or was moved to the new name.
+        FileToolError: The file is not in the expected state. The file is unchanged, or it was moved to the new name.
         OSError: The file cannot be moved. No file has changed.
     """
     rename_exclusive(source_folder, source, folder, name)
@@ -226,7 +226,7 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
         rename()
     except OSError:
         raise FileToolError(
-            shown, f'the content kept changing, so the call failed; the file is now called {kept!r}'
+            shown, f'the content kept changing, so the call failed; the file was not put back, and was left as {kept!r}'
         ) from None
 
 

@@ -18,7 +18,7 @@ _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}')
 def _is_name(name: str) -> str:
     # Messages write `name:path`, so a name must not look like part of a path.
     if _NAME.fullmatch(name) is None:
-        raise ValueError('a root name may contain only letters, digits, `_`, `-` and `.`: 1 to 64 characters')
+        raise ValueError('a root name has 1 to 64 letters, digits, `_`, `-` and `.`, and cannot begin with `-` or `.`')
     return name
 
 
@@ -84,7 +84,7 @@ class PathConfig(BaseModel):
         write: bool | str = self.write_approval
         if self.approval is not None:
             if {'write_approval', 'read_approval'} & self.model_fields_set:
-                raise ValueError('give either `approval`, or `write_approval` and `read_approval`, not both')
+                raise ValueError('`approval` cannot be combined with `write_approval` or `read_approval`')
             write = _NEEDS[self.approval.write]
             object.__setattr__(self, 'read_approval', _NEEDS[self.approval.read])
         object.__setattr__(self, 'write_approval', bool(write))

@@ -50,8 +50,8 @@ class WalkedPath:
         self.links: list[list[str]] = []
         """Paths of the links that were followed, each split into its parts."""
         self.left: set[tuple[str, ...]] = set()
-        """Directories that the path enters and leaves again by `..`, each as the parts of its path. These directories
-        need not exist."""
+        """Directories that the path enters and then leaves through `..`. Each directory is a tuple of the parts of its
+        path. The directories need not exist."""
         self.status: os.stat_result | None = None
         """Result of `stat` for the path; `None` if the path is a directory or does not exist."""
 
@@ -111,7 +111,7 @@ class WalkedPath:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(name, dir_fd=self.folders[-1])
             self.folders.append(os.open(name, PASSING, dir_fd=self.folders[-1]))
-        assert self.names[-1] == end, 'creating the directories adds no names'
+        assert self.names[-1] == end, '`make_parents` must not change `names`'
 
     def back_to_top(self) -> None:
         """Return to `/`."""
@@ -135,7 +135,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
         follows_last: Whether to follow the last part of the path if this part is a link.
 
     Raises:
-        WalkError: The path continues after a file, has a loop of links, or names a directory that cannot be opened.
+        WalkError: The path uses a file as a directory, has a loop of links, or names a directory that cannot be opened.
     """
     place = WalkedPath()
     try:
@@ -153,7 +153,7 @@ class WalkError(Exception):
     """Raised if a path cannot be resolved completely."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Set the parts of the path that were resolved, and the directories that the path leaves again by `..`."""
+        """Store the resolved parts of the path, and the directories that the path leaves through `..`."""
         self.error = error
         self.names = names
         self.left = left
@@ -246,7 +246,7 @@ class SandboxRoots:
         """
         self.base = tuple(components(os.path.realpath(base)))
         roots = [SandboxRoot.of(name, config, base) for name, config in paths.items()]
-        # Sort the longest path first, because the innermost root decides.
+        # Sort the longest path first, because the rules of the innermost root apply.
         self.all = sorted(roots, key=lambda root: len(root.names), reverse=True)
         seen: dict[tuple[str, ...], str] = {}
         for root in roots:
@@ -259,11 +259,11 @@ class SandboxRoots:
         self._on_the_way = (self.base, components(str(base)), *(root.names for root in roots))
 
     def find(self, names: Sequence[str]) -> SandboxRoot | None:
-        """Return the innermost root that contains a path, or `None`."""
+        """Return the innermost root that contains a path; `None` if no root contains it."""
         return next((root for root in self.all if starts_with(names, root.names)), None)
 
     def of(self, place: WalkedPath) -> SandboxRoot:
-        """Return the root with the rules for a path.
+        """Return the root whose rules apply to a path.
 
         Raises:
             PermissionError: No root contains the path, or the path is an alias of a path in a root.
@@ -284,7 +284,7 @@ class SandboxRoots:
             for depth, folder in enumerate(place.folders)
         ):
             raise PermissionError(
-                f'The path is, or looks like, another path to the root {root.name!r}; use the configured path.'
+                f'The path may lead to the root {root.name!r} under another name; use the path in the configuration.'
             )
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:
@@ -292,8 +292,8 @@ class SandboxRoots:
         return [root for root in self.all if starts_with(root.names, names)]
 
     def is_known(self, names: Sequence[str]) -> bool:
-        """Return whether messages may reveal if a path exists. The path must be in a root, on the way to a root, or on
-        the way to the directory that relative paths start in.
+        """Return whether messages may reveal if a path exists. The path must be in a root, or be a directory that leads
+        to a root or to the directory in which relative paths start.
         """
         return (
             self.find(names) is not None
@@ -302,7 +302,7 @@ class SandboxRoots:
         )
 
     def listed(self) -> str:
-        """Return the directories for a message to the model, relative to the working directory."""
+        """Return the roots as text for a message to the model. Their paths are relative to the working directory."""
         base = Path('/', *self.base)
         shown = sorted(f'{os.path.relpath(root.place, base)}/ ({root.name}, {root.config.mode})' for root in self.all)
         return ', '.join(shown) or 'none'
@@ -318,7 +318,7 @@ def _resolved(root: Path, base: Path) -> Path:
 
 
 def _left_on_the_way(path: Path) -> Iterable[tuple[str, ...]]:
-    """Return the directories that `path` enters and leaves again by `..`. The `..` may be in a link's target."""
+    """Return the directories that `path` enters and then leaves through `..`. The `..` may be in a link's target."""
     try:
         with contextlib.closing(walk([], str(path), follows_last=True)) as place:
             return place.left

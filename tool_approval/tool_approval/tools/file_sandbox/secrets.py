@@ -169,7 +169,7 @@ def glob_problem(glob: str) -> str | None:
     if not all(map(fold, parts)):
         return 'the glob matches nothing: no name consists of only dots or blanks'
     if re.search(r'[\[{]', glob):
-        return 'the glob matches only names with brackets: `[...]` and `{...}` have no special meaning here'
+        return '`[...]` and `{...}` have no special meaning here, so the glob matches only names with these brackets'
     folder = next((part for part in parts[:-1] if part in _NOT_SEARCHED), None)
     return (
         None if folder is None else f'the glob hides nothing from commands: folders named `{folder}` are not searched'

@@ -114,8 +114,8 @@ def _diff(
     lines = old.count('\n') + new.count('\n')
     if len(old) + len(new) > LONGEST_DIFF or lines > MOST_LINES:
         what = 'Deletes' if is_deleted else 'Changes'
-        after = '' if is_deleted else f' to {_size(new)}. It now begins:\n{truncate_for_display(new)}'
-        summary = f'{what} {target.shown}, which is too long for a diff: from {_size(old)}{after}'
+        after = '' if is_deleted else f'; new size: {_size(new)}. The new content begins:\n{truncate_for_display(new)}'
+        summary = f'{what} {target.shown}, which is too long for a diff. Old size: {_size(old)}{after}'
         return _text(target, '\n'.join(filter(None, (heading, summary))), full=new, is_summary=True)
     import difflib  # slow to import, and not needed to judge a call
 

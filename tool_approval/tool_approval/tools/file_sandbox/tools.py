@@ -96,7 +96,7 @@ class FileTools:
         each. Only the path arguments are required.
 
         Returns:
-            The request for approval, with the state of each path in `bound_to['files']`. `None` if the call may run
+            The request for approval, whose `bound_to['files']` gives the state of each path. `None` if the call may run
             without approval. An edit that would change nothing also gives `None`, because `run` refuses such an edit.
 
         Raises:
@@ -139,7 +139,7 @@ class FileTools:
                 or not found.take()
             ):
                 if access.needs:
-                    raise PermissionError(f'{" ".join(access.needs)} Approval was not requested: the call was not run.')
+                    raise PermissionError(f'{" ".join(access.needs)} Approval was not requested, so nothing was done.')
                 return perform(self.sandbox, access, arguments)
             # Attack: a link is created or redirected after the check (test_races.py).
             if {target.key for target in access.targets} != set(found.files):
@@ -313,7 +313,7 @@ def _wrong_arguments(operation: str, arguments: Mapping[str, Any]) -> str | None
 
 
 def _files(access: FileAccess) -> dict[str, str]:
-    """Return the state that each path must have when the approved call runs, by `root:path`."""
+    """Return the state that each path must have when the approved call runs. Each key has the form `root:path`."""
     is_read_only = access.operation in ('read_file', 'list_files')
     try:
         return {

@@ -29,8 +29,8 @@ BUILT: Final = 'programs.json'
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
 write. `target` is where a program such as `cp` writes, for example the value of `--target-directory`. `command` is a
-command, `script` a command line for a shell, and `code` is code in another language. A `context` value sets the
-directory, user, rights or settings of the program. `rest` is the first word of a command."""
+command, `script` is a command line for a shell, and `code` is code in another language. A `context` value sets the
+directory, user, rights or settings of the program. A `rest` value and all words after it are a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
 _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
@@ -71,8 +71,8 @@ Fields = Mapping[str, Any]
 """Fields of an entry, as written in its file."""
 
 Place = Literal['next', 'attached', 'either']
-"""Where the value of an option can be. An `attached` value is in the option's own word. A `next` value may also be in
-the next word. An `either` value may also be in the next word, unless that word is an option."""
+"""Where the value of an option can be. An `attached` value can only be in the same word as the option. A `next` value
+can also be in the next word, and so can an `either` value if the next word is not an option."""
 
 
 class OptionRole(NamedTuple):
@@ -97,7 +97,7 @@ class Entry:
     options: Mapping[str, OptionRole]
     """Options by name, as written in a command but without `=`."""
     prefixes: Mapping[str, OptionRole]
-    """Options with an attached value, by the beginning of the word, such as `-D` for `-Dname=value`."""
+    """Options with an attached value. The key is the beginning of the word, such as `-D` for `-Dname=value`."""
     operands: tuple[Kind, ...] | None
     """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
@@ -109,7 +109,7 @@ class Entry:
     operand_values: tuple[re.Pattern[str], ...]
     """Patterns of safe operands, in order. The last pattern applies to all further operands."""
     handed_on: str | None
-    """Name of the entry for the words after `--`."""
+    """Name of the entry that applies to the words after `--`."""
     opens: re.Pattern[str] | None
     """Pattern that matches code that opens further files."""
     style: str
@@ -136,14 +136,14 @@ class Entries:
         return tuple(alias for alias, each in self._aliases.items() if each == name)
 
     def program(self, text: str) -> Entry | None:
-        """Return the entry for the name or path of a program, such as `python3` for `/usr/bin/python3.11`."""
+        """Return the entry for a program's name or path. For example, `/usr/bin/python3.11` has the entry `python`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
         return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
 
     def is_listed(self, text: str) -> bool:
         """Return whether `text` is exactly the name of an entry, or the path of a system program with such a name.
 
-        Attack: `timeout0 5 ls`, and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where `./echo` is another program.
+        Attack: `timeout0 5 ls`, and `ln -s /usr/bin/env echo; x=rm; ./echo $x`, where `./echo` is a link to `env`.
         """
         name = trusted_name(text)
         return name is not None and (name in self._fields or name in self._aliases)
@@ -178,7 +178,7 @@ _VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
-"""Names of compilers and similar tools, with an optional target machine before the name and version after it."""
+"""Names of compilers and similar tools. A target machine may precede a name, and a version may follow the name."""
 
 
 def plain_program(name: str) -> str:
@@ -346,11 +346,11 @@ def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
 
 
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
-    """Return the options of an entry, together with those of the entries in `like`, which the entry can override."""
+    """Return the options of an entry and of the entries in `like`. The entry's own options take precedence."""
     if name not in all_fields:
         raise ValueError(f'`like` names `{name}`, which has no entry')
     if name in path:
-        raise ValueError(f'`like` leads back to the entry: {" like ".join((*path, name))}')
+        raise ValueError(f'the `like` fields form a loop: {" like ".join((*path, name))}')
     fields = all_fields[name]
     own = _own_options(fields)
     found: dict[str, OptionRole] = {}

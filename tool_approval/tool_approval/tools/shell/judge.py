@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _MAX_DEPTH: Final = 8
 """Maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
 _LOOKED_AT: Final = 1_000
-"""Number of characters that are searched for a blocked program if a command cannot be parsed."""
+"""If a command cannot be parsed, only this many of its first characters are searched for a blocked program."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
 """The most frequent reason why a command needs approval."""
 _NEUTRAL: Final = frozenset({
@@ -313,11 +313,11 @@ class ShellJudge:
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
         if command.is_fed and not is_inline and runs_input:
-            return 'the program runs its standard input'
+            return 'the program runs code from its standard input'
         is_listed = entries().program(words[0].value) is not None
         is_exact = decided is not None and decided.rule.arguments == 'listed'
         if command.is_fed and is_exact and not is_listed and not is_inline:
-            return 'the program is not listed, and may run its standard input'
+            return 'the program is not listed, and may run code from its standard input'
         if state.cwd_changed and not is_inline and not runs_anywhere(words):
             return 'the command runs in another directory, and files there may change what it does'
         if is_shell(words[0].value):
@@ -346,14 +346,14 @@ class ShellJudge:
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:
-    """Return whether a rule allows a shell to run exactly this file, such as `bash scripts/test.sh`."""
+    """Return whether a rule allows a shell to run one named file, as a rule for `bash scripts/test.sh` does."""
     if decided is None or decided.is_guard or len(decided.words) < 2 or decided.words[1].startswith('-'):
         return False
     return is_shell(words[0].value) and all(word.is_fixed for word in words)
 
 
 def _rest(decided: CompiledRule | None, words: Sequence[Word], own: int | None) -> CompiledRule | None:
-    """Return the part of an allowing rule that names the wrapped command, such as `pytest` in `uv run pytest`."""
+    """Return the part of a rule that names and allows the wrapped command, such as `pytest` in `uv run pytest`."""
     if decided is None or own is None or decided.is_guard or named_words(words, decided.words) <= own:
         return None
     return CompiledRule(decided.index, decided.rule, decided.words[own - named_words(words, decided.words) :])

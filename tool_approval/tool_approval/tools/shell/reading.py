@@ -39,8 +39,8 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. For `document`, the first command of the pipeline has a here-document. For `file`,
-an enclosing command names the input file. A pipe inside the enclosing command also counts as `file`."""
+"""Standard input of a command. `document` means that the first command of the pipeline has a here-document, and `file`
+that an enclosing command names the input file. A pipe inside the enclosing command also counts as `file`."""
 
 
 class CommandReader:
@@ -204,7 +204,7 @@ class CommandReader:
             self._problem('a program name that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
-        """Check for blanks between two nodes. Return the `-` that the grammar drops before a here-document."""
+        """Check for blanks between two nodes. If the tree lacks a `-` before a here-document, return this word."""
         gap = self._parsed.source[before.end_byte : after.start_byte]
         if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
             return [fixed('-')]
@@ -282,7 +282,7 @@ class CommandReader:
         opening, closing = ('[[', ']]') if text.startswith('[[') else ('[', ']')
         inner = text.removeprefix(opening).removesuffix(closing)
         if not re.match(r'[ \t]', inner) or not re.search(r'(?<!\\)[ \t]\Z', inner):
-            self._problem('a bracket without a blank beside it, which may be a glob')
+            self._problem('text in brackets that may be a glob, because a bracket has no blank beside it')
         words: list[Word] = []
         self._leaves(node, words)
         self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))
@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a node is a single `< file` or a text. Attack: `cat <<E < /etc/passwd`, a node with both."""
+    """Return whether a node has either `< file` or a text. Attack: `cat <<E < /etc/passwd`, where a node has both."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

@@ -1,4 +1,4 @@
-"""Analyse code for sed, awk and shells in the arguments of a command."""
+"""Analyse sed, awk and shell code in the arguments of a command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class WrappedCommand:
     changes_cwd: bool = False
     """Whether the wrapper may run the commands in directories other than its own working directory."""
     is_program: bool = False
-    """Whether the wrapper itself is checked like any other program, because it also has effects of its own."""
+    """Whether the wrapper also has effects of its own, so that the wrapper itself is checked like any other program."""
     is_runner: bool = False
     """Whether the wrapper runs programs or scripts, such as those of a project or container, but no shell builtins."""
     assignments: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class WrappedCommand:
 
 UNKNOWN_CODE: Final = 'the code for the shell is unknown until the command runs'
 _MAX_SCRIPT: Final = 2_000
-"""Maximum characters of a script to read. Longer scripts need approval."""
+"""Maximum number of characters in a sed script. A longer script needs approval."""
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
 _SED: Final = re.compile(
@@ -72,7 +72,7 @@ _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
 """A regular expression at the beginning of an awk program. There, a slash cannot be a division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""A string, or a character after which it is unclear where strings begin, with the rest of the program.
+"""A string, or the rest of the program from a character after which it is unclear where strings begin.
 Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
@@ -121,7 +121,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
             is_inline = is_inline or _INLINE.fullmatch(text) is not None
         problem = problem if is_known else 'the shell has options that are not listed as safe'
     if not is_inline:
-        return WrappedCommand(problem='the shell runs a file or its standard input')
+        return WrappedCommand(problem='the shell runs commands from a file or its standard input')
     if at >= len(words) or not words[at].is_fixed:
         return WrappedCommand(problem=UNKNOWN_CODE)
     if name not in _INLINE_SHELLS:
@@ -132,7 +132,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 
 
 def reads_otherwise(script: str) -> str | None:
-    """Return the reason why `sh` may read a script differently than bash, or `None`."""
+    """Return a reason if `sh` may read a script in another way than bash does, or `None`."""
     return 'other shells read this code differently than bash' if _BASH_ONLY.search(script) else None
 
 
@@ -150,7 +150,7 @@ def is_shell(program: str) -> bool:
 
 
 def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Find code for an interpreter or a shell in the arguments of an unlisted program, which may run the code.
+    """Find code for an interpreter or shell in the arguments of an unlisted program. The program may run this code.
 
     Attack: `npm x -- perl -e ...` and `ssh-agent bash -c ...`, in settings whose default allows unlisted programs.
     """

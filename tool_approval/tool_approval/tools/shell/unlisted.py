@@ -21,9 +21,9 @@ _ASKS: Final[dict[LabelKind, str]] = {
     'refused_value': 'is not listed as a safe value',
     'unknown_word': UNKNOWN_OPTION,
     'response_file': 'may read options or values from a file',
-    'missing_operand': 'runs its standard input, or starts a shell',
+    'missing_operand': 'runs code from its standard input, or starts a shell',
 }
-"""Reasons to require approval, by the label of a word. Messages print the word, then the reason."""
+"""Reasons to require approval, by the label of a word. In a message, the reason comes after the word."""
 _WHOLE: Final = frozenset({'unknown_program', 'unknown_sub_command'})
 _UNLISTED: Final = _WHOLE | {'unknown_option', 'unlisted_operand'}
 _UNSAFE_KINDS: Final[dict[Kind, str]] = {
@@ -48,7 +48,7 @@ def find_unlisted(
     may_write: Callable[[Word], bool] = lambda word: False,
     is_here: Callable[[Word], bool] = lambda word: True,
 ) -> UnsafeArgument | None:
-    """Return the first word that requires approval although a rule allows the program, and the reason.
+    """Return the first word that requires approval although a rule allows the program. The result includes the reason.
 
     Args:
         words: The words of a command whose program name is known.
@@ -76,7 +76,7 @@ def find_unlisted(
         word, owner = each.word, owner if each.follows else at
         # A rule covers an unlisted sub-command, but none of its arguments.
         is_named = owner < named and each.kind not in ('unknown_sub_command', 'missing_operand')
-        # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where `cat` is another program.
+        # Attack: `x='C touch y'; ln -s /usr/bin/env cat; ./cat -- $x`, where `./cat` is a link to `env`.
         is_unknown = each.kind in covered or not entries().is_listed(words[0].value)
         if is_open and is_unknown and not word.is_fixed and (word.can_be_option or '/' not in word.value):
             return UnsafeArgument(word.raw, _ASKS['unknown_word'])
@@ -88,7 +88,7 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'may be outside the working directory; the program runs code from there')
+            return UnsafeArgument(word.raw, 'may be outside the working directory, and code next to the file would run')
     return None
 
 
@@ -150,7 +150,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     if 'needs_operand' in entry.flags:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
-            return UnsafeArgument(device.raw, 'makes the program run its standard input')
+            return UnsafeArgument(device.raw, 'makes the program run code from its standard input')
     # Attack: a rule allows `make test`, and `make test deploy` deploys.
     more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
@@ -168,7 +168,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Return whether a word is safe: it is a writable file, harmless code, or a command that is checked separately."""
+    """Return whether a word is safe because it is a writable file, harmless code, or a separately checked command."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'
