@@ -1,7 +1,7 @@
 """Offer the exports of `pydantic-ai-blocking-approval` 0.7 to 0.9 under the same names.
 
-Existing code imports from here instead of `pydantic_ai_blocking_approval`, and changes nothing else. If code cannot be
-changed, call `install_alias()` before that code is imported.
+To migrate existing code, import the names from here instead of `pydantic_ai_blocking_approval`. The rest of the code
+stays the same. If the code cannot be changed, call `install_alias()` before the code is imported.
 """
 
 from .alias import AliasError, install_alias, uninstall_alias

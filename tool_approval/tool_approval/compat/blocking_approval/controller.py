@@ -14,14 +14,14 @@ from .types import ApprovalCallback, ApprovalDecision, ApprovalRequest, ensure_d
 class ApprovalController:
     """Provides the `approval_callback` and the `memory` of an `ApprovalToolset`.
 
-    The mode takes precedence: with `approve_all` and `strict`, a given callback is never called.
+    The mode has precedence over the callback: with `approve_all` and `strict`, the callback is never called.
     """
 
     def __init__(self, mode: str = 'interactive', approval_callback: ApprovalCallback | None = None) -> None:
         """Set the mode and the callback, and start with an empty memory.
 
         Args:
-            mode: `interactive` asks the callback; `approve_all` approves and `strict` denies without asking.
+            mode: `interactive` asks the callback. Without asking, `approve_all` approves and `strict` denies requests.
             approval_callback: Callback that asks the approver. Without a callback, `interactive` raises when an
                 approver must be asked.
 

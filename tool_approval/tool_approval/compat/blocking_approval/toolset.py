@@ -48,8 +48,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     `needs_approval`, or `config` if there is no such method, (4) `@requires_approval` on the tool's function, (5) the
     default, which is to ask.
 
-    A plain callback is called on the event loop, and blocks the rest of the program until it returns. An async callback
-    is awaited.
+    A plain callback blocks the event loop until the callback returns. An async callback is awaited.
     """
 
     def __init__(
@@ -69,12 +68,13 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             inner: The toolset whose tools need approval.
             approval_callback: Decides each request: a plain function, or an async one.
             memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is used as the
-                `config`, as in version 0.9, and nothing is remembered.
+                `config`, as in version 0.9. Approvals are then not remembered.
             config: Settings by tool name; `pre_approved: True` lets a tool run without asking. If `inner` has a
                 `needs_approval` method, only that method gets the config, as an optional fourth argument.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
-            tool_configs: `approval` by tool name: `required`, `none`, `blocked` (or `deny`), or `once_per_session`,
-                which asks once for the same arguments. This setting overrides `needs_approval`, but unblocks no call.
+            tool_configs: Settings by tool name. `approval` is `required`, `none`, `blocked` (or `deny`), or
+                `once_per_session`, which asks once for the same arguments. This setting overrides `needs_approval`, but
+                unblocks no call.
             default: Verdict if no other source decides: `required`, or `none` to run the tool without asking. Only
                 functions of a `FunctionToolset` can be marked with `@requires_approval`.
 
@@ -127,17 +127,17 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     __hash__ = object.__hash__  # pyright: ignore[reportAssignmentType]
 
     async def for_run(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return a copy of this wrapper around the toolset that `wrapped` returns for the run."""
+        """Return a copy of this wrapper, with the result of `wrapped.for_run` as the inner toolset."""
         return self._around(await self.wrapped.for_run(ctx))
 
     async def for_run_step(self, ctx: RunContext[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Return a copy of this wrapper around the toolset that `wrapped` returns for the step."""
+        """Return a copy of this wrapper, with the result of `wrapped.for_run_step` as the inner toolset."""
         return self._around(await self.wrapped.for_run_step(ctx))
 
     def visit_and_replace(
         self, visitor: Callable[[AbstractToolset[AgentDepsT]], AbstractToolset[AgentDepsT]]
     ) -> AbstractToolset[AgentDepsT]:
-        """Let the visitor replace the inner toolset, and return a copy of this wrapper around the result."""
+        """Let the visitor replace the inner toolset, and return a copy of this wrapper with the new inner toolset."""
         return self._around(self.wrapped.visit_and_replace(visitor))
 
     async def call_tool(
@@ -197,7 +197,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return _read_verdict(await verdict if inspect.isawaitable(verdict) else verdict)
 
     async def _marked(self, name: str, args: dict[str, Any], tool: ToolsetTool[AgentDepsT]) -> ApprovalResult | None:
-        """Return the verdict of the function behind a tool of a `FunctionToolset`, even inside combined toolsets."""
+        """Return the verdict of `@requires_approval` on the tool's function, or `None` if there is no such mark."""
         function = function_of(tool)
         if function is None:
             return None

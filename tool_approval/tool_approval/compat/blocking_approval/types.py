@@ -47,7 +47,7 @@ class ApprovalDecision(BaseModel):
     note: str | None = None
     """Reason for a denial."""
     remember: Literal['none', 'session'] = 'none'
-    """How long an approval applies to the same call. Denials are never remembered."""
+    """Whether the approval also covers the same call later in this session. Denials are never remembered."""
 
     @model_validator(mode='before')
     @classmethod
@@ -86,7 +86,7 @@ class ApprovalResult(verdict.ApprovalResult):
         Args:
             status: `blocked`, `pre_approved` or `needs_approval`.
             block_reason: Reason why the call is blocked; required for `blocked`, and not allowed otherwise.
-            reason: The name of `block_reason` in `tool_approval`. `reason` may also explain why approval is needed.
+            reason: Newer name of `block_reason`. In addition, `reason` may explain why approval is needed.
             **details: Further fields of `tool_approval.ApprovalResult`.
 
         Raises:
@@ -137,7 +137,7 @@ class SupportsNeedsApproval(Protocol):
         an exception, the run ends with that exception, and the tool does not run.
 
         Returns:
-            An `ApprovalResult`, or an object with its three predicates. `True` asks for approval, and `False` does
+            An `ApprovalResult`, or an object with the same three predicates. `True` asks for approval, and `False` does
             not. `{'description': ...}` asks for approval and describes the call. Awaitables of these values also work.
         """
         ...  # pragma: no cover - a protocol has no body

@@ -46,7 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool. The host looks for injected parameters in this function, and the policy for checks."""
+        """Function of the tool, in which the host looks for injected parameters and the policy looks for checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -130,7 +130,7 @@ def with_notice(result: object, notice: str | None, *, call_id: str | None) -> A
         result: Value that the tool returned: a text, the message that answers the call, a graph command that adds this
             message, or a list of these. A value of another type is returned unchanged, because the caller expects it.
         notice: Text of the notice; `None` returns the result unchanged.
-        call_id: The id of the call, or `None` if code made the call.
+        call_id: The id of the call, or `None` if the tool was called by code, not by a model.
     """
     if notice is None:
         return result
@@ -200,7 +200,7 @@ class BoundTool(StandIn):
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     def _ready(self, input: ToolInput) -> ToolInput | ToolMessage:
-        """Return a copy of the checked arguments, which no other code can change, or the answer to a refused call."""
+        """Return the answer if the call is refused, or else a copy of the arguments that no other code can change."""
         # Attack: another middleware, the UI or the tool's own check has the same nested objects, and changes them after
         # the approval (test_arguments_that_another_middleware_changes_do_not_run).
         try:

@@ -29,7 +29,7 @@ class CallReader:
     name: str
     """Name by which the model calls the tool."""
     call_id: str | None
-    """Id of the call, or `None` if code made the call."""
+    """Id of the call, or `None` if the tool was called by code, not by a model."""
     facts: CallFacts
     """Run, session and agent of the call."""
     config: RunnableConfig
@@ -98,8 +98,8 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     Args:
         config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
         caller: Name of the agent, instead of the name in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, the
-            configuration's id stands for a single step, so an approval for a session without a name ends with the call.
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, this id changes with
+            each step. If the session has no id, an approval for the session then ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -249,7 +249,7 @@ def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, A
 
 
 def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
-    """Reject arguments that do not fit the signature. The host validates no arguments of a tool without a schema."""
+    """Reject arguments that do not fit the signature. Without a schema, the host does not validate arguments."""
     if isinstance(tool, Tool):
         if len(passed) != 1:
             raise ValueError(f'the tool takes one argument, not {len(passed)}')

@@ -63,7 +63,7 @@ class Consents(TypedDict):
     """Approvals of one response."""
 
     message_id: str | None
-    """Id of the response, because some models reuse the ids of calls in every response."""
+    """Id of the response. Call ids are not enough, because some models use the same call ids in every response."""
     by_call: dict[str, Consent]
     """Maps the id of each approved call to its approval."""
 
@@ -94,7 +94,7 @@ def find_offer(state: Mapping[str, Any]) -> OfferedTools:
 
 
 def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
-    """Return the approval of a call of the last response, or `None`."""
+    """Return the approval of the call with this id in the last response, or `None`."""
     consents = cast('Consents | None', state.get('tool_approval_consents'))
     message, _ = last_response(state['messages'])
     if consents is None or message is None or message.id != consents['message_id']:
@@ -103,7 +103,7 @@ def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
 
 
 _AS_MADE = {'what': 'the call as the model made it'}
-"""Text that is added to the digest of a model's call, so that the digest differs from the digest of an approval."""
+"""Text that is hashed together with a model's call, so that the digest differs from the digest of an approval."""
 
 _REPEATED = 'Several calls of this response have the same id, so none of them was run.'
 
@@ -149,7 +149,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
-        """Record the tools that the model can call. `after_model` needs these tools to decide the calls."""
+        """Record the tools that the model can call, for the decisions in `after_model`."""
         return ExtendedModelResponse(model_response=handler(request), command=_offering(request))
 
     async def awrap_model_call(

@@ -52,7 +52,8 @@ class ApprovalToolWrapper(StandIn):
             controller: Controller that judges and decides the calls.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: Name of the agent that has the tool, instead of the name in LangChain's configuration.
-            tells_changes: Whether a text or message result informs the model of arguments that an approver changed.
+            tells_changes: Whether the model is informed of arguments that an approver changed. The notice is added to
+                the result, if the result is a text or a message.
 
         Raises:
             TypeError: `tool` is not a tool.
@@ -69,8 +70,7 @@ class ApprovalToolWrapper(StandIn):
 
         Args:
             input: Arguments by name, a text for the first parameter, or a model's call.
-            config: LangChain's configuration. `configurable.thread_id` is the session that approvals are remembered
-                for.
+            config: LangChain's configuration. Approvals are remembered for the session `configurable.thread_id`.
             **kwargs: Arguments that are passed on to the tool.
 
         Returns:
