@@ -26,9 +26,9 @@ DeferredToolHandler: TypeAlias = Callable[
 """Resolves all deferred tool calls of one model response, inside the run.
 
 The handler is called once for each response with deferred calls, before any of these calls executes. The handler gets
-the run's context and a snapshot of the calls, and must answer every call. `results.approvals` answers
-`requests.approvals` (`True`, `False`, `ToolApproved` or `ToolDenied`), and `results.calls` answers `requests.calls` (a
-value, `ModelRetry`, or on newer hosts `ToolFailed`), by `tool_call_id`. An exception from the handler ends the run.
+the run's context and a snapshot of the calls, and must answer every call by its `tool_call_id`. `results.approvals`
+answers `requests.approvals` with `True`, `False`, `ToolApproved` or `ToolDenied`. `results.calls` answers
+`requests.calls` with a value, `ModelRetry`, or on newer hosts `ToolFailed`. An exception from the handler ends the run.
 
 A plain function is called in a separate thread, so it may block. A coroutine function runs on the event loop of the
 outermost run.
@@ -52,8 +52,8 @@ class ExecutionWrapper(Protocol):
 
         This method is called for each execution that the handler was asked to approve. The method runs inside the hooks
         of all capabilities, on the event loop of the outermost run, and concurrently for parallel calls. While this
-        method runs, `lineage()` ends with the call being executed. The handler is inherited by agents that the tool
-        runs, but not by agents that this method runs.
+        method runs, the last level of `lineage()` is the call that is being executed. The handler is inherited by
+        agents that the tool runs, but not by agents that this method runs.
 
         Args:
             ctx: The context of the tool call. `ctx.tool_call_metadata` is the metadata of the handler's results.
@@ -77,9 +77,9 @@ class Declined(DeferredToolResults):
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
     """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
-    To stop and resume a single run of an agent with a handler, pass `bubble_up` as the run's handler. The run's output
-    type must then contain `DeferredToolRequests`. A handler of your own may also return `bubble_up(ctx, requests)` to
-    decline a whole response. A run with `bubble_up` as its handler offers no handler to nested runs.
+    To stop and later resume a single run although its agent has a handler, pass `bubble_up` as the run's handler. The
+    run's output type must then contain `DeferredToolRequests`. A handler of your own may also decline a whole response:
+    `return bubble_up(ctx, requests)`. A run with `bubble_up` as its handler offers no handler to nested runs.
     """
     return Declined()
 
@@ -197,8 +197,8 @@ _Work: TypeAlias = Callable[[], None]
 class HandlerThreads:
     """Daemon threads of one run, reused for later questions. A second thread starts only if questions overlap.
 
-    A shared pool would not work. Handlers wait minutes for people, and would use up the threads that sync tools need.
-    At exit, the interpreter would wait for the handlers, because it joins the threads of a pool.
+    A shared pool would not work. While handlers wait minutes for people, they would occupy the threads that sync tools
+    need. At exit, the interpreter would wait for the handlers, because it joins the threads of a pool.
     """
 
     def __init__(self) -> None:
@@ -288,8 +288,8 @@ class HandlerThreads:
 class _Starts:
     """Starts many threads, but blocks the event loop only for the first.
 
-    `Thread.start` waits until the thread runs. For fifty questions at once, the event loop would wait for fifty thread
-    starts. Instead, the loop starts only the first thread, and each thread starts the next before its own work.
+    `Thread.start` waits until the thread runs. If fifty questions came at once, the event loop would wait fifty times.
+    Instead, the loop starts only the first thread, and each thread starts the next before its own work.
     """
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ class Installation:
     """One `install`. Leaving the context undoes this `install` and restores the previous `install`."""
 
     def __init__(self, *, nesting: bool) -> None:
-        """Keep the options; `apply` patches the classes."""
+        """Keep the options for `apply`, which patches the classes."""
         self._nesting = nesting
         self._originals: list[tuple[type, str, Any]] = []
 

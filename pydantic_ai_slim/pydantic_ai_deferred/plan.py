@@ -21,7 +21,7 @@ class RunPlan:
     """Settings of a run, fixed before it starts. An agent's constructor sets only `handler` and `inherits`."""
 
     handler: AnyHandler | None = None
-    """Handler from an override, the run's keyword or the constructor; `None` if none of these gives a handler."""
+    """Handler that was given to an override, the run or the constructor, or `None` if no handler was given."""
     inherits: bool = True
     """Whether the run may inherit a handler if `handler` is `None`."""
     output_allows_deferred: bool = False
@@ -29,7 +29,7 @@ class RunPlan:
     args_may_be_rewritten: bool = True
     """Whether other capabilities of the run may rewrite a call's arguments."""
     superseded: bool = False
-    """Whether the run has its own capabilities, so that the capability that the agent was built with does nothing."""
+    """Whether the run gets capabilities of its own. The capability from the agent's constructor then does nothing."""
 
 
 def allows_deferred(output_type: object) -> bool:
@@ -57,8 +57,8 @@ def setting(variable: ContextVar[T], value: T) -> Generator[None]:
 def overriding(agent: object, handler: AnyHandler | None, *, drops_capability: bool) -> AbstractContextManager[None]:
     """Make `agent` ask `handler` inside the context, even if a run is given another handler. `None` changes nothing.
 
-    `drops_capability` says whether the host's own override in this context may remove the agent's capabilities,
-    including ours.
+    `drops_capability` means that the host's `override`, which is active in the same context, may remove all
+    capabilities of the agent, including ours.
     """
     return setting(_overrides, (*_overrides.get(), (agent, handler, drops_capability)))
 

@@ -19,15 +19,15 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
     """Return a copy of `answer`, which must resolve exactly `requests`.
 
     Args:
-        requests: The calls the handler was asked about, as the host's own objects.
+        requests: The host's own requests, of which the handler got a copy.
         answer: The handler's return value.
 
     Returns:
         A copy with the same decisions, so that the handler cannot change them later.
 
     Raises:
-        UserError: The answer is of the wrong type, is incomplete, or names other calls. The message names each tool and
-            `tool_call_id`; no deferred call has executed.
+        UserError: The answer is of the wrong type, is incomplete, or names other calls. No deferred call has executed.
+            The message names each tool and `tool_call_id`.
     """
     if not isinstance(answer, DeferredToolResults):
         raise UserError(
@@ -52,8 +52,8 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
 def carry_metadata(requests: DeferredToolRequests, results: DeferredToolResults) -> DeferredToolResults:
     """Copy the metadata of the deferrals into the results, so that tools see it as `ctx.tool_call_metadata`.
 
-    Without this function, a tool sees only what the handler puts into `results.metadata`. This function adds the
-    metadata of each answered call's deferral, except keys that the handler has set.
+    Without this function, a tool sees only what the handler puts into `results.metadata`. For each answered call, this
+    function adds the metadata that the call was deferred with, and keeps the keys that the handler has set.
 
     Args:
         requests: The requests given to the handler.

@@ -92,7 +92,7 @@ class Run:
     handler: AnyHandler | None
     """Handler for this run's own deferred calls, or `None`."""
     offered: AnyHandler | None
-    """Handler that nested runs without a handler inherit, or `None`."""
+    """Handler that a nested run inherits if it has no handler of its own, or `None`."""
     giver: Run | None
     """Run from which `handler` and `offered` were inherited, or `None` if they were not inherited."""
     loop: asyncio.AbstractEventLoop
@@ -112,7 +112,7 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether no model request has been made yet. Approvals used until the first request are older than the run."""
+    """Whether no model request has been made yet. An approval that is used before then was given before the run."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -122,7 +122,7 @@ class Run:
 
     @classmethod
     def start(cls, plan: RunPlan) -> Run:
-        """Create the state of a run that starts now, from its plan and its outer runs."""
+        """Create the state of a run that starts now. The state depends on the plan and on the outer runs."""
         place = _place.get()
         loop = here = asyncio.get_running_loop()
         levels: tuple[LineageLevel, ...] = ()
@@ -156,7 +156,7 @@ class Run:
         )
 
     def end(self) -> None:
-        """End the lifetime and the threads, so that tasks which outlive the run cannot ask its handler."""
+        """End the run's lifetime and threads, so that tasks that outlive the run cannot ask its handler."""
         self.lifetime.end()
         if self.threads is not None:
             self.threads.end()
@@ -177,8 +177,8 @@ class Run:
         """Show the handler a snapshot of `requests` and return its answer.
 
         Raises:
-            UserError: The run that gave the handler, or the tool call that started this run, ended before the answer
-                arrived. A handler that is still being asked is cancelled.
+            UserError: Either the run from which the handler was inherited or the tool call that started this run ended
+                before the answer arrived. A handler that is still being asked is cancelled.
         """
         snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:
@@ -238,14 +238,14 @@ class Run:
 
 
 def is_nested() -> bool:
-    """Whether the current code runs inside a tool of a run that may offer its handler to nested runs."""
+    """Whether a run that the current code starts is nested in another run and may inherit its handler."""
     place = _place.get()
     return place is not None and not place.is_asking
 
 
 @contextmanager
 def around_tool() -> Generator[Callable[[], AbstractContextManager[None]]]:
-    """Inside the context, only runs that the tool itself starts inherit a handler.
+    """Inside the context, let a run inherit a handler only if the tool itself starts that run.
 
     Yields:
         A function that returns the context in which the tool is executed.

@@ -26,9 +26,9 @@ def take_snapshot(
         validated: The validated arguments by `tool_call_id`, for the calls that the host has validated.
 
     Returns:
-        A copy with the same calls and metadata. Each list is in the order of the model's response; the host lists
-        raised deferrals before declared ones. If the host has validated the arguments, they are a dictionary in JSON
-        form; otherwise, they are what the model sent.
+        A copy with the same calls and metadata. Each list is in the order of the model's response, although the host
+        lists raised deferrals before declared ones. If the host has validated the arguments, they are a dictionary in
+        JSON form; otherwise, they are what the model sent.
     """
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
@@ -45,7 +45,7 @@ def take_snapshot(
 
 
 _PLAIN = frozenset({str, int, float, bool, type(None)})
-"""Types whose values JSON represents unchanged."""
+"""Types whose values stay the same in JSON."""
 
 
 class SnapshotArgs(dict[str, Any]):
@@ -65,7 +65,7 @@ class ValidatedArgs:
         self._schema = schema
 
     def as_json(self, call: ToolCallPart) -> SnapshotArgs | None:
-        """Return the arguments in the call's JSON form; `None` if they have no JSON form or belong to another call.
+        """Return the arguments as JSON values, or `None` if they have no JSON form or belong to another call.
 
         Every field of a pydantic model is included, even if its serialization omits or alters the field; only secret
         types stay masked. The whole call is compared, because a later response or a tool that calls other tools may

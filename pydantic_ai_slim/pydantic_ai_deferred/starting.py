@@ -1,4 +1,4 @@
-"""Start a run: determine its plan, and give it the capabilities that ask its handler."""
+"""Determine a run's plan, and start the run with the capabilities that call its handler."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ async def _started(
 
 
 def bound_plan(agent: Any) -> RunPlan | None:
-    """Return the plan that a stock agent was built with under `install`, or `None` if it was given no handler."""
+    """Return the plan of a stock agent created under `install`, or `None` if the agent was given no handler."""
     bound, _ = _capabilities_of(agent)
     return bound.plan if bound is not None else None
 

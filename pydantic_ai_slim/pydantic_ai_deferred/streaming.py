@@ -1,7 +1,7 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
 A streamed run ends at the first response part that could be an output. A *declared* deferral is a call of a tool with
-`requires_approval=True`, or of an external tool. The host takes such a call for an output, `DeferredToolRequests`, and
+`requires_approval=True`, or of an external tool. The host treats such a call as the output `DeferredToolRequests`, and
 would end the run without asking the handler. During a model request, declared tools are therefore disguised as ordinary
 tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
 """
@@ -30,7 +30,7 @@ ToolKind: TypeAlias = Literal['function', 'output', 'external', 'unapproved']
 """How a tool was declared, as in `ToolDefinition.kind`."""
 
 SKIPPED = 'Not executed: the run had reached its final result.'
-"""Result recorded in the history for a deferred call after the final output."""
+"""Text recorded as the result of a deferred call, if the run reached its final output first."""
 
 
 @dataclass(eq=False)
@@ -114,7 +114,7 @@ class DeclaredTools:
 
 
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
-    """Answer the last response's calls that were left without a result when an output tool ended the run.
+    """Answer the calls of the last response that have no result because an output tool ended the run.
 
     If a call defers while an output tool succeeds, the host drops the deferred call without a result. The next run
     would refuse a history in which a call has no result. `messages` is changed in place.

@@ -1,7 +1,7 @@
-"""Give a handler the terminal while it is asked, and end unfinished tasks after Ctrl-C.
+"""Give a handler the terminal while the handler runs, and end unfinished tasks after Ctrl-C.
 
 The host's chat redraws the model's text many times a second, and overwrites what a handler prints. Square brackets in
-printed text become markup. Therefore, the display stops while a handler is asked, and restarts afterwards.
+printed text become markup. Therefore, the display stops while a handler runs, and restarts afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _chatting: ContextVar[bool] = ContextVar('pydantic_ai_deferred_chatting', defaul
 
 @contextmanager
 def chatting() -> Generator[None]:
-    """While the host's chat runs inside the context, give the terminal to each handler that is asked."""
+    """While the host's chat runs inside the context, give each handler the terminal while the handler runs."""
     token = _chatting.set(True)
     try:
         yield
@@ -29,7 +29,7 @@ def chatting() -> Generator[None]:
 
 
 def terminal_to_handler() -> AbstractContextManager[None]:
-    """Stop the live display while a handler is asked. Outside of a chat, do nothing."""
+    """Stop the live display while a handler runs. Outside of a chat, do nothing."""
     display = _live_display() if _chatting.get() else None
     return nullcontext() if display is None else _taken_down(display)
 

@@ -42,7 +42,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     _plan: RunPlan
     """Plan that the constructor determined."""
     _asking: AgentHandler | None = None
-    """Capability that asks the handler, or `None` if the constructor could not add one to the agent."""
+    """Capability that asks the handler, or `None` if the constructor added no such capability to the agent."""
 
     @overload
     async def run(
@@ -61,8 +61,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
 
         Args:
             args: The user's prompt, as in the host's `run`.
-            deferred_tool_handler: Handler to ask in this run instead of the agent's own; `None` uses the agent's
-                handler.
+            deferred_tool_handler: Handler that is asked in this run; `None` uses the agent's own handler.
             keywords: All other keywords of the host's `run`. The `output_type` needs `DeferredToolRequests` only if
                 the run can end with deferred calls.
 
@@ -150,7 +149,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     def run_stream_events(
         self, *args: Any, deferred_tool_handler: DeferredToolHandler[AgentDepsT] | None = None, **keywords: Any
     ) -> AbstractAsyncContextManager[AgentRunEvents[Any]]:
-        """Run the agent and stream its events, including questions to the handler and its answers. See `run`."""
+        """Stream the events of a run, including the questions to the handler and the handler's answers. See `run`."""
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
         return super().run_stream_events(*args, **keywords)
 
@@ -182,7 +181,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         """Override the agent's settings, including its handler, for runs started inside the context.
 
         Args:
-            deferred_tool_handler: Handler to ask, even if a run is given another handler. `None` overrides nothing.
+            deferred_tool_handler: Handler that is asked even if a run has another handler. `None` overrides nothing.
             keywords: All other keywords of the host's `override`.
 
         Raises:
@@ -216,7 +215,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             model_settings: Settings for every request.
             usage_limits: Limits for each turn.
             model: The model. Hosts before 2.x accept no model here, and use the agent's model.
-            deferred_tool_handler: Handler to ask in this chat instead of the agent's own.
+            deferred_tool_handler: Handler that is asked in this chat; `None` uses the agent's own handler.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
         with chatting():
@@ -245,9 +244,9 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 ):
     """Adds a handler for deferred tool calls to any agent.
 
-    The handler has precedence over the handler that the wrapped agent was built with, but not over an override or a
-    run's keyword. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap a durable
-    agent only if it is our `Agent`. The constructor of our `Agent` also takes the handler, without a wrapper.
+    This handler has precedence over the wrapped agent's own handler, but not over a handler given to an override or a
+    run. Inside its workflow, a durable agent accepts only the capabilities it was built with. Wrap a durable agent only
+    if it is our `Agent`. The constructor of our `Agent` also takes the handler, without a wrapper.
     """
 
     def __init__(
@@ -262,8 +261,8 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
         Args:
             wrapped: The agent.
             deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
-            inherit_handler: Whether this agent may use the outer run's handler if it runs inside another agent's tool
-                and has no handler.
+            inherit_handler: Whether this agent may use the handler of the outer run, if this agent runs inside another
+                agent's tool and has no handler of its own.
 
         Raises:
             UserError: The handler cannot be called.
@@ -274,7 +273,7 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) -> AbstractAgent[Any, Any]:
-    """Return an agent that gives `handler` to every run, because the host's chat does not take the keyword.
+    """Return an agent that gives `handler` to every run, because the host's chat accepts no handler.
 
     Raises:
         UserError: The handler cannot be called.
@@ -286,8 +285,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the keywords for the host's run, with `handler` added to the capabilities.
 
-    The host infers an agent's name from the variables of the calling frame. In the frame of our method, the variable is
-    `self`, so this function looks at the frame of the method's caller.
+    The host infers an agent's name from the variables of the calling frame. In the frame of our method, the agent is
+    the variable `self`, so this function looks at the variables of the method's caller.
 
     Raises:
         UserError: The handler cannot be called.
