@@ -1,1 +1,1 @@
-"""Adapt agent frameworks, with one package for each. Each framework is imported only by the package that adapts it."""
+"""Connect this library to agent frameworks. Each framework has its own package, and only that package imports it."""

@@ -1,4 +1,4 @@
-"""Convert arguments of the host to the form that approvals are bound to."""
+"""Convert the arguments of calls from the host's form to the JSON form that approvals are bound to."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
 
 
 def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None:
-    """Return the tool that the model calls `name` in the current run, or `None` if the run or its tools are unknown."""
+    """Return the tool that the model knows as `name` in this run, or `None` if the run or its tools are unknown."""
     manager = ctx.tool_manager if ctx is not None else None
     tools = manager.tools if manager is not None else None
     return tools.get(name) if tools is not None else None
@@ -60,7 +60,7 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
-    """Return the name by which the model calls `tool`. Toolsets around the tool may have renamed it."""
+    """Return the name by which the model calls `tool`. Toolsets that wrap the tool may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
     function, schema = function_of(tool), tool.tool_def.parameters_json_schema
@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""Maximum depth of nested toolsets, far more than anyone needs. Toolsets in a cycle exceed this depth."""
+"""Maximum depth of nested toolsets, far more than anyone needs. A cycle of toolsets exceeds this depth."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""Large responses by `id()`: each with its number of parts, and the positions of the calls whose id is unique."""
+"""Maps the `id()` of a large response to its number of parts and the position of each call with a unique call id."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

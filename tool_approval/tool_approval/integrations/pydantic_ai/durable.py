@@ -84,7 +84,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Combine the parts. Nothing is opened or started before the first use.
 
         Args:
-            agent: An agent with a name that stays the same, and the capability `DBOSDurability()`.
+            agent: Agent that has a name and the capability `DBOSDurability()`. The name must stay the same.
             controller: Controller that decides. The controller's `ui` is an `InboxUI` over the same store, or `None`
                 for an `InboxUI` with default settings.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
@@ -169,7 +169,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Execute runs of this agent while the context is open, on an event loop of the engine.
 
         Args:
-            polling: Seconds between two searches of the engine for segments to run.
+            polling: Seconds between two searches for segments that can be run.
             lease: Seconds without a heartbeat after which a worker is treated as dead, and the other workers resume its
                 runs. The value must be the same in all workers.
 
@@ -203,7 +203,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
             self._engine = self._ledger = None
 
     def run_worker(self) -> None:
-        """Execute runs as a service, until the process receives SIGTERM or SIGINT.
+        """Start a worker, and execute agent runs until the process receives SIGTERM or SIGINT.
 
         Raises:
             ApprovalError: No run can execute here any more, because a model or a tool called `sys.exit()`. Other

@@ -24,10 +24,10 @@ from .results import find_binding, is_enclosed_by_handler, refuse
 
 @dataclass(repr=False, kw_only=True)
 class JudgedContext(RunContext[Any]):
-    """Run context of one call that a toolset around the tool has judged. Only one tool may run with this context."""
+    """`RunContext` of a call that a wrapping toolset has already judged. Only one tool may run with this context."""
 
     judged: object = None
-    """Judgement by the toolset around the tool. If a gate judged the call, the judgement is a `Prepared`."""
+    """The wrapping toolset's judgement of the call. If a gate judged the call, the judgement is a `Prepared`."""
     judged_call: tuple[str | None, str | None] = (None, None)
     """Ids of the judged run and call. Another call that reuses the context has a different id."""
     taken: threading.Lock = field(default_factory=threading.Lock)

@@ -157,7 +157,7 @@ class Batch:
             facts: Known facts of the run.
             ctx: The run that waits for the answer, or `None` if that run has ended.
             ledger: Ledger that executes each external call of a waiting run at most once.
-            place: Identifies the calls for the ledger, used instead of `ctx` if the run has ended.
+            place: Identifies the calls for the ledger if the run has ended, because there is no `ctx` then.
         """
         self.place = place
         self.ledger = ledger
@@ -247,7 +247,7 @@ class Batch:
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
     def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
-        """Return the values that a tool of this run will get, and their JSON form, which is shown and bound.
+        """Return the values for a tool of this run, and the JSON form that approvers see and approvals are bound to.
 
         Raises:
             ValueError: The arguments do not fit the tool, or have no JSON form.

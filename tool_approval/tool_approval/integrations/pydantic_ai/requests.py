@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """Return metadata that contains the keys that other handlers read, and the request, which our handler reads."""
+    """Return metadata with the request for our own handler, and with the keys that other handlers read."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
@@ -129,11 +129,10 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
     Args:
         ctx: The run that makes the call.
         session: The conversation that approvals are remembered for.
-        tool_name: Name by which the model calls the tool; `None` leaves out the facts about the tool.
+        tool_name: Name by which the model calls the tool. If `None`, the facts about the tool are left out.
 
     Raises:
-        UserError: The session is not a string, whether it was given, returned by a function or taken from
-            `deps.session_id`.
+        UserError: The given session, the session that a function returned, or `deps.session_id` is not a string.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)
@@ -168,19 +167,19 @@ def executing(
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
 ) -> tuple[Call, str | None]:
-    """Return the call that is about to execute, and why the call cannot be judged, or `None` if it can be judged.
+    """Return the call that is about to execute, and the reason if the call cannot be judged (otherwise `None`).
 
     Args:
         ctx: The run that makes the call.
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation that approvals are remembered for.
-        tool: The tool, to find the name by which the model calls the tool. `None` uses `name`, and leaves out
-            the facts about the tool.
+        tool: Used to find the name by which the model calls the tool, and the facts about the tool. If `None`, `name`
+            is used, and the facts are left out.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id
-    # A toolset around may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
+    # A wrapping toolset may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
     called = name if tool is None else called_name(ctx, name, tool)
     facts = facts_of(ctx, session, None if tool is None else called)
     arguments, problem = NO_ARGUMENTS, None
@@ -202,7 +201,7 @@ def executing(
 
 
 def session_of_deps(deps: object) -> str | None:
-    """Return the conversation that `session_id` of the dependencies names, or `None`.
+    """Return `deps.session_id`, the id of the conversation, or `None` if the id is missing or empty.
 
     Raises:
         UserError: The value is not a string.

@@ -24,12 +24,12 @@ from .arguments import find_tool
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
-"""Key under which a result that is not a text contains the notice about changed arguments."""
+"""Key of the notice about changed arguments in a result that is not a string."""
 
 
 BINDING_KEY = 'tool_approval'
-"""Key of the binding in `DeferredToolResults.metadata`, which the host passes to the tool, even after stop and resume.
-"""
+"""Key of the binding in `DeferredToolResults.metadata`. The host passes this metadata to the tool, even if the run was
+stopped and resumed."""
 
 GRANTED_KEY = 'granted_capabilities'
 """Key of the capabilities that the approval grants. The key is in the same metadata as `BINDING_KEY`."""
@@ -56,9 +56,9 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """Binding of a call that a handler executes. The handler, and no inner `ApprovalToolset`, records the outcome.
+    """Binding of a call that a handler executes. The handler records the outcome, not an inner `ApprovalToolset`.
 
-    Toolsets that wrap the tool pass this object on. A run nested in the call does not get this object. A file from
+    Wrapping toolsets pass this object on to the tool. A run nested in the call does not get this object. A file from
     which a run is resumed cannot contain this object.
     """
 
@@ -70,7 +70,7 @@ def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
 
 @contextmanager
 def enclosed(ctx: RunContext[Any]) -> Generator[None]:
-    """Mark an execution as enclosed by the handler, which logs the outcome and adds the notice of changed arguments."""
+    """Mark a call that the handler executes, so that inner toolsets leave the log and the notice to the handler."""
     metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
     carried = metadata[BINDING_KEY]
     metadata[BINDING_KEY] = _Enclosed(carried)
@@ -81,7 +81,7 @@ def enclosed(ctx: RunContext[Any]) -> Generator[None]:
 
 
 async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
-    """Await the execution of a call, log its outcome, and add the notice of changed arguments."""
+    """Await the execution of a call, log its outcome, and add the notice about changed arguments."""
     with gate.execution(allowed, outcome_of=outcome_of) as execution:
         result = await run
         if isinstance(result, Refusal):
@@ -111,7 +111,7 @@ async def execute_once(
 
 
 class CallPlace(NamedTuple):
-    """Identifies a call for a ledger, used instead of the context if the run has ended."""
+    """Identifies a call for a ledger if the run has ended, because there is no `RunContext` then."""
 
     messages: Sequence[ModelMessage]
     """Message history up to the call."""
@@ -203,7 +203,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
 
     Args:
         message: Text for the model.
-        outcome: The outcome that the handler or the `ApprovalToolset` around the call logs.
+        outcome: Outcome to be logged by the handler or by the `ApprovalToolset` that runs the call.
 
     Returns:
         The message. Hosts that have `ToolFailed` get the exception instead.

@@ -316,7 +316,7 @@ class Segment:
         await self.once('external', carry_out)
 
     async def _prepared_again(self, stop: Stop, ctx: RunContext[Any]) -> Stop:
-        """Prepare the calls of a `Stop` again, with the current facts of their tools."""
+        """Prepare the calls of a `Stop` again, because the definition of a tool has changed."""
         requests = self._deferred(stop)
         for call in stop.calls:
             if call.is_made:
@@ -387,8 +387,8 @@ class Segment:
         )
 
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action as one step of the engine, guarded by the ledger. Steps of the engine that the action
-        itself starts do not belong to the segment.
+        """Run an action as one step of the engine, guarded by the ledger. If the action itself starts steps of the
+        engine, those steps do not belong to the segment.
 
         After a crash, a recorded step does not run again, and the ledger returns its outcome.
         """
@@ -438,7 +438,7 @@ class DurableHandler:
         return bubble_up(ctx, requests)
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Execute the decided call, unless a tool that the response calls has changed."""
+        """Execute the decided call, unless any tool called in the same response has changed since the decision."""
         is_nested = len(lineage()) > 1
         if not is_nested and self.segment.is_changed(ctx):
             raise ToolChanged(ctx)

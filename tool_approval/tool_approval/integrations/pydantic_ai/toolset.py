@@ -24,9 +24,9 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Each call is judged separately. The calls of a response that need approval reach the handler together, or end the
-    run together. A tool that the inner toolset declares to need approval becomes ordinary, so that `approval: none` can
-    apply. A blocked call never becomes a question: the model gets the refusal, even if the call was approved.
+    Each call is judged separately. If several calls of a response need approval, the handler gets them together, or the
+    run ends with all of them. If the inner toolset marks a tool as needing approval, the mark is ignored, so that
+    `approval: none` can apply. A blocked call is refused without asking, even if the call was approved before.
     """
 
     controller: ApprovalController = field(kw_only=False)
@@ -58,7 +58,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         return self.wrapped.id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the inner toolset's tools. Tools that were declared to need approval become ordinary tools."""
+        """Return the inner toolset's tools. Remove the mark that a tool needs approval."""
         return {
             name: replace(tool, tool_def=replace(tool.tool_def, kind='function'))
             if tool.tool_def.kind == 'unapproved'

@@ -80,7 +80,7 @@ class Press(BaseModel):
     )
     """Text of the submitted note."""
     trigger_id: str = ''
-    """Slack's trigger id, which can open a view for the person within three seconds."""
+    """Slack's trigger id. It can open a view for the person, and expires after three seconds."""
     timestamp: str | None = Field(default=None, validation_alias=AliasPath('container', 'message_ts'))
     """Timestamp of the message with the button; `None` if the button is in a view."""
     view_id: str | None = Field(default=None, validation_alias=AliasPath('container', 'view_id'))

@@ -31,7 +31,7 @@ LONGEST_NOTE = 3000
 """Maximum number of characters in a plain text input. Source: Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Maximum number of characters that are shown of a note. The inbox shows the whole note."""
+"""Maximum length of a shown note, in characters. The inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
 """Maximum number of characters in the text of a confirmation dialog. Source: Slack's reference."""
@@ -200,7 +200,7 @@ def _labelled(label: str, texts: Sequence[str]) -> list[Block]:
 
 
 def _section(text: str) -> Block:
-    """Build a section of Slack's markup. `verbatim` prevents Slack from turning names and addresses into links."""
+    """Build a section of text in Slack's markup. `verbatim` keeps Slack from turning names and addresses into links."""
     return {'type': 'section', 'text': {'type': 'mrkdwn', 'text': text, 'verbatim': True}}
 
 

@@ -75,7 +75,7 @@ class SlackChannel:
     """Posts, updates and finds the messages of the bot in one channel."""
 
     def __init__(self, client: AsyncWebClient, channel: str) -> None:
-        """Use a client with the bot's token, and a channel id."""
+        """Use the channel with the id `channel`, through a client that has the bot's token."""
         self.id = channel
         # The library's types are incomplete.
         self._client: Any = client
@@ -228,7 +228,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class RateLimits(AsyncRetryHandler):
-    """Retries calls that failed with status 429. Slack did not execute these calls, so no action happens twice."""
+    """Retries calls that failed with status 429. Slack did not execute these calls, so a retry repeats no action."""
 
     def __init__(self, sleep: Sleep = asyncio.sleep) -> None:
         """Wait by calling `sleep` with a number of seconds."""

@@ -19,7 +19,7 @@ _SIGNED = {
     'x-slack-request-timestamp': re.compile(r'[0-9]{1,12}'),
     'x-slack-signature': re.compile(r'v0=[0-9a-f]{64}'),
 }
-"""Maps each header that must occur exactly once to the format that Slack's library accepts."""
+"""Required headers, each with the format that Slack's library accepts. Each header must occur exactly once."""
 
 Scope = Mapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]

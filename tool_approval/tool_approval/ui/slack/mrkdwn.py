@@ -18,7 +18,7 @@ _LONGEST_PIECE = 900
 """Lines are split into pieces of at most this many characters, because short pieces fill sections better."""
 
 LONGEST_NAME = 80
-"""Maximum number of characters that are shown of a name."""
+"""Maximum length of a shown name, in characters."""
 
 # Source: Slack's "Formatting text for app surfaces": only these three begin a mention, a link or an entity.
 _ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;'}
@@ -52,7 +52,7 @@ def drawn(lines: Iterable[DisplayLine]) -> Iterator[Line]:
 
 
 def sections(lines: Iterable[Line]) -> list[str]:
-    """Split lines into the texts of sections, each within Slack's limit.
+    """Divide lines among sections, and return the sections' texts. Each text is within Slack's limit.
 
     Quoted lines are in code fences that the quoted text cannot close.
     """

@@ -12,8 +12,8 @@ from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequ
 from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
-"""After a restart, messages of settled requests are updated up to this age, which covers a weekend. Messages of open
-requests are updated at any age."""
+"""Maximum age of a settled request's message that the bot updates after a restart. Two days cover a weekend. Messages
+of open requests have no maximum age."""
 
 LONGEST_PAUSE_S = 60.0
 """Maximum seconds between retries."""
@@ -65,7 +65,7 @@ class MessageSync:
             timestamp: Timestamp of a message to update in addition to the messages that the bot knows.
 
         Raises:
-            SlackUnavailable: Some messages may not be updated. The bot reads the channel again and retries the updates.
+            SlackUnavailable: Some messages may not have been updated. The bot reads the channel again and retries.
         """
         self._given_up.discard(entry.id)
         left = self._messages.pop(entry.id, set[str]())

@@ -53,7 +53,7 @@ def inbox_app(
         secret: At least 32 random bytes that sign form tokens. All processes that serve the page use the same secret.
             `None` creates a random secret.
         limits: Limits on HTTP requests.
-        beat_s: Seconds between keep-alive messages to open pages.
+        beat_s: Seconds between the keep-alive messages that each open page receives.
         clock: Clock that returns monotonic seconds, for rate limits.
 
     Raises:

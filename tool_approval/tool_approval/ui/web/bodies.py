@@ -101,7 +101,7 @@ async def answer(inbox: Inbox, request_id: str, body: DecisionBody, visitor: App
 
 
 async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
-    """Raise an exception unless each request is shown whole, because only such requests may be approved together.
+    """Raise an exception unless each request is shown whole. Other requests must be approved one by one.
 
     Raises:
         NotOffered: A request is not shown whole.

@@ -23,10 +23,10 @@ _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', '
 
 
 _ROOM = 200_000
-"""Maximum number of characters on a page of a whole request, unless a single line is longer."""
+"""Maximum number of characters per page if a request is shown whole. Only a single longer line exceeds the maximum."""
 
 _ROWS = 2_000
-"""Maximum number of lines on a page of a whole request."""
+"""Maximum number of lines per page if a request is shown whole."""
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
@@ -135,7 +135,7 @@ def _whole_address(entry: InboxEntry, context: PageContext) -> str:
 
 
 def _turned(lines: Sequence[DisplayLine], page: int, address: str) -> tuple[Sequence[DisplayLine], Html | None]:
-    """Return the lines of a page, or of the last page if the number is too high, and the links to other pages."""
+    """Return the lines of page `page` (or of the last page if there are fewer pages), and links to the other pages."""
     pages = pages_of(lines)
     page = min(page, len(pages))
     shown = pages[page - 1]

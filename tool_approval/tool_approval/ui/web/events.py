@@ -19,11 +19,11 @@ from .refusals import HttpRefusal
 from .visitors import Visitors
 
 BEAT_S = 15.0
-"""Seconds between keep-alive messages. Proxies close connections without data after about a minute."""
+"""Seconds between keep-alive messages. Proxies close a connection that carries no data for about a minute."""
 
 
 class Streams:
-    """Event streams to open pages."""
+    """Event streams, one for each open page."""
 
     def __init__(self, inbox: Inbox, visitors: Visitors, limits: Limits, *, beat_s: float = BEAT_S) -> None:
         self._inbox = inbox

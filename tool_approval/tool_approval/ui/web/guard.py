@@ -35,7 +35,7 @@ class Limits:
     """
 
     max_body_bytes: int = 1024 * 1024
-    """Maximum number of bytes in a request body. The limit includes arguments that the approver edited."""
+    """Maximum number of bytes in a request body, including arguments that the approver edited."""
     requests_per_s: float = 50.0
     """Average number of HTTP requests per second from one client address."""
     burst: int = 200

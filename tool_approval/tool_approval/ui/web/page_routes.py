@@ -246,7 +246,7 @@ def read_moment(request: Request) -> datetime | None:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the end, in UTC, of the day in the query, or `None` if the query contains no day.
+    """Return the time at which the queried day ends in UTC, or `None` if the query contains no day.
 
     Raises:
         HttpRefusal: The date is invalid.
@@ -280,7 +280,7 @@ def read_number(request: Request, name: str, *, most: int) -> int | None:
 
 
 def _outcome_of(entry: InboxEntry) -> dict[str, str]:
-    """Return the outcome of an answer for the page's script."""
+    """Return the outcome of an answered request, in the form that the page's script reads."""
     at = {} if entry.settled_at is None else {'settled_at': entry.settled_at.isoformat()}
     return {'outcome': entry.outcome, **at}
 

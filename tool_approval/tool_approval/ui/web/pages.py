@@ -104,7 +104,7 @@ _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'agent': lambda request: request.facts.caller,
     'run': lambda request: request.run_id,
 }
-"""Maps each filter's query parameter to a function that reads the filtered value from a request."""
+"""Maps each query parameter to a function that reads, from a request, the value that must equal the parameter."""
 
 
 class Filter:
@@ -157,7 +157,7 @@ def _input(kind: str, name: str, query: QueryParams) -> Html:
 
 
 def shown_text(entry: InboxEntry) -> str:
-    """Return the text of a settled request for searches: case-folded, and without hidden arguments."""
+    """Return the searchable text of a settled request, case-folded and without hidden arguments."""
     request = entry.request
     note = None if entry.answer is None else entry.answer.decision.note
     texts = [name_of(request.tool_name), request.run_id or '', entry.outcome, note or '']
@@ -167,7 +167,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Group the entries of a model response at the place of its first entry, in the order of the response's calls."""
+    """Move the entries of each model response to the place of its first entry, and sort them by the order of calls."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):

@@ -32,7 +32,7 @@ _HTTP: Mapping[int, tuple[str, str]] = {
 
 
 def refusal_of(error: InboxError | NotOffered | SteeringRefused | HTTPException) -> HttpRefusal:
-    """Return the refusal for an error from the inbox, an answer, a run or the router."""
+    """Return the refusal that reports an error to the visitor."""
     match error:
         case HTTPException():
             code, message = _HTTP.get(error.status_code, ('refused', 'the request was refused'))

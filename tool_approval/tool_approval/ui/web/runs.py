@@ -45,10 +45,10 @@ RUNS_AT_ONCE = 50
 """Maximum number of runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Maximum number of characters that are shown of an outcome. `tool-approval runs show` prints the whole outcome."""
+"""Maximum length of a shown outcome, in characters. `tool-approval runs show` prints the whole outcome."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
-"""Maps each text that names a run status to the status."""
+"""Maps each run status, as untyped text, to the typed `RunStatus`."""
 
 
 class Runs:

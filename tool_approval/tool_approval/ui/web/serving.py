@@ -69,7 +69,7 @@ def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bo
         server_header=False,
         proxy_headers=trusts_proxy,
         forwarded_allow_ips='127.0.0.1,::1',
-        # Streams to open pages do not end by themselves.
+        # The event streams of open pages do not end by themselves.
         timeout_graceful_shutdown=1,
     )
     uvicorn.Server(config).run(sockets=[listening])

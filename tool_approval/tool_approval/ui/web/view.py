@@ -65,7 +65,7 @@ class LineView(ApiModel):
 
 
 class ChoiceView(ApiModel):
-    """One choice of which calls a remembered approval covers."""
+    """An option for a remembered approval. The option decides which calls the approval covers."""
 
     option: str
     """Value for `remember_option`."""
@@ -207,7 +207,7 @@ class ErrorBody(ApiModel):
 
 
 class ErrorView(ApiModel):
-    """The response to a refused HTTP request, which has changed nothing."""
+    """The response to an HTTP request that was refused. The request has changed nothing."""
 
     error: ErrorBody
     """Reason for the refusal."""

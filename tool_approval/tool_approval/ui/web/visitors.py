@@ -1,4 +1,4 @@
-"""Identify visitors, and refuse requests for changes that come from another site."""
+"""Identify visitors, and refuse state-changing requests from other sites."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class LocalLogin:
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """Return a secret for the query parameter `token`, with which one browser can log in as this approver within an
-        hour.
+        """Return a secret that lets one browser log in as this approver, by the query parameter `token`. The secret
+        expires after an hour.
         """
         return self._new(self._tickets, approver, TICKET_S)
 
@@ -112,7 +112,7 @@ an exception, the visitor gets an error and sees no data.
 _HOST = re.compile(r'(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(?::(?P<port>\d{1,5}))?', re.ASCII)
 
 CSRF_HEADER = 'x-csrf-token'
-"""Header in which API clients send the token that forms send as `csrf`."""
+"""Header with the CSRF token of API clients. Forms send the same token in the field `csrf`."""
 
 
 class Hosts:
