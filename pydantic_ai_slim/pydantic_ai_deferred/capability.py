@@ -356,7 +356,7 @@ def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:
         # Answers are given by id: one answer for two calls would approve a call that the handler did not see.
         counts = Counter(call.tool_call_id for call in calls)
         names = name_calls([call for call in calls if counts[call.tool_call_id] > 1])
-        raise UnexpectedModelBehavior(f'The model gave several deferred calls of one response the same id: {names}.')
+        raise UnexpectedModelBehavior(f'The model gave the same id to several deferred calls in one response: {names}.')
 
 
 def _close(output: object, messages: list[ModelMessage], ctx: RunContext[Any]) -> None:

@@ -114,7 +114,7 @@ def test_a_decision_is_what_was_answered(request_, said, decision):
         (
             PLAIN,
             {'approved': True, 'remember': 'session', 'remember_option': 'folder'},
-            'does not offer this remember option',
+            'does not offer this option for remembering the approval',
         ),
         (PLAIN, {'approved': False, 'override_args': {'path': 'b'}}, 'a denial cannot change arguments'),
         (HIDING, {'approved': True, 'override_args': {'to': 'eve', 'token': 'y'}}, 'not shown cannot be changed'),

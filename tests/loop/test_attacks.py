@@ -544,7 +544,7 @@ def test_a_lifetime_ends_although_the_loop_of_a_watcher_is_closed():
 @pytest.mark.layer_only
 def test_ids_repeated_in_one_question_are_refused():
     """Newer hosts refuse them before anybody is asked; older ones would let one answer stand for two calls."""
-    with pytest.raises(UnexpectedModelBehavior, match=r"the same id: 'delete' .*'1'.*, 'send' .*'1'"):
+    with pytest.raises(UnexpectedModelBehavior, match=r"calls in one response: 'delete' .*'1'.*, 'send' .*'1'"):
         capability._refuse_repeated_ids([call('delete', '1'), call('other', '2'), call('send', '1')])
 
 

@@ -126,7 +126,7 @@ def decision_on(
         if remember not in options.spans:
             raise NotOffered(f'this approval cannot be remembered as {remember!r}')
         if remember_option not in dict(options.remember_options):
-            raise NotOffered('the request does not offer this remember option')
+            raise NotOffered('the request does not offer this option for remembering the approval')
     if override_args is not None:
         if not approved:
             raise NotOffered('a denial cannot change arguments')

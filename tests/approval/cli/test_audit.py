@@ -39,7 +39,7 @@ def test_audit_entries_are_shown_one_per_line(tool_approval, log):
     assert lines[0].startswith('    1  20')
     assert lines[0].endswith('approved by mode  send {"to":"ada\\u001b[31m"}')
     assert lines[1] == '    2  failed (ValueError)  send'
-    assert 'denied by mode  send {"to":"bob"}: Strict mode: approval required' in lines[2]
+    assert 'denied by mode  send {"to":"bob"}: Strict mode: calls that need approval' in lines[2]
     assert lines[3] == '    4  other'
     assert lines[4] == '    5  executed  -'
 

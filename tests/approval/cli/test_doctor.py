@@ -105,7 +105,7 @@ def test_missing_library_is_named_with_the_install_command(tool_approval, backen
     version = importlib.metadata.version('pydantic')
     assert finished.out.splitlines()[-3:] == [
         f'extra shell       pydantic {version}',
-        "extra web         missing no-such-thing; run in a checkout: pip install './tool_approval[web]'",
+        "extra web         missing no-such-thing; in a checkout, run: pip install './tool_approval[web]'",
         f'extra all         pydantic {version}',
     ]
 

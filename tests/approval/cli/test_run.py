@@ -106,7 +106,7 @@ def test_strict_denies_and_names_the_mode(run, option):
     shown = run(f'--agent cashier:agent {option} Pay.').out
 
     assert '→ pay' in shown
-    assert 'Strict mode: approval required' in shown
+    assert 'Strict mode: calls that need approval' in shown
     assert 'paid' not in shown
 
 

@@ -53,8 +53,8 @@ class Broken:
 
 
 STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
-    'add a rule that allows such calls.'
+    'Strict mode: calls that need approval are denied without asking anyone. Use the mode `interactive` to be asked, '
+    'or add a rule that allows such calls.'
 )
 
 

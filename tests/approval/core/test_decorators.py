@@ -186,7 +186,7 @@ def test_functions_of_every_kind_ask_and_run(function):
 def test_functions_of_every_kind_do_not_run_when_denied(function):
     controller = ApprovalController(mode='strict')
 
-    with pytest.raises(ApprovalDenied, match='Strict mode: approval required'):
+    with pytest.raises(ApprovalDenied, match='Strict mode: calls that need approval'):
         asyncio.run(execute_tool(function, 'mail', {'to': 'ada', 'body': 'hunter2'}, controller))
 
 

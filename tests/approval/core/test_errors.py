@@ -42,7 +42,7 @@ EVERY_ERROR = [
     ),
     (
         MissingExtraError('yaml', extra='yaml'),
-        "'yaml' is not installed; run in a checkout of tool-approval: pip install './tool_approval[yaml]'",
+        "'yaml' is not installed; in a checkout of tool-approval, run: pip install './tool_approval[yaml]'",
         {'library': 'yaml', 'extra': 'yaml'},
     ),
     (

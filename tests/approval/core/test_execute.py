@@ -91,7 +91,7 @@ def test_a_denied_function_does_not_run_and_its_error_holds_the_note():
     ('controller', 'reason'),
     [
         (ApprovalController(ui=RecordingUI(False)), 'no reason was given'),
-        (ApprovalController('strict'), 'Strict mode: approval required'),
+        (ApprovalController('strict'), 'Strict mode: calls that need approval'),
     ],
     ids=['denied without a note', 'strict mode'],
 )

@@ -159,7 +159,7 @@ def test_an_option_that_calls_itself_exact_is_not_offered():
 
 
 def test_remember_option_that_the_request_does_not_offer_is_refused():
-    with pytest.raises(ValueError, match="does not offer the remember option 'folder'"):
+    with pytest.raises(ValueError, match="does not offer to remember the approval as 'folder'"):
         ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
 
 

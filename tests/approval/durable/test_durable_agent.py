@@ -462,7 +462,7 @@ def test_dependencies_are_made_anew_in_each_segment(url, inbox):
         ('go', {'run_id': 'cafe\u0301'}, 'cannot be printed'),
         ('go', {'run_id': 'x' * 201}, 'more than 200 characters'),
         ('go', {'deps': ('customer', {'id': 1, 'client': object()})}, "'client' is of type object"),
-        ('go', {'deps': ('other', {})}, "Unknown factory of dependencies 'other'"),
+        ('go', {'deps': ('other', {})}, "No factory of dependencies is named 'other'"),
         ([TextContent(content='go', metadata=object())], {}, '`prompt` has no JSON form'),
     ],
 )
@@ -915,7 +915,7 @@ def test_a_ui_that_is_gone_with_its_process_is_refused(url, tmp_path):
 
     elsewhere = InboxUI(Inbox(open_store(str(tmp_path / 'other.sqlite')).inbox_store))
     for ui in (approve_all(), elsewhere):
-        with pytest.raises(UserError, match='over the same store'):
+        with pytest.raises(UserError, match='with the `store` of the'):
             Bot().durable(url, ApprovalController(ui=ui))
 
 

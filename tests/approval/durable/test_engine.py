@@ -180,7 +180,7 @@ def test_an_exit_in_a_task_breaks_the_engine_which_says_so(tmp_path):
 def test_a_process_that_runs_dbos_for_something_else_is_no_worker(tmp_path):
     DBOS(config=DBOSConfig(name='other', system_database_url=f'sqlite:///{tmp_path}/other.sqlite'))
     try:
-        with pytest.raises(ApprovalError, match='runs DBOS already'):
+        with pytest.raises(ApprovalError, match='DBOS already runs in this process'):
             DBOSEngine(f'sqlite:///{tmp_path}/dbos.sqlite', 'bot', nothing, worker='one', polling_s=1).start()
     finally:
         DBOS.destroy()

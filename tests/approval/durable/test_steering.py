@@ -43,7 +43,10 @@ def test_status_names_what_the_run_waits_for(store):
         'The run has been waiting for 2 answers since 2026-03-04 12:00:01 UTC',
         'The run has been waiting for 1 answer since 2026-03-04 12:00:01 UTC',
         'The run has its answers, and continues as soon as a worker resumes it',
-        'Since 2026-03-04 12:00:01 UTC, the run has been executing, or waiting for a worker of its agent and version',
+        (
+            'Since 2026-03-04 12:00:01 UTC, the run has been executing, '
+            'or waiting for a worker that serves its agent and version'
+        ),
         'The run ended at 2026-03-04 12:00:01 UTC: failed',
     ]
 

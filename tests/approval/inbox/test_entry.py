@@ -189,7 +189,7 @@ def test_self_approval_can_be_forbidden():
         (ApprovalDecision(approved=True, override_args={'a': float('nan')}), 'the changed arguments are invalid'),
         (
             ApprovalDecision(approved=True, remember='session', remember_option='all'),
-            'does not offer this remember option',
+            'does not offer this option for remembering the approval',
         ),
         (ApprovalDecision(approved=True, remember='always'), "this approval cannot be remembered as 'always'"),
     ],

@@ -154,7 +154,7 @@ NOT_OFFERED = ApprovalDecision(approved=True, remember='session', remember_optio
             NotAnApprover,
             'requesters may not answer their own requests',
         ),
-        ({}, NOT_OFFERED, InvalidAnswer, 'does not offer this remember option'),
+        ({}, NOT_OFFERED, InvalidAnswer, 'does not offer this option for remembering the approval'),
     ],
     ids=['unlisted approves', 'unlisted denies', 'self-approval', 'not offered'],
 )

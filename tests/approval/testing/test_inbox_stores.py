@@ -185,7 +185,7 @@ def test_a_store_that_only_says_that_anything_may_have_changed_passes():
         (NewestFirst, 'open requests must be listed oldest first'),
         (WithdrawsTheLiving, 'the requests of a live owner were withdrawn'),
         (NoticesNothing, '`watch` did not report requests added by another store'),
-        (TellsAllAsAdded, '`watch` reported as added requests settled by this store and by another'),
+        (TellsAllAsAdded, '`Changes.added` from `watch` contains requests settled by this store and by another'),
         (PrunesAll, 'an open request was pruned'),
     ],
 )

@@ -106,8 +106,8 @@ def test_strict_names_the_tool_and_the_mode(talk: Talk) -> None:
 
     assert status == 0
     assert '  → write_file {"path":"notes.txt"' in screen.text
-    assert '  │ Strict mode: approval required, so the call was denied without asking.' in screen.text
-    assert talk.server.told(1, 'tool')[0].startswith('Strict mode: approval required')
+    assert '  │ Strict mode: calls that need approval are denied without asking anyone.' in screen.text
+    assert talk.server.told(1, 'tool')[0].startswith('Strict mode: calls that need approval')
     assert list(talk.cwd.iterdir()) == []
 
 

@@ -107,7 +107,7 @@ def test_the_run_is_stopped(keys: str, story: Story) -> None:
     screen.type(keys)
 
     assert screen.end() == -signal.SIGINT
-    assert 'ada stopped the run; denied delete' in screen.scrolled
+    assert 'ada stopped the run. Denied: delete' in screen.scrolled
     assert 'Decided' not in screen.scrolled
     assert 'was not put back' not in screen.scrolled
 
@@ -119,7 +119,7 @@ def test_a_signal_to_interrupt_stops_the_run_too(story: Story) -> None:
     screen.program.kill(signal.SIGINT)
 
     assert screen.end() == -signal.SIGINT
-    assert 'is no longer asked; denied delete' in screen.scrolled
+    assert 'is no longer asked. Denied: delete' in screen.scrolled
     assert 'was not put back' not in screen.scrolled
 
 

@@ -258,7 +258,7 @@ def test_a_used_link_says_how_to_get_a_new_one(site, browser, visit):
 
     second.goto(link)
 
-    expect(second.get_by_role('alert')).to_contain_text('A link works once within an hour')
+    expect(second.get_by_role('alert')).to_contain_text('A link works only once, and expires after an hour')
     expect(second.get_by_role('alert')).to_contain_text('For a new link, press Enter in the terminal')
 
 

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     bash = shutil.which('bash')
     say('bash', bash or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
-        install = f'missing {", ".join(missing)}; run in a checkout: {install_command(extra)}'
+        install = f'missing {", ".join(missing)}; in a checkout, run: {install_command(extra)}'
         say(f'extra {extra}', install if missing else ', '.join(found))
     return LACKING if bash is None or any(problems.values()) else 0
 

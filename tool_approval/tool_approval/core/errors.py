@@ -114,7 +114,7 @@ class MissingExtraError(ApprovalError, ImportError):
         """Create the message, which names the library and the extra that installs the library."""
         self.library = library
         self.extra = extra
-        super().__init__(f'{library!r} is not installed; run in a checkout of tool-approval: {install_command(extra)}')
+        super().__init__(f'{library!r} is not installed; in a checkout of tool-approval, run: {install_command(extra)}')
 
 
 class ApprovalRefused(ApprovalError, PermissionError):

@@ -220,5 +220,5 @@ def test_without_psycopg_the_error_names_the_extra():
 
     assert (
         done.stdout
-        == "'psycopg' is not installed; run in a checkout of tool-approval: pip install './tool_approval[postgres]'\n"
+        == "'psycopg' is not installed; in a checkout of tool-approval, run: pip install './tool_approval[postgres]'\n"
     )

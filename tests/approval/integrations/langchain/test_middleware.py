@@ -52,8 +52,8 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
 NEW = change(path='b', content='new')
 FAILED_PROMPT = 'The approval prompt failed (RuntimeError), so the call was denied.'
 STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
-    'add a rule that allows such calls.'
+    'Strict mode: calls that need approval are denied without asking anyone. Use the mode `interactive` to be asked, '
+    'or add a rule that allows such calls.'
 )
 
 

@@ -79,7 +79,7 @@ REFUSALS = {
         ApprovalBlocked,
         "The tool 'write' is blocked by policy",
     ),
-    'strict': ({'mode': 'strict'}, [], ApprovalDenied, 'Strict mode: approval required'),
+    'strict': ({'mode': 'strict'}, [], ApprovalDenied, 'Strict mode: calls that need approval'),
     'a UI that fails': ({}, [RuntimeError('secret')], ApprovalDenied, r'The approval prompt failed \(RuntimeError\)'),
 }
 

@@ -68,7 +68,7 @@ def test_strict_mode_denies_with_its_reason():
     [reason, outcome] = told_in(agent, ApprovalController('strict'))['1']
 
     assert (ran, outcome) == ([], 'denied')
-    assert reason.startswith('Strict mode: approval required')
+    assert reason.startswith('Strict mode: calls that need approval')
 
 
 def test_handler_is_refused_without_a_controller():

@@ -170,4 +170,4 @@ def test_a_question_that_is_withdrawn_while_the_presenter_works_ends_it() -> Non
         asyncio.run(main(person))
 
         person.assert_done()
-    assert 'is no longer asked; denied run_shell' in person.text
+    assert 'is no longer asked. Denied: run_shell' in person.text

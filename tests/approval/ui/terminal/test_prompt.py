@@ -28,7 +28,7 @@ LONG = REQUEST.model_copy(
     update={'presentation': ApprovalPresentation.of('file_content', ''.join(f'line {n}\n' for n in range(300)))}
 )
 Q = '╰─ '
-COVERS = 'every plain `pip install`, network (every host), writes to .venv included, in this directory'
+COVERS = 'any simple `pip install` command, network (every host), writes to .venv included, in this directory'
 
 
 def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) -> ApprovalDecision:
@@ -105,10 +105,10 @@ def test_remembered_scope_is_shown_whole() -> None:
     _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 2', '2')], columns=50)
 
     assert '\n'.join(person.text.splitlines()[-4:]) == snapshot("""\
-✓ ada approved delete for this session: every
-  ↪ plain `pip install`, network (every host),
-  ↪ writes to .venv included, in this
-  ↪ directory\
+✓ ada approved delete for this session: any
+  ↪ simple `pip install` command, network
+  ↪ (every host), writes to .venv included, in
+  ↪ this directory\
 """)
 
 
@@ -397,7 +397,7 @@ def test_a_pager_follows_the_size_of_the_terminal() -> None:
     assert decisions[0].approved is False
 
 
-NARROW = 'and stops the run.'
+NARROW = 'the run. '
 
 
 @pytest.mark.parametrize('key', ['y', 's', 'e', 'v', '?'])

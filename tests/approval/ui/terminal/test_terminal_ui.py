@@ -157,7 +157,7 @@ def test_cancelled_question_is_withdrawn(steps: list) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await asking
             person.assert_done()
-        assert 'ada is no longer asked; denied delete' in person.text
+        assert 'ada is no longer asked. Denied: delete' in person.text
         # The thread hands over its result shortly before it ends.
         for thread in threading.enumerate():
             if thread.name == 'tool-approval-ui':

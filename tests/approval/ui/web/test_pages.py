@@ -405,7 +405,7 @@ def test_an_answer_that_one_of_a_group_does_not_offer_leaves_the_outcomes_of_the
     assert [desk.now(entry).state for entry in group] == ['approved', 'pending']
     assert answered.status_code == 200
     assert 'Approved for this session by ada' in text_of(answered.text)
-    assert 'Not answered: the request does not offer this remember option' in text_of(answered.text)
+    assert 'Not answered: the request does not offer this option for remembering the approval' in text_of(answered.text)
 
 
 def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
@@ -417,7 +417,7 @@ def test_a_group_is_not_approved_unless_all_of_it_is_shown(desk):
     page = shown(desk)
     refused = desk.answer_all(group)
 
-    assert 'Some requests are not shown whole, so approve the requests one by one.' in page
+    assert 'Parts of some requests are not shown, so approve the requests one by one.' in page
     assert 'Approve all' not in page
     assert refused.status_code == 422
     assert [desk.now(entry).state for entry in group] == ['pending', 'pending']

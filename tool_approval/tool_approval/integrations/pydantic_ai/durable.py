@@ -85,7 +85,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Args:
             agent: Agent that has a name and the capability `DBOSDurability()`. The name must stay the same.
-            controller: Controller that decides. The controller's `ui` is an `InboxUI` over the same store, or `None`
+            controller: Controller that decides. The controller's `ui` is an `InboxUI` with the same `store`, or `None`
                 for an `InboxUI` with default settings.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
                 file.
@@ -106,8 +106,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
             isinstance(controller.ui, InboxUI) and controller.ui.inbox.store.place == self.store.place
         ):
             raise UserError(
-                'The `ui` of the controller must be `None`, or an `InboxUI` over the same store: '
-                'a question of a durable run may be answered after this process has ended.'
+                'The `ui` of the controller must be `None`, or an `InboxUI` with the `store` of the `DurableAgent`, '
+                'because a person may answer a question of a durable run after this process has ended.'
             )
         self.ui = controller.ui or InboxUI(Inbox(open_store(store).inbox_store))
         self._url = store
@@ -282,7 +282,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
             return None
         name, arguments = deps
         if name not in self._factories:
-            raise UserError(f'Unknown factory of dependencies {name!r}: add it to `DurableAgent(deps=...)`.')
+            raise UserError(f'No factory of dependencies is named {name!r}: add one to `DurableAgent(deps=...)`.')
         for field, value in arguments.items():
             try:
                 canonical_json(value)

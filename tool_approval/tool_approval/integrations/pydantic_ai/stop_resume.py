@@ -121,7 +121,7 @@ def _controller(
     if given is None:
         return ApprovalController(mode, ui=ui, memory=memory)
     if ui is not None or memory is not None or mode != 'interactive':
-        raise ValueError('give either `controller`, or `ui`, `mode` and `memory`, not both')
+        raise ValueError('`controller` cannot be combined with `ui`, `mode` or `memory`')
     return given
 
 

@@ -109,4 +109,4 @@ async def check_group(inbox: Inbox, request_ids: list[str]) -> None:
     """
     for request_id in request_ids:
         if not may_approve_together([(await inbox.get(request_id)).request]):
-            raise NotOffered('a request is not shown whole, so approve the requests one by one')
+            raise NotOffered('part of a request is not shown, so approve the requests one by one')

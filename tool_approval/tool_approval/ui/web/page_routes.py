@@ -193,7 +193,7 @@ class PageRoutes:
 
     async def log_out(self, request: Request) -> Response:
         """End the session."""
-        assert self._login is not None, 'there is no route without a login'
+        assert self._login is not None, '`/logout` is a route only if there is a login'
         fields = await read_form(request)
         await self._visitors.changing(request, single(fields, 'csrf'))
         self._login.end(request)

@@ -208,7 +208,7 @@ def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
     are_whole = may_approve_together([entry.request for entry in group])
     text = f'The {count} requests above belong together.'
     if not are_whole:
-        text += ' Some requests are not shown whole, so approve the requests one by one.'
+        text += ' Parts of some requests are not shown, so approve the requests one by one.'
     return element(
         'form',
         *hidden(context),

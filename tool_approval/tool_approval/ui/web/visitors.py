@@ -28,8 +28,8 @@ SESSION_S = 12 * 3600.0
 
 
 NEW_LINK = (
-    'A link works once within an hour, and a login lasts twelve hours. For a new link, press Enter in the terminal '
-    'where `tool-approval serve` runs. Open requests keep waiting'
+    'A link works only once, and expires after an hour. A login lasts twelve hours. For a new link, press Enter '
+    'in the terminal where `tool-approval serve` runs. Open requests keep waiting'
 )
 """Advice for visitors who are not logged in, without the final full stop."""
 
