@@ -314,7 +314,7 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     except ValidationError:
         raise _NoDecision('the decision is malformed') from None
     if decision.remember != 'none' and decision.remember_option not in request.coverings:
-        raise _NoDecision('the request does not offer this remember option')
+        raise _NoDecision('the request does not offer this option for remembering the approval')
     if decision.note is None and decision.decided_by is None:
         return decision
     texts = {'note': decision.note, 'decided_by': decision.decided_by}  # may have been typed in another encoding

@@ -28,8 +28,8 @@ from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, together
 
 _STRICT = (
-    'Strict mode: approval required, so the call was denied without asking. Use the mode `interactive` to be asked, or '
-    'add a rule that allows such calls.'
+    'Strict mode: calls that need approval are denied without asking anyone. Use the mode `interactive` to be asked, '
+    'or add a rule that allows such calls.'
 )
 _NO_STORE = "`remember='always'` needs a memory with a store; pass `ApprovalMemory(store)`"
 

@@ -121,7 +121,7 @@ class ApprovalMemory:
             return
         covering = request.coverings
         if decision.remember_option not in covering:
-            raise ValueError(f'the request does not offer the remember option {decision.remember_option!r}')
+            raise ValueError(f'the request does not offer to remember the approval as {decision.remember_option!r}')
         store = self._store if decision.remember == 'always' else None
         if store is None and decision.remember == 'always':
             raise StoreError('', "`remember='always'` needs a memory with a store; pass `store=`")

@@ -52,7 +52,7 @@ class RememberOption(BaseModel):
     @classmethod
     def _is_a_kind(cls, kind: str) -> str:
         if kind in ('', EXACT):
-            raise ValueError(f'{kind!r} is not a valid kind of a remember option')
+            raise ValueError(f'{kind!r} cannot be the `kind` of a `RememberOption`')
         return kind
 
 

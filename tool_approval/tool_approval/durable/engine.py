@@ -150,7 +150,7 @@ class DBOSEngine:
             )
         )
         if DBOS.executor_id != self._worker:
-            raise ApprovalError('this process runs DBOS already; give durable runs a worker process of their own')
+            raise ApprovalError('DBOS already runs in this process; durable runs need a separate worker process')
         _segments[self._agent] = self._run_counted
         DBOS.listen_queues([self._queue])
         DBOS.launch()

@@ -55,7 +55,7 @@ class NobodyMay(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message, which suggests `tool-approval runs`, because that command does not check approvers."""
-        super().__init__('no request of the run says who may change the run; use `tool-approval runs`')
+        super().__init__('the requests of the run do not say who may change it; to change it, use `tool-approval runs`')
 
 
 class _View(BaseModel):
@@ -161,7 +161,7 @@ class RunDetails:
             return f'The run has been waiting for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
         if self.run.status == 'waiting':
             return 'The run has its answers, and continues as soon as a worker resumes it'
-        return f'Since {at}, the run has been executing, or waiting for a worker of its agent and version'
+        return f'Since {at}, the run has been executing, or waiting for a worker that serves its agent and version'
 
     @property
     def view(self) -> RunView:

@@ -110,9 +110,9 @@ class Sweep:
                 self._store.forget_worker(dead)
             for (run_id, segment), status in self._engine.given_up().items():
                 if (run_id, segment) in self._seen:
-                    _log.error('A segment of a durable run was given up: %s', status)
+                    _log.error('The engine gave up on a segment of a durable run: %s', status)
                     told = (
-                        f'the engine gave up segment {segment} ({status}): it was started too often, or was cancelled'
+                        f'the engine gave up on segment {segment} ({status}), which was started too often or cancelled'
                     )
                     outcome = json.dumps({'error': 'SegmentGivenUp', 'message': told})
                     self._store.finish(run_id, segment, 'failed', outcome, at=self._now())

@@ -224,7 +224,7 @@ class InboxUI:
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
             _log.warning(
-                'A call was approved in another UI; the inbox could not report whether the call had already been denied'
+                'A call approved in another UI may have been denied in the inbox before; the inbox could not be read'
             )
             return None
         return entry if entry.state == 'denied' else None

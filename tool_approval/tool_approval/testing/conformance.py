@@ -67,7 +67,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     store.put(replaced)
     assert other.get(first.id) == replaced, 'a second store at the same place does not see a change'
     assert other.remove(first.id) is True
-    assert store.get(first.id) is None, 'a removed approval is still in another store'
+    assert store.get(first.id) is None, 'a second store at the same place still has a removed approval'
     assert store.get(second.id) == second
     _concurrently(lambda number: store.put(_approval(f'{number:064x}')))
     assert {f'{number:064x}' for number in range(16)} <= {each.id for each in make_store().list_all()}, (
@@ -162,7 +162,7 @@ def _check_emptiness(store: InboxStore) -> None:
     assert list(store.history(10)) == []
     assert dict(store.beats()) == {}
     assert store.settle('missing', 'approved', at=_AT) is False, 'a request that does not exist was settled'
-    assert list(store.get(['missing'])) == [], 'settling an unknown request created it'
+    assert list(store.get(['missing'])) == [], '`settle` created a request that did not exist'
 
 
 def _check_keeping(store: InboxStore, other: InboxStore) -> None:
@@ -279,7 +279,7 @@ def _watched(store: InboxStore, expected: set[str], timeout_s: float, what: str,
             return
         seen.update(changed.added, changed.settled)
         if is_settled:
-            assert not changed.added, f'`watch` reported as added requests {what}'
+            assert not changed.added, f'`Changes.added` from `watch` contains requests {what}'
 
 
 def _refused(action: Callable[[], object], otherwise: str) -> None:

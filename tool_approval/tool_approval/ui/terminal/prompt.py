@@ -77,7 +77,7 @@ class Prompt:
             decision = None if len(requests) == 1 else self._ask_together(requests, f'all {len(requests)}: {names}')
             decisions = [self._ask(each) for each in requests] if decision is None else [decision] * len(requests)
         except Stopped:
-            self._say(f'stopped the run; denied {names}', is_good=False)
+            self._say(f'stopped the run. Denied: {names}', is_good=False)
             return None
         except Withdrawn:
             with contextlib.suppress(Withdrawn, TerminalClosed):
@@ -209,7 +209,7 @@ class Prompt:
         """Replace the question with a line that says why the answer is no longer needed."""
         answers = [(each, answer) for each in requests if (answer := answered_elsewhere(each)) is not None]
         if not answers:
-            self._say(f'is no longer asked; denied {names}', is_good=False)
+            self._say(f'is no longer asked. Denied: {names}', is_good=False)
         for request, answer in answers:
             verb = 'approved' if answer.approved else 'denied'
             text = f'{verb} {request.tool_name} elsewhere: {summary(request)}'

@@ -31,7 +31,7 @@ from tool_approval.display.warnings import turns
 
 from .layout import NARROWEST, Layout, fitted
 
-TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns; q denies\nand stops the run. '
+TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns, or press\nq to deny and stop\nthe run. '
 """Text for a terminal that is too narrow for the frame."""
 
 _IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session', 'v': 'view all', '?': 'more'}
