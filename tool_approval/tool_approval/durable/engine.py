@@ -24,25 +24,25 @@ except ImportError:
 T = TypeVar('T')
 
 GRACE_S = 10
-"""Seconds that a running segment has to finish when its worker stops. Most tools finish within this time. If a
-call is interrupted, its outcome is unknown."""
+"""Seconds that a stopping worker waits for its running segments. Most tools finish within this time. If a call is
+interrupted, its outcome is unknown."""
 
 CONNECTIONS = 8
-"""Maximum database connections of the engine in each process. PostgreSQL allows 100 in total by default."""
+"""Maximum database connections of the engine in each process. By default, PostgreSQL allows 100 in total."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
 
 
 class Engine(Protocol):
-    """Runs segments, and records their steps. All methods except `record` block."""
+    """Runs segments, and records their steps. All methods block, except `record`."""
 
     def start(self) -> None:
-        """Start running segments in this process."""
+        """Start the execution of segments in this process."""
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Queue a segment for a process with the run's agent. A segment that is enqueued several times runs once."""
+        """Queue a segment for processes with the run's agent. A segment that is enqueued several times runs once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
@@ -54,7 +54,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """Return why unfinished segments will not run again, by run id and segment number."""
+        """Map the run id and number of each unfinished segment that will not run again to the reason."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -71,7 +71,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
-        """Stop running segments in this process. Another process resumes the segments that did not end."""
+        """End the execution of segments in this process. Another process resumes the segments that did not end."""
         ...  # pragma: no cover - a protocol has no body
 
 
@@ -79,7 +79,7 @@ APPLICATION = 'tool-approval'
 """Application name of our processes in DBOS. A process resumes only workflows with the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version of the sequence of steps that a segment records. DBOS's default version changes with every change of code.
+"""Version of the steps in a segment's record and of their order. DBOS's default version changes whenever code changes.
 This constant does not change with the code, so a new release can resume the runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
@@ -92,7 +92,7 @@ _segments: dict[str, Segment] = {}
 _SEGMENT = 'tool_approval.segment'
 
 _GIVEN_UP = ['ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED']
-"""DBOS's states of segments that were started, did not end, and will not run again."""
+"""States that DBOS gives to segments that were started, did not end, and will not run again."""
 
 _PRUNED_AT_ONCE = 500
 """Maximum records to delete in one transaction."""
@@ -104,8 +104,8 @@ async def _run_segment(agent: str, run_id: str, segment: int) -> None:
 
 
 class DBOSEngine:
-    """Runs segments with DBOS, one instance in each process. The tables of DBOS are in a file or a PostgreSQL
-    schema.
+    """Runs segments with DBOS. A process can have only one engine, because DBOS has one instance in each process. The
+    tables of DBOS are in a file or a PostgreSQL schema.
     """
 
     def __init__(
@@ -119,8 +119,8 @@ class DBOSEngine:
             run_segment: Function that runs a segment.
             worker: The id of this process. No other process ever has the same id.
             polling_s: Seconds between two searches for segments that can be run.
-            store: Prefix of workflow ids that identifies the store of the runs. DBOS never forgets an id, and another
-                store may have a run with the same id.
+            store: Prefix of workflow ids that identifies the store of the runs. The prefix is needed because DBOS
+                remembers ids, and a run of another store may have used the same id.
         """
         self._store = store
         self._url = url
@@ -231,7 +231,7 @@ class DBOSEngine:
 
 
 def engine_url(url: str) -> str:
-    """Return the URL of the engine's own tables: a file in the store's folder, or the store's PostgreSQL database.
+    """Return the URL of the engine's tables. They are in a file beside the store or in the store's PostgreSQL database.
 
     Args:
         url: The URL of the store, as in `open_store`.

@@ -51,10 +51,10 @@ class NotUnknown(SteeringRefused):
 
 
 class NobodyMay(SteeringRefused):
-    """No request of the run says who may cancel the run or settle its calls."""
+    """The requests of the run do not say who may cancel the run or settle its calls."""
 
     def __init__(self) -> None:
-        """Set the message, which suggests `tool-approval runs`, because that command does not check approvers."""
+        """Set the message. It suggests `tool-approval runs`, a command that does not check approvers."""
         super().__init__('the requests of the run do not say who may change it; to change it, use `tool-approval runs`')
 
 
@@ -189,16 +189,16 @@ class RunDetails:
         """Raise an error unless this person may answer all open requests or, if none is open, all requests of the run.
 
         Raises:
-            NotAnApprover: The person may not answer one of these requests. The message states the reason.
+            NotAnApprover: The person is not allowed to answer some of these requests. The message states the reason.
             NobodyMay: The run has no request, or has a request that cannot be read.
         """
         self._check(self.open or self.requests, by)
 
     def unsettled(self, key: str, attempt: int) -> ExecutionRow:
-        """Return the unknown attempt.
+        """Return the attempt if its outcome is unknown.
 
         Raises:
-            NotUnknown: The attempt is not unknown, or was settled.
+            NotUnknown: The outcome of the attempt is not unknown, or was settled.
         """
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
@@ -206,7 +206,7 @@ class RunDetails:
         """Raise an error unless this person may answer all of the run's requests for the tool of `row`.
 
         Raises:
-            NotAnApprover: The person may not answer one of these requests. The message states the reason.
+            NotAnApprover: The person is not allowed to answer some of these requests. The message states the reason.
             NobodyMay: The run has no request for that tool, or has a request that cannot be read.
         """
         # Executions are stored with escaped tool names.
@@ -288,7 +288,7 @@ def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, 
     Raises:
         UnknownRun: There is no run with this id.
         RunEnded: The run has ended.
-        NotAnApprover: The person may not cancel the run.
+        NotAnApprover: The person is not allowed to cancel the run.
         NobodyMay: The run does not say who may cancel it.
         InboxError: The store cannot be used.
     """
@@ -306,10 +306,10 @@ def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
 
 
 def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
-    """Return the only unknown execution among `rows`.
+    """Return the only execution of unknown outcome among `rows`.
 
     Raises:
-        NotUnknown: `rows` has no unknown execution, or more than one.
+        NotUnknown: `rows` does not contain exactly one execution of unknown outcome.
     """
     found = [row for row in rows if row.is_unsettled]
     if len(found) != 1:
@@ -318,7 +318,7 @@ def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
 
 
 Verdict: TypeAlias = Literal['result', 'again', 'give_up']
-"""A person's decision about an unknown call: report its result, run it again, or give it up."""
+"""A person's decision about a call of unknown outcome: report its result, run it again, or give it up."""
 
 
 async def settle_call(
@@ -331,7 +331,7 @@ async def settle_call(
     by: str,
     at: datetime,
 ) -> None:
-    """Settle an unknown call and withdraw the question about it, so that its run can continue.
+    """Settle a call of unknown outcome and withdraw the question about it, so that its run can continue.
 
     Args:
         store: The store of the run.

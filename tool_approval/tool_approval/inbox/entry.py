@@ -22,7 +22,7 @@ from .errors import AlreadySettled, InvalidAnswer, NotAnApprover, OtherContent, 
 from .store import Row, State
 
 LONGEST_SHOWN = 80
-"""Characters to show of the name of a person or a run; the rest is cut off."""
+"""Maximum number of characters to show of a person's or run's name. The rest of a longer name is cut off."""
 
 MAX_BYTES = 4 * 1024 * 1024
 """Maximum size of a request or an answer, about a thousand pages of text: more than an approver can read."""
@@ -42,7 +42,7 @@ class Content(BaseModel):
     request: ApprovalRequest
     """The request. Metadata that JSON cannot represent is left out of the request and its presentation."""
     approvers: tuple[ApproverRule, ...] | None = None
-    """Rules for who may answer. Every rule must list the approver; `None` lets everyone answer."""
+    """Rules for who may answer. Every rule must list the approver. If `None`, everyone may answer."""
     requester: str | None = None
     """Id of the person the agent works for; `None` if unknown."""
     forbid_self_approval: bool = Field(

@@ -24,7 +24,7 @@ from .inbox import GRACE_S, Inbox
 from .store import Settled
 
 CHANNEL_S = 30.0
-"""Maximum seconds for one notification of a channel. The run does not wait for a notification."""
+"""Maximum seconds that a channel may take for one notification. The run does not wait for a notification."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -107,7 +107,7 @@ class InboxUI:
             now: Returns the current time, to show when a request expires.
 
         Raises:
-            ValueError: The timeout is not positive, or self-approval is forbidden without a requester.
+            ValueError: The timeout is not positive, or self-approval is forbidden but no requester is given.
         """
         if not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
