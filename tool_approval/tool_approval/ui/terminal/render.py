@@ -105,7 +105,7 @@ def render_whole(request: ApprovalRequest, *, width: int = 80, color: bool = Tru
 
 
 def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], ascii_only: bool = False) -> list[str]:
-    """Render the rows for the key `?`: all keys, less important facts, and the digest of the request.
+    """Render the rows for the key `?`: all keys, the facts that the box leaves out, and the digest of the request.
 
     The digests of two requests differ if the requests differ in any value, shown or not.
     """
@@ -119,7 +119,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
-    """Return the labelled facts of a request to show in the box, or after the approver presses `?`."""
+    """Return labelled facts of a request: those in the box or, if `is_more`, those to show for the key `?`."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
     shown = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
     if is_more:
@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return rows with texts too long for the bottom edge, and the bottom edge, which shows `keys` and `name`."""
+    """Return the rows for texts that do not fit into the bottom edge, and the bottom edge with `keys` and `name`."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first of `tellings` that fits, or with the keys alone, and whether `tellings[0]` fits."""
+    """Return `lead` with the first of `tellings` that fits (or only the keys), and also whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
@@ -212,8 +212,8 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""Keys of a question about several requests. `A`, `N` and `o` are not used for a single request. The key `q` is listed
-only after `?`."""
+"""Keys of a question about several requests. A question about one request does not use `A`, `N` and `o`. The key `q`
+is listed only after `?`."""
 
 _GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}
 
