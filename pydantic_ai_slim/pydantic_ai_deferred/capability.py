@@ -239,7 +239,7 @@ class RunHandler(RunPlace):
         return result
 
     async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Answer the open calls on hosts before 2.x, where `async for node in run` calls no node hooks."""
+        """Answer the open calls here too, because `async for node in run` calls no node hooks on hosts before 2.x."""
         if self.run_of(ctx) is not None:
             _close(result.output, result.all_messages(), ctx)
         return result
@@ -263,7 +263,7 @@ class RunHandler(RunPlace):
 
 @dataclass(eq=False)
 class FastPathHandler(RunHandler):
-    """Asks the run's handler without `RunArguments`, which is not needed if no other capability rewrites arguments."""
+    """A `RunHandler` that needs no `RunArguments`, because no other capability of the run rewrites arguments."""
 
     async def after_tool_validate(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -297,7 +297,7 @@ class AgentHandler(FastPathHandler):
         return self._runs.get(ctx.run_id)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Wrap the tools in a `ToolGate` if the handler of the starting run wraps executions."""
+        """Wrap the tools in a `ToolGate` if a run is being started and its handler wraps executions."""
         run = delivered_to(self)
         return None if run is None else FastPathHandler(run).get_wrapper_toolset(toolset)
 
