@@ -74,7 +74,7 @@ class PromptLock:
 # State of the process: the prompts of all controllers, runs and threads share one terminal, and an answer typed for one
 # must not be read by another.
 PROCESS_LOCK = PromptLock()
-"""Lock shared by all UIs with `one_at_a_time`."""
+"""Lock shared by all UIs whose `one_at_a_time` is true."""
 
 # State of the process: controllers and event loops share a UI object. The key is its id, because a UI need not be
 # hashable. Holders and waiters keep the entry and its UI alive, so that no other UI can get the id.
@@ -137,8 +137,8 @@ async def ask(
         requests: One request, or a group for a UI that has `choose_group`.
         mode: Mode passed to the UI.
         timeout_s: Maximum seconds to wait, for the lock and the answer together; `None` for no limit.
-        is_answered: Returns whether the question was already decided elsewhere while waiting for the lock.
-        lock: Lock for a UI with `one_at_a_time`.
+        is_answered: Returns whether the question was decided elsewhere while this function waited for the lock.
+        lock: Lock for a UI whose `one_at_a_time` is true.
         abilities: Optional members that the UI has; read from the UI if `None`.
         hear: Called immediately with each answer, in the UI's thread, even if the wait was cancelled.
 

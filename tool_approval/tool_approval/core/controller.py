@@ -42,7 +42,7 @@ class Decided(NamedTuple):
     decision: ApprovalDecision
     """The decision."""
     digest: str | None
-    """Digest that the approval is bound to, as in the log; `None` if the arguments have no canonical form."""
+    """Digest that the approval is bound to. The log has it, too. `None` if the arguments have no canonical form."""
     approver: str | None = None
     """Name of the person who approved, if known."""
     remembered: str | None = None
@@ -78,7 +78,7 @@ class ApprovalController:
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log of all decisions and outcomes. A decision is written before the call runs.
             presenters: Functions, by tool name, that make the content to show; called right before asking.
-            timeout: Seconds to wait for a presenter, and separately for the approver, before a request is denied.
+            timeout: Seconds to wait for a presenter, and again for the approver. After that, the request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
             now: Clock.
@@ -132,11 +132,11 @@ class ApprovalController:
 
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
-            asyncio.CancelledError: The wait was cancelled. Requests without an answer are not decided.
+            asyncio.CancelledError: The wait was cancelled. Requests that have no answer yet stay undecided.
             KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
-                denied. The remaining requests are not decided.
-            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. `RunCancelled` is an
-                `asyncio.CancelledError`, defined in `threads`.
+                denied. The remaining requests stay undecided.
+            RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. `RunCancelled` is
+                defined in `threads` and is a subclass of `asyncio.CancelledError`.
         """
         return [decided.decision for decided in await self.decide(requests)]
 
@@ -179,7 +179,7 @@ class ApprovalController:
         return shown
 
     async def ask_anew(self, request: ApprovalRequest) -> bool | None:
-        """Ask an approver about a request, even if mode or memory could decide it.
+        """Ask an approver about a request, even if the mode or a remembered approval could decide the request.
 
         Returns:
             Whether a person approved the request; `None` if the request cannot be shown, no person answered, or the

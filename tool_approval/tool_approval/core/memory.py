@@ -143,7 +143,7 @@ class ApprovalMemory:
             self._session[approval.id] = approval
 
     def grant(self, request: ApprovalRequest, approver: str | None) -> None:
-        """Remember the capabilities that an approval of `request` grants to its tool, until the run ends.
+        """Remember, until the run ends, the capabilities that an approval of `request` grants to the tool.
 
         With `shares_with_nested`, the capabilities are kept until the outermost run ends, and all nested runs share
         them. Nothing is granted for a request with `hides_arguments`.
@@ -232,7 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the calling agents, by name or else by run id, and the names of the tools between them."""
+        """Return the names of the calling agents (run ids of agents without names) and of the tools between them."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

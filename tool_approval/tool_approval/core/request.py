@@ -45,7 +45,7 @@ class RememberOption(BaseModel):
     payload: Mapping[str, Any]
     """Values that are equal in all requests that this option covers."""
     brief: str = ''
-    """Short text, such as "edits of notes/a.txt", for a UI that has a key to choose this option for the session. Set
+    """Short text, such as "edits of notes/a.txt", for a UI in which one key chooses this option for the session. Set
     `brief` only if an approver expects this key to choose the scope. Options without `brief` are chosen from a list."""
 
     @field_validator('kind')
@@ -72,7 +72,7 @@ def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, 
 
 
 class LineageEntry(BaseModel):
-    """An agent run, and the tool call in it that led to a nested run or to the request."""
+    """An agent run and one of its tool calls. That call started a nested run or led to the request."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -144,7 +144,7 @@ class CallFacts(NamedTuple):
         )
 
     def as_metadata(self) -> dict[str, Any]:
-        """Return the framework's facts by metadata key. `run_id`, `session_id` and `caller` are always included."""
+        """Return the framework's facts as metadata. `run_id`, `session_id` and `caller` are always included."""
         found = {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
         return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller, **found}
 
@@ -168,7 +168,7 @@ class ApprovalRequest(BaseModel):
     description: str = ''
     """One line for the approver. UIs show `attributed_description` instead."""
     described_by: str | None = None
-    """Configuration file that the description comes from, such as `approvals.yaml`; `None` if the tool wrote it."""
+    """Configuration file with the description, such as `approvals.yaml`; `None` if the tool wrote the description."""
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
     """Values by which the memory identifies the call. The log omits all other arguments. Default: all arguments."""
     presentation: ApprovalPresentation | None = None
@@ -276,7 +276,7 @@ class ApprovalRequest(BaseModel):
 
     @property
     def coverings(self) -> dict[str, Mapping[str, Any]]:
-        """Payloads under which an approval can be remembered, by kind: `exact` first, then the `remember_options`."""
+        """Payloads under which an approval can be remembered, keyed by kind. `exact` precedes the other kinds."""
         return {EXACT: self.payload} | {each.kind: each.payload for each in self.remember_options if each.kind != EXACT}
 
     @property
@@ -314,7 +314,7 @@ _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
 
 
 def _capabilities(given: object) -> list[str]:
-    """Return the names in a list, or an empty list if any cannot be shown, so that nothing is granted unseen."""
+    """Return the names in a list. If one name cannot be shown, return none, so that nothing is granted unseen."""
     names = cast('list[object]', given) if isinstance(given, list | tuple) else []
     texts = [each for each in names if isinstance(each, str) and 0 < len(each) <= _LONGEST_CAPABILITY]
     return texts if len(texts) == len(names) <= _MOST_CAPABILITIES else []
@@ -348,7 +348,7 @@ def _shown(value: object, max_chars: int) -> str:
 
 
 def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
-    """Copy about the first `max_chars` characters of `value`, because a description does not show the rest."""
+    """Copy only as much of `value` as a description of `max_chars` characters can show."""
 
     def kept(items: Iterable[T]) -> Iterator[T]:
         for item in items:
