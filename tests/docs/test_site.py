@@ -38,6 +38,16 @@ def links_of(page: Path) -> list[str]:
     return _LINK.findall(_CODE.sub('', page.read_text()))
 
 
+def test_every_table_has_a_separator_below_its_header_and_as_many_cells_in_each_row():
+    tables = re.compile(r'(?:^\|.*\n)+', re.MULTILINE)
+    for page in PAGES:
+        for table in tables.findall(_CODE.sub('x', page.read_text())):
+            header, separator, *rows = table.splitlines()
+            assert re.fullmatch(r'\|( *:?-+:? *\|)+', separator), f'{page.name}: {header}'
+            cells = {line.count('|') - line.count(r'\|') for line in (header, separator, *rows)}
+            assert len(cells) == 1, f'{page.name}: {header}'
+
+
 def anchors_of(page: Path) -> set[str]:
     return {slugify(heading.replace('`', ''), '-') for heading in _HEADING.findall(page.read_text())}
 
