@@ -19,9 +19,9 @@ N is the number of model responses in one run. Each response has one call to app
 K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
 So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
-Each ratio is the median of pairs of runs, followed by the quartiles in brackets and the extremes.
+Each ratio is the median over several pairs of runs. The quartiles follow in brackets, and then the extremes.
 The two runs of a pair take turns at every model request. Each pair is measured twice, in both orders.
-Targets are judged by the computing time of all threads, which is the measure that other processes disturb least.
+The targets apply to the computing time of all threads, because other processes disturb this measure least.
 In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
 must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
@@ -33,7 +33,7 @@ _WAITING = """\
 M runs wait for their answers at the same time, and then all are answered.
 The table shows the memory of one waiting run, measured in a fresh process.
 "Traced" is the memory that Python has allocated (`tracemalloc`).
-"Resident" is the growth of the process in main memory, including the stacks of threads.
+"Resident" is the growth of the resident memory of the process, including the stacks of threads.
 Pydantic AI's capability with a sync handler is not measured: the handler of the first run would block all other runs.
 
 """
@@ -42,7 +42,7 @@ _STANDING = """\
 ## The event loop
 
 50 runs take place at the same time. A handler takes 20 ms, except in "upstream, async, answering at once".
-A separate task needs the event loop every millisecond.
+A separate task asks to run on the event loop every millisecond.
 "Longest gap" is the longest time that the separate task had to wait, including the computing time of the runs.
 For "not computing", the computing time of the event loop's thread is subtracted from each gap.
 

@@ -88,7 +88,7 @@ def _growth(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, host.upper)
     yield Verdict(
         target=f'linear growth: one run with K = 1000 takes at most {limit:.2f} times as long as ten runs with '
-        f'K = 100 (the limit is the upper quartile of the same ratio for "{UPSTREAM}", but at least 1)',
+        f'K = 100 (this limit is the upper quartile for "{UPSTREAM}", or 1 if the quartile is lower)',
         measured=f'{shown(ours)}; "{UPSTREAM}": {shown(host)}',
         holds=ours.median <= limit,
     )
@@ -101,8 +101,8 @@ def _stalls(results: Results) -> Iterator[Verdict]:
     control = ratios[OURS_CONTROL]
     limit = max(1.0, control.upper)
     yield Verdict(
-        target=f'a blocking sync handler stalls the event loop at most {limit:.2f} times as long as an async handler '
-        f'(the limit is the upper quartile of the ratio of "{OURS_CONTROL}" to "{OURS}", but at least 1)',
+        target=f'event loop: with a blocking sync handler, the longest gap is at most {limit:.2f} times as long as '
+        f'with an async handler (this limit is the upper quartile for "{OURS_CONTROL}", or 1 if the quartile is lower)',
         measured=f'{shown(ratios[OURS_SYNC])}; "{OURS_CONTROL}": {shown(control)}',
         holds=ratios[OURS_SYNC].median <= limit,
     )

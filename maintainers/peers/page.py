@@ -33,16 +33,16 @@ _DIFFERENCES = """\
 ## What is not the same
 
 - Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
-framework, compare whole runs. To judge what a framework's approval costs, compare what approval adds.
-- `HandleDeferredToolCalls`, our handler, and stop and resume ask one question for all calls of a response. \
-`pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer in this benchmark ask once for each call.
+framework, compare whole runs. To judge what a framework's approval costs, compare the costs that approval adds.
+- With `HandleDeferredToolCalls`, with our handler, and with stop and resume, one question covers all calls of a \
+response. In this benchmark, `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. In \
 the other systems (stop and resume, LangChain and the OpenAI Agents SDK), the run ends before the answer, and another \
 run starts after the answer. If the answer comes at once, a second run costs more than waiting. In return, no process \
 is needed while the call waits for its answer.
-- To end and resume a run, LangChain needs a checkpointer, which is in memory in this benchmark, and writes a \
-checkpoint for each step. Checkpoints are part of the cost of LangChain's approval; a run without approval writes \
-none. A finished run is deleted from the checkpointer.
+- To end and resume a run, LangChain needs a checkpointer, and writes a checkpoint for each step. In this benchmark, \
+the checkpointer is in memory. Checkpoints are part of the cost of LangChain's approval; a run without approval \
+writes none. A finished run is deleted from the checkpointer.
 - The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
 - Inspect AI is made for evaluations. This benchmark runs no evaluation, but only the loop (`generate`, \
 `execute_tools`) that Inspect AI's documentation gives for custom agents. An evaluation adds the cost of its sample, \
@@ -62,7 +62,7 @@ Two computing times are given per run: from the start until the run waits, and f
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 `traced` and `resident` are measured in a fresh process, after a first run that is not counted.
 For a single run, `resident` is left out, because a process grows in steps that are larger than what one run needs.
-The figures of stop and resume, LangChain and the OpenAI Agents SDK show a stopped run instead of a waiting run.
+For LangChain, the OpenAI Agents SDK, and stop and resume, the figures describe a stopped run, not a waiting run.
 In this benchmark, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
 """
 
@@ -131,9 +131,9 @@ def _loud(results: Results) -> Iterator[str]:
 def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
-        f'Each system is compared with our async handler. The comparison with "{CONTROL}", a second copy of our '
-        'handler, shows the noise. The table names a system only if the quartiles of its comparison are below those '
-        f'of the noise. With fewer than {ENOUGH} rounds, the table names no system.'
+        f'Each system is compared with our async handler. "{CONTROL}" is a second copy of our handler. Its figures '
+        'show the noise of the measurement. The table names a system only if its upper quartile is below the lower '
+        f'quartile of the noise. With fewer than {ENOUGH} rounds, the table names no system.'
     )
     yield ''
     yield from _table(
