@@ -52,7 +52,7 @@ class Caches:
     """Folder that pre-approved commands write to."""
 
     def open_in(self, profile: OSProfile, *, approved: bool) -> OSProfile:
-        """Return a copy of the profile that gives access to the caches and sets the environment variables for them."""
+        """Return a copy of the profile with two additions: access to the caches, and their environment variables."""
         own = self.approved if approved else self.unasked
         written = _BUILDS if approved else _BUILDS | _IN_PROJECT
         variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in written.items()}

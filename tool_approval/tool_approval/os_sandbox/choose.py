@@ -25,8 +25,8 @@ def choose_backend(
         candidates: Backends to try in order; by default those for this platform.
 
     Returns:
-        A backend that works. If no backend works, the result is an `UnconfinedBackend` if `require` is false, else a
-        `RefusingBackend`.
+        A backend that works. If no backend works, `require` decides: the result is an `UnconfinedBackend` if `require`
+        is false, and a `RefusingBackend` if `require` is true.
 
     Raises:
         OSSandboxUnavailable: A backend is required, none works, and the fallback is `fail_fast`. The message says what

@@ -214,8 +214,8 @@ def _is_pointer(name: str, data: bytes) -> bool:
 
 
 def is_kept(name: str, data: bytes) -> bool:
-    """Whether a layer keeps a file in `.git`. The file must have a known name, and content that git could have written.
-    The function does not check objects and refs.
+    """Whether a layer writes a changed file back to `.git`. The file must have a known name, and content that git could
+    have written. The function does not check objects and refs.
     """
     if name == 'HEAD':
         return _is_pointer(name, data)

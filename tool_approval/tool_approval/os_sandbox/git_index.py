@@ -213,7 +213,7 @@ def _trees(entries: Sequence[_Entry]) -> dict[bytes, tuple[int, bytes]]:
 
 
 def _offset(data: bytes, place: int) -> tuple[int, int]:
-    """Return an integer in git's variable-length encoding, and the offset at which it ends."""
+    """Decode an integer in git's variable-length encoding. Return the integer, and the offset after its last byte."""
     value = data[place] & 0x7F
     while data[place] & 0x80:
         place += 1

@@ -28,7 +28,7 @@ from .profile import Access, OSProfile, OSSandboxError, covers, trail
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
 """The paths are fixed, because a command may be able to write to a folder of `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders to copy. Other folders are mounted read-only, because folders of submodules, for example, can be large."""
+"""Folders to copy. Other folders can be large, such as those of submodules, so they are mounted read-only instead."""
 _OBJECTS: Final = 'objects-before'
 """Folder in the copied `.git` where the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()
@@ -251,7 +251,7 @@ def _check_repository(
 
 
 def _kept_names(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Return the files in `.git` that a layer keeps, as a mapping from name to content."""
+    """Return the files that a layer can write back to `.git`, as a mapping from name to content."""
     contents = {name: file.data for name, file in files.items() if file.data is not None}
     others = {
         name: data for name, data in contents.items() if name == 'index' or name in _FINISHED or is_kept(name, data)

@@ -173,7 +173,7 @@ def _submodules_in(differing: bytes) -> frozenset[str]:
 
 
 def _ended(argv: Sequence[str], cancelled: threading.Event) -> int:
-    """Run a command to its end, and return its exit status.
+    """Run a command, wait until it ends, and return its exit status.
 
     Raises:
         LayerError: The command takes too long or is cancelled. The command was killed.

@@ -52,7 +52,7 @@ class Mount:
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """Path on the host that `write` or `read` mounts, such as a copy in a layer. An empty `source` means `path`."""
+    """Path on the host to mount if `kind` is `write` or `read`, such as a layer's copy. If empty, `path` is mounted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class MountPlan:
     notes: tuple[str, ...]
     """Notes for the user about paths where the mounts give less access than the profile. Each note names a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
-    """Frozen folders. Each folder is frozen because of the listed paths, which are missing or symbolic links."""
+    """Frozen folders. Each folder is frozen because the listed paths in it do not exist or are symbolic links."""
 
 
 Change = Callable[[Iterable[Mount]], Iterable[Mount]]
@@ -181,7 +181,7 @@ class _Planner:
         return set(entries)
 
     def _mounts(self, path: str) -> Iterator[Mount]:
-        """Yield the mount for a path at which the access changes."""
+        """Yield a mount for a path if the access differs from that of the parent folder, or if the path is pinned."""
         level = Access.READ if path in self.frozen else self.level(path)
         folder = posixpath.dirname(path)
         around = Access.READ if folder in self.frozen else self.level(folder)

@@ -1,8 +1,8 @@
 """Copy the top level of a frozen folder, so that a command can create and remove files in the copy.
 
 The files directly in the folder are copied, and its subfolders are mounted. After the command has ended, new and
-changed files are moved to the folder, and removed files are deleted. Files that the command must not create or
-replace, such as `.git`, stay as they are.
+changed files are moved to the folder, and removed files are deleted. Changes to files that the command must not create
+or replace, such as `.git`, are dropped.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class NamesLayer:
             top: The frozen folder.
             staging: An empty folder on the same file system as `top`. No command can access this folder.
             profile: The profile of the command, as returned by `as_mounted`.
-            held: Paths in the folder at which the command must not create or replace anything.
+            held: Paths in the folder that the command must not create or replace.
 
         Raises:
             LayerError: The folder has too many entries for a layer.
@@ -240,6 +240,6 @@ def _is_kept(look: _Look) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a copy can replace a file. The file must be the user's, small and readable, and have one hard link."""
+    """Whether a copy can replace a file: the file belongs to the user, is small and readable, and has one hard link."""
     is_readable = bool(status.st_mode & stat.S_IRUSR)
     return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST

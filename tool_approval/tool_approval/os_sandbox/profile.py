@@ -58,7 +58,7 @@ class Root:
     access: Access
     """Access to the path."""
     suffixes: frozenset[str] | None = None
-    """Suffixes of the files that can be used, such as `.txt`. `None` allows every file. An empty set allows no file."""
+    """Allowed suffixes of file names, such as `.txt`. `None` allows every file. An empty set allows no file."""
 
     def __post_init__(self) -> None:
         """Check that the path is absolute and normalised."""
@@ -242,7 +242,7 @@ def trail(path: str) -> tuple[list[Step], str]:
 
     Returns:
         The names that were looked up, in order, and the resolved path. If an entry with one of these names is
-        replaced, the path may resolve differently. If a name belongs to a file, the names after it are ignored.
+        replaced, the path may resolve differently. If one of the names is a file, the rest of the path is ignored.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.

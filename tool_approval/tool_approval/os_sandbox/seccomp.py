@@ -1,4 +1,4 @@
-"""Filter the system calls that mounts and namespaces do not restrict.
+"""Filter system calls that are restricted neither by mounts nor by namespaces.
 
 Mounts do not block Unix sockets. A program can connect to a socket file on a read-only mount, and to abstract sockets
 if the network is shared. Therefore, the filter lets no confined program create a Unix socket. The filter has the format
@@ -32,8 +32,8 @@ class _Machine:
     clone: int
     unshare: int
     refused: tuple[int, ...]
-    """Blocked system calls: setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl. Each call is one
-    that namespaces do not confine or that commands do not need."""
+    """Blocked system calls: setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl. Each call is
+    blocked because namespaces do not confine the call, or because commands do not need it."""
 
 
 _GENERIC = (268, 280, 241, 282, 217, 218, 219)
@@ -50,8 +50,8 @@ _MACHINES: Mapping[str, _Machine] = {
     'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
-"""System calls that have the same numbers on every architecture. A filter cannot read the arguments of these calls from
-memory. Therefore, the filter reports that these calls do not exist, so that libraries use older calls."""
+"""System calls that have the same numbers on every architecture. The arguments of these calls are in memory, which a
+filter cannot read. Therefore, the filter reports that these calls do not exist, so that libraries use older calls."""
 
 
 def filter_program(machine: str) -> bytes | None:

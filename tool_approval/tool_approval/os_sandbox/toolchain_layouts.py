@@ -111,11 +111,11 @@ MANAGERS: Final = (
     ),
 )
 _IN_WORKSPACE: Final = ('.venv', 'venv', 'env')
-"""Names of virtual environments directly in a workspace."""
+"""Usual names of the virtual environment in a workspace."""
 
 
 def environments_in(root: str) -> tuple[str, ...]:
-    """Return the virtual environments directly in a folder. Symbolic links are ignored."""
+    """Return the virtual environments among the subfolders `.venv`, `venv` and `env`. Symbolic links are ignored."""
     places = (os.path.join(root, name) for name in _IN_WORKSPACE)
     return tuple(place for place in places if os.path.realpath(place) == place and has_layout(ENVIRONMENT, place))
 

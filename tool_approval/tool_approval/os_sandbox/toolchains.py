@@ -2,7 +2,7 @@
 
 An environment variable or a file may name any folder. Commands can read the folder only if it has the layout of a
 toolchain and belongs to root or the user. The folder must not be or contain the home directory, and must not contain a
-workspace. In most kinds of toolchains, configuration and credentials stay unreadable for commands.
+workspace. In most kinds of toolchains, commands cannot read configuration and credentials.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Toolchains:
     found: tuple[Toolchain, ...] = ()
     """Toolchains, in the order of the search."""
     ignored: tuple[str, ...] = ()
-    """A note for the user on each folder that is ignored, with the reason."""
+    """Notes for the user. Each note names a folder that is ignored, and gives the reason."""
     environments: tuple[str, ...] = ()
     """Virtual environments in the roots, as absolute real paths. Without extra access, these environments are
     read-only."""
@@ -113,8 +113,8 @@ _PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
 def environment_written(
     words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
 ) -> str | None:
-    """Return the workspace's environment into which a simple command would install packages. The function does not
-    check whether the command installs something.
+    """Return the environment in the workspace that a command changes if the command installs packages. The function
+    does not check whether the command installs anything.
 
     Args:
         words: The program and its arguments. Quotes and expansions are not interpreted.

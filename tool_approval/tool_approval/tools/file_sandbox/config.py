@@ -55,9 +55,9 @@ class PathApproval(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     write: Need = 'required'
-    """Whether changes need approval or are blocked."""
+    """Whether changes need approval, need no approval, or are blocked."""
     read: Need = 'none'
-    """Whether reading and listing need approval or are blocked."""
+    """Whether reading and listing need approval, need no approval, or are blocked."""
 
 
 class PathConfig(BaseModel):

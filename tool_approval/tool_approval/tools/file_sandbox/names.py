@@ -76,7 +76,7 @@ def fold(name: str) -> str:
 
 
 def is_control(names: Sequence[str]) -> bool:
-    """Return whether a path is a control file, which tools never change, or is in a control folder."""
+    """Return whether a path is a control file or is in a control folder. Tools never change these files."""
     return any(fold(name) in CONTROL_NAMES for name in names)
 
 

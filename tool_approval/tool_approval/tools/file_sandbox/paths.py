@@ -130,7 +130,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
     """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
-        start: Parts of the path of the directory in which relative paths start.
+        start: Path of the base directory of relative paths, split into its parts.
         path: The path.
         follows_last: Whether to follow the last part of the path if this part is a link.
 
@@ -153,7 +153,7 @@ class WalkError(Exception):
     """Raised if a path cannot be resolved completely."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Store the resolved parts of the path, and the directories that the path leaves through `..`."""
+        """Store the resolved parts of the path, and each directory from which a `..` in the path goes up."""
         self.error = error
         self.names = names
         self.left = left
@@ -292,8 +292,8 @@ class SandboxRoots:
         return [root for root in self.all if starts_with(root.names, names)]
 
     def is_known(self, names: Sequence[str]) -> bool:
-        """Return whether messages may reveal if a path exists. The path must be in a root, or be a directory that leads
-        to a root or to the directory in which relative paths start.
+        """Return whether messages may reveal the existence of a path. The path must be in a root, or be a directory on
+        the way to a root or to the base directory of relative paths.
         """
         return (
             self.find(names) is not None

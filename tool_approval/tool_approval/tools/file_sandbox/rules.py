@@ -18,7 +18,7 @@ Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_
 """Name of a file operation."""
 
 Use = Literal['read', 'list', 'write', 'edit', 'make', 'take', 'put', 'delete']
-"""How an operation uses a path. `take` moves a file or directory away, and `put` moves a directory to the path."""
+"""How an operation uses a path. `take` is for the source of a move, `put` for the destination of a moved directory."""
 
 USES: dict[str, tuple[Use, ...]] = {
     'read_file': ('read',),
@@ -33,7 +33,7 @@ USES: dict[str, tuple[Use, ...]] = {
 """How each operation uses its path and, for `move` and `copy`, its destination."""
 
 OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
-"""Uses that move or delete a symbolic link itself, and not the link's target."""
+"""Kinds of use that apply to a symbolic link itself, and not to the link's target."""
 
 
 _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approval.'
@@ -41,7 +41,7 @@ _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approv
 
 @dataclass(frozen=True, kw_only=True)
 class PathTarget:
-    """One resolved path of an operation. The directories on the path are held open."""
+    """One resolved path of an operation, with an open descriptor for each directory on the path."""
 
     use: Use
     """How the operation uses the path."""

@@ -38,7 +38,7 @@ class Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class FileAccess:
-    """An operation that the rules do not forbid. The directories on its paths are open."""
+    """An operation that the rules do not forbid, with an open descriptor for each directory on its paths."""
 
     operation: Operation
     """Name of the operation."""
@@ -66,9 +66,9 @@ class FileSandbox:
 
         Args:
             config: The roots.
-            base: Directory in which relative paths start, by default the current working directory.
+            base: Base directory of relative paths, by default the current working directory.
             protected: Files and directories that no tool may change, such as the policy file, the memory's store and
-                the audit log. The files need not exist. Relative paths start in `base`.
+                the audit log. The files need not exist. Relative paths are resolved against `base`.
             max_bytes: Maximum size in bytes of a text that is read or written.
 
         Raises:

@@ -313,7 +313,7 @@ def _leads_to_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def read_beginning(folder: int | None, name: str) -> bytes:
-    """Return the beginning of a regular file. `name` is in the open `folder`, or is a path if `folder` is `None`.
+    """Return the beginning of the regular file `name` in the open `folder`. If `folder` is `None`, `name` is a path.
 
     Raises:
         OSError: The file is missing or cannot be read.

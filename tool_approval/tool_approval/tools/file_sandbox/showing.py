@@ -18,11 +18,11 @@ from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 
 LONGEST_DIFF = 200_000
-"""Maximum characters of the old and new text for a diff. A longer diff takes seconds to compute, and approvers
-do not read it."""
+"""Maximum total length of the old and new text, in characters. Longer texts get no diff, because a long diff takes
+seconds to compute and approvers do not read it."""
 
 MOST_LINES = 5_000
-"""Maximum number of lines of the old and new text for a diff."""
+"""Maximum total number of lines of the old and new text. Longer texts get no diff."""
 
 LISTED = 200
 """Maximum number of names to show if a directory is deleted."""
