@@ -32,8 +32,8 @@ Ask = Callable[[str], str]
 
 agent = Agent(
     deps_type=int,
-    instructions='You free TCP ports on this machine. First find out which process listens on the port, then stop it, '
-    'then say in one or two sentences what happened. If a step is refused, do not try it again: say so and end.',
+    instructions='You release TCP ports on this machine. First find out which process listens on the port, then stop '
+    'it, then say in one or two sentences what happened. If a step is refused, do not try it again: say so and end.',
 )
 
 

@@ -200,7 +200,7 @@ class Run:
         return answer
 
     async def _question(self, ctx: RunContext[Any], snapshot: DeferredToolRequests) -> object:
-        assert self.handler is not None, 'the run has no handler to ask'
+        assert self.handler is not None, 'the run has no handler that can answer'
         # Runs started meanwhile inherit nothing: an agent that the handler consults must not ask the handler.
         token = _place.set(_Place(self, self._above(), is_asking=True))
         try:

@@ -48,7 +48,7 @@ def test_answer_options_follow_from_the_request_and_its_display(request_, kinds,
 def test_ui_that_shows_less_offers_less():
     assert answer_options(PLAIN, is_whole=False).spans == ()
     assert answer_options(LONG, is_whole=True).spans == ('session',)
-    with pytest.raises(NotOffered, match="remembered as 'session'"):
+    with pytest.raises(NotOffered, match="does not offer `remember='session'`"):
         decision_on(PLAIN, approved=True, remember='session', is_whole=False)
 
 
@@ -109,8 +109,8 @@ def test_a_decision_is_what_was_answered(request_, said, decision):
             {'approved': True, 'override_args': {'path': 'b'}, 'remember': 'session'},
             'only an approval of unchanged arguments',
         ),
-        (PLAIN, {'approved': True, 'remember': 'always'}, "cannot be remembered as 'always'"),
-        (LONG, {'approved': True, 'remember': 'session'}, "cannot be remembered as 'session'"),
+        (PLAIN, {'approved': True, 'remember': 'always'}, "the request does not offer `remember='always'`"),
+        (LONG, {'approved': True, 'remember': 'session'}, "the request does not offer `remember='session'`"),
         (
             PLAIN,
             {'approved': True, 'remember': 'session', 'remember_option': 'folder'},

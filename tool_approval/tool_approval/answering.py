@@ -124,7 +124,7 @@ def decision_on(
             raise NotOffered('only an approval of unchanged arguments can be remembered')
         options = answer_options(request, is_whole=is_whole)
         if remember not in options.spans:
-            raise NotOffered(f'this approval cannot be remembered as {remember!r}')
+            raise NotOffered(f'the request does not offer `remember={remember!r}`')
         if remember_option not in dict(options.remember_options):
             raise NotOffered('the request does not offer this option for remembering the approval')
     if override_args is not None:

@@ -108,4 +108,4 @@ def test_missing_home_folder_is_an_error_that_asks_for_a_store(tool_approval, mo
 
     monkeypatch.setattr('tool_approval.storage.default_path', homeless)
 
-    assert 'set HOME, or name the file' in tool_approval('memory', 'list').err
+    assert 'set HOME, or give the path of the file' in tool_approval('memory', 'list').err

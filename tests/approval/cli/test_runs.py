@@ -193,8 +193,8 @@ def test_key_selects_one_of_two_calls_with_the_same_id(tool_approval, store):
 
     refused = tool_approval('runs', 'settle', 'order-17', 'c1', '--again')
     assert refused.status == 2
-    assert 'several calls with this id' in refused.err
-    assert refused.err.endswith('; give a key as CALL: key (pay), second (pay)\n')
+    assert 'several unsettled calls have this id' in refused.err
+    assert refused.err.endswith('; as CALL, give one of these keys: key (pay), second (pay)\n')
     assert tool_approval('runs', 'settle', 'order-17', 'second', '--again').status == 0
     assert tool_approval('runs', 'settle', 'order-17', 'c1', '--again').status == 0
 

@@ -696,7 +696,7 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
         async with working(durable):
             [entry] = await soon(inbox)
             assert (
-                'The call may have happened. Approve to run the call again, or deny to give up the call.'
+                'The call may have happened. Approve to run the call again, or deny to give up on the call.'
                 in entry.request.description
             )
             await answer(inbox, entry, decision)

@@ -444,7 +444,7 @@ async def test_failing_check_leaves_the_call_unknown(store, process, caplog):
     one, _ = await unknown(process, reconcile={'pay': check})
 
     assert (await one.execute(CALL, Tool())).state == 'unknown'
-    assert "Finding the outcome of a call of 'pay' failed with OSError" in caplog.text
+    assert "Could not find out the outcome of a call of 'pay': OSError" in caplog.text
     assert 'secret' not in caplog.text
 
 

@@ -191,7 +191,7 @@ def test_self_approval_can_be_forbidden():
             ApprovalDecision(approved=True, remember='session', remember_option='all'),
             'does not offer this option for remembering the approval',
         ),
-        (ApprovalDecision(approved=True, remember='always'), "this approval cannot be remembered as 'always'"),
+        (ApprovalDecision(approved=True, remember='always'), "the request does not offer `remember='always'`"),
     ],
 )
 def test_answer_that_the_request_does_not_offer_is_refused(decision, problem):

@@ -446,4 +446,4 @@ async def test_answer_elsewhere_counts_during_an_outage_of_the_store(inbox, page
 
     assert decided.approved
     assert entry.state == 'withdrawn'
-    assert 'may have been denied in the inbox before' in caplog.text
+    assert 'whether a call that another UI approved was denied there before' in caplog.text

@@ -114,9 +114,7 @@ def test_a_hook_gains_nothing(repo: Repository):
     assert repo.files('config', 'hooks') == {name: each for name, each in before.items() if 'objects' not in name}
     assert before.items() <= repo.files().items()
     assert status != 0
-    assert notes == (
-        f'{repo.path} is unchanged, nothing was kept: objects that the repository needs are missing or broken',
-    )
+    assert notes == (f'no change to {repo.path} was kept: objects that the repository needs are missing or broken',)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +152,7 @@ def test_too_much_that_is_gone_is_refused(repo: Repository):
     _, _, notes = repo.run('git for-each-ref --format="%(refname:short)" "refs/heads/b*" | xargs git branch -qD')
 
     assert notes == (
-        f'{repo.path} is unchanged, nothing was kept: 21 branches, tags or stashes would be removed, too many to list',
+        f'no change to {repo.path} was kept: 21 branches, tags or stashes would be removed, too many to list',
     )
     assert repo.files() == before
 
@@ -199,7 +197,7 @@ def test_what_would_harm_the_repository_is_not_kept(repo: Repository, group: dic
 
     _, _, [note] = repo.run(script)
 
-    problem = note.removeprefix(f'{repo.path} is unchanged, nothing was kept: ')
+    problem = note.removeprefix(f'no change to {repo.path} was kept: ')
     if 'note' in group:
         assert problem == group['note'], group['reason']
     else:
@@ -279,7 +277,7 @@ def test_an_index_leads_nowhere(repo: Repository):
     )
 
     problem = 'the git index contains a path that git would never write, such as a path in `.git`'
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: {problem}',)
+    assert notes == (f'no change to {repo.path} was kept: {problem}',)
     assert repo.files() == before
 
 
@@ -303,7 +301,7 @@ def test_objects_of_another_repository_are_not_copied(repo: Repository, place: s
     assert {name: each for name, each in repo.files().items() if 'objects' in name} == {
         name: each for name, each in before.items() if 'objects' in name
     }
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: `objects` is not a folder',)
+    assert notes == (f'no change to {repo.path} was kept: `objects` is not a folder',)
 
 
 @pytest.mark.parametrize('ref', ['replace/$(git rev-parse HEAD~)', 'heads/-x', 'heads/a..b', 'heads/x.lock', 'top'])
@@ -363,7 +361,7 @@ def test_a_concurrent_change_is_not_overwritten(repo: Repository):
     _, _, notes = repo.run('echo x > x; git add x; git commit -qm x', meanwhile=commit)
 
     problem = 'another program changed the repository in the meantime'
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: {problem}',)
+    assert notes == (f'no change to {repo.path} was kept: {problem}',)
     assert repo.git('log', '-1', '--format=%s') == 'host\n'
     assert not list(repo.path.rglob('*.lock'))
 
@@ -387,7 +385,7 @@ def test_a_lock_of_another_process_is_respected(repo: Repository):
         'echo x > x; git add x; git commit -qm x', meanwhile=lambda: (repo.path / 'index.lock').touch()
     )
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: `index.lock` exists: git is running or was killed',)
+    assert notes == (f'no change to {repo.path} was kept: `index.lock` exists: git is running or was killed',)
     assert repo.files() == before | {'index.lock': b''}
 
 
@@ -402,7 +400,7 @@ def test_a_ref_that_becomes_a_folder_is_refused(repo: Repository, first: str, se
 
     _, _, [note] = repo.run(f'git branch -m {first} {second}')
 
-    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: a name is both a ref and a folder of refs')
+    assert note.startswith(f'no change to {repo.path} was kept: a name is both a ref and a folder of refs')
     assert {name: each for name, each in repo.files().items() if each} == {
         name: each for name, each in before.items() if each
     }
@@ -512,7 +510,7 @@ def test_a_layer_that_is_too_large_is_not_looked_at(
 
     _, _, [note] = repo.run(script)
 
-    assert note.startswith(f'{repo.path} is unchanged, nothing was kept: the repository has ')
+    assert note.startswith(f'no change to {repo.path} was kept: the repository has ')
     assert why in note
     assert repo.files() == before
 
@@ -699,7 +697,7 @@ def test_a_commit_that_differs_in_too_much_is_not_kept(repo: Repository, monkeyp
 
     _, _, notes = repo.run(f'mkdir x; touch x/{{1..{count}}}; git add -A; git commit -qm x')
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: the commit changes too many files',)
+    assert notes == (f'no change to {repo.path} was kept: the commit changes too many files',)
     assert repo.git('log', '--format=%s').split() == ['two', 'one']
 
 
@@ -710,7 +708,7 @@ def test_a_check_that_takes_too_long_is_ended(repo: Repository, monkeypatch: pyt
 
     _, _, notes = repo.run('git tag x')
 
-    assert notes == (f'{repo.path} is unchanged, nothing was kept: the check took more than 0.2 s',)
+    assert notes == (f'no change to {repo.path} was kept: the check took more than 0.2 s',)
     assert repo.git('tag') == ''
 
 

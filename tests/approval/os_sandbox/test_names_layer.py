@@ -264,9 +264,8 @@ def test_without_a_place_beside_it_there_is_no_layer(house: House, monkeypatch: 
 
     _, _, notes = run(house, 'touch new')
 
-    assert notes == (
-        f'files cannot be added to or removed from {house.work}: no folder for temporary files is hidden from commands',
-    )
+    problem = 'temporary files need a folder that is hidden from commands'
+    assert notes == (f'files cannot be added to or removed from {house.work}: {problem}',)
 
 
 @once
@@ -330,7 +329,7 @@ def test_a_copy_that_cannot_be_read_is_not_kept(house: House):
 
     _, _, [note] = run(house, 'touch new; chmod 0 .')
 
-    assert note.startswith(f'{house.work} is unchanged, nothing was kept: [Errno 13] Permission denied')
+    assert note.startswith(f'no change to {house.work} was kept: [Errno 13] Permission denied')
     assert tree(house.work) == before
 
 
@@ -340,5 +339,5 @@ def test_a_copy_that_is_gone_is_not_kept(house: House, places: Path):
 
     _, _, [note] = run(house, 'rm a', meanwhile=lambda: [shutil.rmtree(copy) for copy in places.glob('*/top')])
 
-    assert note.startswith(f'{house.work} is unchanged, nothing was kept: [Errno 2] No such file or directory')
+    assert note.startswith(f'no change to {house.work} was kept: [Errno 2] No such file or directory')
     assert tree(house.work) == before

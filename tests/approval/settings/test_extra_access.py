@@ -131,7 +131,7 @@ def test_the_digest_and_the_payload_differ_with_the_access(desk):
 def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
-    unpredicted = ADVICE.replace("access=['network']", 'one of these in `access`')
+    unpredicted = ADVICE.replace("access=['network']", 'one such name in `access`')
     assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
@@ -228,7 +228,7 @@ def test_remember_option_names_the_access_it_covers(desk):
     [option] = checked(desk, 'pip uninstall -y a').remember_options
     [plain] = checked(desk, 'pip list').remember_options
 
-    covered = 'in this directory, with safe arguments and paths inside it'
+    covered = 'in this directory, with safe arguments and no path outside'
     assert option.label == f'any simple `pip uninstall` command, writes to .venv included, {covered}'
     assert option.payload['extra_access'] == {'writes': [str(desk.folder / '.venv')]}
     assert plain.label == f'any simple `pip list` command {covered}'
@@ -438,7 +438,9 @@ def test_names_are_asked_for_only_where_commands_cannot_make_them(confined, comm
     )
 
 
-@pytest.mark.parametrize(('made', 'problem'), [('touch', 'more than 1000 files'), ('mkdir', 'more than 200 folders')])
+@pytest.mark.parametrize(
+    ('made', 'problem'), [('touch', 'the folder has more than 1000'), ('mkdir', 'more than 200 folders')]
+)
 def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_says_why(confined, made, problem):
     for number in range(1001):
         path = confined.folder / f'{number}'
@@ -450,7 +452,7 @@ def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_say
     assert 'extra_access' not in confined.ui.requests[-1].bound_to
     assert (
         f'[The command could not create, rename or delete files in {confined.folder}, '
-        f'and this access cannot be granted: the folder has {problem}' in said
+        f'and this access cannot be granted: {problem}' in said
     )
     assert confined.workspace.shell.names_problem() is not None
     assert (confined.folder / '7').exists()

@@ -85,8 +85,8 @@ def test_a_file_may_not_approve_everything(mode):
     mistake = mistake_in(f'default: required\nmode: {mode}\n')
 
     assert str(mistake) == (
-        f'approvals.yaml:2: mode: a settings file must not approve everything (`{mode}`); use `interactive` or '
-        '`strict` here, or choose that mode on the command line or in code'
+        f'approvals.yaml:2: mode: a settings file must not approve everything, so its mode cannot be `{mode}`; use '
+        '`interactive` or `strict` here, or choose `approve_all` on the command line or in code'
     )
 
 

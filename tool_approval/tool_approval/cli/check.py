@@ -96,7 +96,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     try:
         loaded = load_settings(None if file is None else os.path.abspath(file), directory=directory)
         if loaded.source is None:
-            raise UsageError(f'there is no approvals.yaml in {directory}; name the file')
+            raise UsageError(f'there is no approvals.yaml in {directory}; give the path of the file')
         judge = CallJudge(loaded, directory)
     except ApprovalError as error:
         if loaded is not None:
@@ -108,7 +108,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     why = f'the file is not trusted ({loaded.why_untrusted}), so it only tightens defaults; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
-    hint = f'the file extends no preset; with `extends: [{presets}]`, reading, testing and checking need no approval'
+    hint = f'the file extends no preset; `extends: [{presets}]` allows reading, testing and checking without approval'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
     line = loaded.line_of(('extends',))
     what = 'commands that run without approval if an OS sandbox confines them'
@@ -170,7 +170,7 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
         if stronger is not None:
             yield _warning(paths[name], f'the rule never applies: `{stronger}` takes precedence; remove one of them')
     if 'shell' in config.tools and 'run_shell' not in config.tools:
-        yield _warning(paths['shell'], 'agents call the shell tool `run_shell`; give the rule this name')
+        yield _warning(paths['shell'], 'agents know the shell tool as `run_shell`; rename the rule to `run_shell`')
     for tool in (*SHELL_TOOLS, *FILE_TOOLS):
         found = rules.find(tool)
         if found.decided_by is not None and found.approval == 'none':
@@ -273,7 +273,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             message = f'{what}; set `approval: true`, or rely on the OS sandbox alone'
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
-            message = f'`{rule.words[0]}` is not known, so only the exact words of the rule match; see `arguments: any`'
+            message = f'`{rule.words[0]}` is unknown, so without `arguments: any` the rule covers no other arguments'
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:

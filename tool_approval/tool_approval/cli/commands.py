@@ -91,7 +91,7 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that require approval'),
             _ROOTS_BEGIN,
-            _flag('--yes', 'write the file and trust it without questions'),
+            _flag('--yes', 'write the file and trust it without asking'),
         ),
         ending="""\
 examples:
@@ -99,8 +99,8 @@ examples:
   tool-approval init --preset default --preset python --preset git
   tool-approval init --yes
 
-The command asks for settings that no option gives, shows the new file and what the file would allow, and writes it.
-An existing file is never replaced. The new file is trusted, because you have seen it.
+The command asks for settings that you did not give as options, shows the new file and what it would allow, and writes
+the file. An existing file is never replaced. The new file is trusted, because you have seen it.
 
 exit status: 0 = written, 2 = not written
 """,
@@ -229,7 +229,7 @@ exit status: 0 = done, 2 = failed
                 'verify that every line is unchanged',
                 options=(
                     _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
-                    _option('--head', metavar='DIGEST', help='find lines missing since `verify` printed this head'),
+                    _option('--head', metavar='DIGEST', help='detect lines removed since `verify` printed this head'),
                     _JSON,
                     _LOG,
                 ),

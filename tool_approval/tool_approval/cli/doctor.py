@@ -88,7 +88,7 @@ def _toolchains() -> Iterator[str]:
     for each in toolchains.ignored:
         yield printable(each, 600)
     if not toolchains.found:
-        yield 'none, so commands can use only system programs; add folders with other programs to `sandbox.toolchains`'
+        yield 'none, so commands can use only system programs; for others, add their folders to `sandbox.toolchains`'
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:

@@ -52,7 +52,7 @@ def _open(path: str | None) -> FileApprovalStore | None:
     try:
         place = Path(os.path.abspath(path)) if path is not None else storage.default_path()
     except RuntimeError:
-        raise StoreError('', 'there is no home folder; set HOME, or name the file with `--store`') from None
+        raise StoreError('', 'there is no home folder; set HOME, or give the path of the file with `--store`') from None
     if not os.path.lexists(place):
         return None
     # Listing and forgetting do not depend on the project, which must not contain the store.

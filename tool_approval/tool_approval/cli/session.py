@@ -93,7 +93,7 @@ class Session:
 
     def hold(self, prompts: Iterable[str]) -> int:
         """Run one turn of the conversation for each prompt, and return the exit status."""
-        assert self._built is not None, '`begin` is called before `hold`'
+        assert self._built is not None, '`begin` must be called before `hold`'
         options = self._options
         return hold_session(self._built[0], prompts, saved=self._saved, obeys=options.is_talk, debug=options.debug)
 

@@ -53,7 +53,7 @@ def what_it_would_allow(loaded: LoadedSettings) -> list[str]:
 def _revoke(options: argparse.Namespace, output: Output) -> int:
     found = options.file or find_settings(existing_directory(options.cwd))
     if found is None:
-        raise UsageError('there is no approvals.yaml here; name the file')
+        raise UsageError('there is no approvals.yaml here; give the path of the file')
     # The file may not exist any more.
     was = TrustStore().revoke(os.path.abspath(found))
     output.line(f'{found} is not trusted any more' if was else f'{found} was not trusted')

@@ -442,7 +442,7 @@ class Gate:
 
         async def ask(question: str) -> bool | None:
             request = allowed.request or self._anew(allowed.call)
-            text = f'{question} Approve to run the call again, or deny to give up the call.'
+            text = f'{question} Approve to run the call again, or deny to give up on the call.'
             return await self.controller.ask_anew(request.changed(description=text, described_by=None))
 
         def tried_again(by: str) -> None:

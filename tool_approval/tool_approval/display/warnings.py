@@ -134,7 +134,7 @@ def warnings_of(request: ApprovalRequest, *, ascii_only: bool = False) -> list[s
         named = [f'{escape_line(char, ascii_only=ascii_only)} is {_name(char)}' for char, _ in _first(alike)]
         rows.append(f'look-alikes: {_listed(named, len(alike))}')
     if turns(alphabet):
-        rows.append('right-to-left letters: a terminal may show such lines in another order')
+        rows.append('right-to-left letters: a terminal may reorder the characters of lines with such letters')
     if any(has_gap(text, is_code=care is Care.CODE) for text, care in texts.by_text.items()):
         rows.append('a long gap: more text follows')
     if ends:

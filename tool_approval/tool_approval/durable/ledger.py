@@ -220,7 +220,7 @@ class Ledger:
         try:
             found = cast('Reconciled', await call_sync_or_async(check, call))
         except Exception as error:  # noqa: BLE001 - the outcome stays unknown
-            _log.error('Finding the outcome of a call of %r failed with %s', row.tool_name, type(error).__name__)
+            _log.error('Could not find out the outcome of a call of %r: %s', row.tool_name, type(error).__name__)
             return False
         if isinstance(found, Done):
             return await self.settle(row, found.result)

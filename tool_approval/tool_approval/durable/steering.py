@@ -47,7 +47,7 @@ class NotUnknown(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__('the run has no call of unknown outcome with this id; the call may be settled already')
+        super().__init__('the run has no call with this id whose outcome is unknown; the call may be settled already')
 
 
 class NobodyMay(SteeringRefused):

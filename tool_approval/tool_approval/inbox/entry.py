@@ -142,7 +142,7 @@ class InboxEntry(BaseModel):
         if decision.remember_option not in self.request.coverings:
             raise InvalidAnswer('the request does not offer this option for remembering the approval')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
-            raise InvalidAnswer("this approval cannot be remembered as 'always'")
+            raise InvalidAnswer("the request does not offer `remember='always'`")
         return decision.model_copy(update={'note': None if decision.note is None else whole_characters(decision.note)})
 
 

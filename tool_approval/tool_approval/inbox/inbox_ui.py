@@ -224,7 +224,7 @@ class InboxUI:
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
             _log.warning(
-                'A call approved in another UI may have been denied in the inbox before; the inbox could not be read'
+                'Could not read the inbox to check whether a call that another UI approved was denied there before'
             )
             return None
         return entry if entry.state == 'denied' else None

@@ -43,8 +43,8 @@ _CONFINE: tuple[str, ...] = (
 )
 _INSTALL = (
     'install bubblewrap (package `bubblewrap` on Debian, Ubuntu, Fedora and Arch) and bash; if both are installed, '
-    'allow user namespaces: set sysctl user.max_user_namespaces above 0; Ubuntu 24.04 and newer also need an AppArmor '
-    'profile for bwrap; a container also needs a seccomp profile that permits user namespaces'
+    'set sysctl user.max_user_namespaces above 0 to allow user namespaces; on Ubuntu 24.04 or newer, also add an '
+    'AppArmor profile for bwrap; in a container, also use a seccomp profile that permits user namespaces'
 )
 
 

@@ -100,7 +100,7 @@ class GitLayer:
         except PartlyWritten as error:
             return (f'{self._shown()}: not all changes were kept: {printable(str(error))}',)
         except (LayerError, OSError, OSSandboxError, ValueError) as error:
-            return (f'{self._shown()} is unchanged, nothing was kept: {printable(str(error), _LONGEST)}',)
+            return (f'no change to {self._shown()} was kept: {printable(str(error), _LONGEST)}',)
 
     def _shown(self) -> str:
         return printable(self._git)
@@ -178,7 +178,7 @@ class GitLayer:
         ]
         unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
         if unfinished:
-            raise LayerError(f'unfinished git operation ({listed(unfinished)}); one command must begin and finish it')
+            raise LayerError(f'a git operation is unfinished ({listed(unfinished)}); begin and end it in one command')
         removed = _removed(before, changes)
         objects = NewObjects(
             os.path.join(self._copy, 'objects'), os.path.join(self._git, 'objects'), self._check_folder

@@ -146,7 +146,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
         if is_near and profile.access(place) is Access.NONE and os.access(place, os.W_OK):
             break
     else:
-        raise LayerError('no folder for temporary files is hidden from commands')
+        raise LayerError('temporary files need a folder that is hidden from commands')
     _sweep(place)
     folder = tempfile.mkdtemp(prefix=_NEW, dir=place)
     try:

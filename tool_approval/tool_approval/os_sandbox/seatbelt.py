@@ -47,7 +47,7 @@ _PLAIN_SUFFIX = re.compile(r'\.[A-Za-z0-9_-]+')
 """Matches a suffix that contains no special characters of regular expressions. Commands cannot use files with any other
 suffix."""
 
-_INSTALL = 'macOS has sandbox-exec in /usr/bin; sandbox-exec does not start if this program already runs in a sandbox'
+_INSTALL = 'macOS has sandbox-exec in /usr/bin, but it does not start in a program that already runs in a sandbox'
 
 
 class SeatbeltBackend:

@@ -100,7 +100,7 @@ class Confinement:
         secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
         if len(secrets) > _MOST_SECRETS:
             raise OSSandboxError(
-                f'more than {_MOST_SECRETS} files may hold secrets; in `sandbox.visible`, list those without secrets'
+                f'too many files may hold secrets (more than {_MOST_SECRETS}); list harmless ones in `sandbox.visible`'
             )
         return replace(profile, hidden=(*profile.hidden, *secrets))
 
@@ -354,7 +354,7 @@ class ConfinedShell(ShellTool):
         effects = 'and the user is asked; the failed call may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
-            return f'. If the lack of access caused the error, call again with one of these in `access`, {effects}'
+            return f'. If the lack of access caused the error, call again with one such name in `access`, {effects}'
         return f". If the lack of access caused the error, call again with access=['{needed}'], {effects}"
 
 

@@ -43,8 +43,8 @@ def _read_mode(mode: object) -> object:
     if known == 'approve_all':
         # Attack: a cloned repository contains a file that approves everything (test_attacks.py).
         raise ValueError(
-            f'a settings file must not approve everything (`{printable(str(mode))}`); '
-            'use `interactive` or `strict` here, or choose that mode on the command line or in code'
+            f'a settings file must not approve everything, so its mode cannot be `{printable(str(mode))}`; use '
+            '`interactive` or `strict` here, or choose `approve_all` on the command line or in code'
         )
     return known or mode
 

@@ -317,7 +317,7 @@ async def test_a_person_is_asked_what_to_do_about_an_unknown_call_whatever_the_m
     assert all_states(store) == state
     assert len(tools.keys) == len(state) - 1
     [request] = ui.requests
-    assert 'Approve to run the call again, or deny to give up the call.' in request.description
+    assert 'Approve to run the call again, or deny to give up on the call.' in request.description
     assert dict(request.args) == {'path': 'a'}
     decisions = [each for each in log.entries if each['event'] == 'decision']
     assert len(decisions) == (1 if isinstance(answer, bool) else 0)

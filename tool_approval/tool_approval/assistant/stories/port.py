@@ -56,9 +56,9 @@ def open_port() -> Generator[Scene]:
             opening=f'Two web servers run, and one of them listens on port {port}.',
             prompt=f'Free port {port}.',
             agent_name='operator',
-            instructions='You free TCP ports on this machine. First find out which process listens on the port, then '
-            'stop just that process with `kill`, then say in one sentence what happened. If a step is refused, do not '
-            f'try it again: say so and end. To look, use: {look_up(port)}',
+            instructions='You release TCP ports on this machine. First find out which process listens on the port, '
+            'then stop just that process with `kill`, then say in one sentence what happened. If a step is refused, '
+            f'do not try it again: say so and end. To look, use: {look_up(port)}',
             tools=ShellToolset(ShellTool(cwd='/')),
             plan=plan,
             facts=facts,

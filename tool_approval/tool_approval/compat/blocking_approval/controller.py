@@ -51,7 +51,7 @@ class ApprovalController:
                 approved=False, note=f'Strict mode: approval required for {request.tool_name!r}'
             )
         if self._callback is None:
-            raise NotImplementedError('interactive mode needs a callback to ask; pass an `approval_callback`')
+            raise NotImplementedError('interactive mode needs a callback that decides; pass an `approval_callback`')
         return self._callback
 
     def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:

@@ -135,7 +135,7 @@ class Segment:
             if not isinstance(result.output, DeferredToolRequests):
                 return as_json(to_jsonable_python(result.output))
             state.history, state.usage, state.stop = result.all_messages(), result.usage, handler.stop
-            assert state.stop is not None, 'only the handler of the segment may end a run with unanswered calls'
+            assert state.stop is not None, 'only the handler of the segment may end a run before all calls are answered'
 
     async def _decided(self, stop: Stop) -> Stop:
         """Return the `Stop` with the decisions about its calls, or with the questions to ask first."""
@@ -269,7 +269,7 @@ class Segment:
             call = asked[row.tool_call_id]
             if await ledger.reconcile(row, call.request.args):
                 continue
-            text = f'{unknown_text(row)} Approve to run the call again, or deny to give up the call.'
+            text = f'{unknown_text(row)} Approve to run the call again, or deny to give up on the call.'
             facts = call.facts._replace(can_remember_always=False)
             request = call.restored.changed(facts, description=text, described_by=None, remember_options=())
             question = self._question(request, ['unknown', row.key, row.attempt])

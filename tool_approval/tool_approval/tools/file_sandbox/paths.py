@@ -284,7 +284,7 @@ class SandboxRoots:
             for depth, folder in enumerate(place.folders)
         ):
             raise PermissionError(
-                f'The path may lead to the root {root.name!r} under another name; use the path in the configuration.'
+                f'The path may be an alias of a path in {root.name!r}; write that root as the configuration does.'
             )
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:

@@ -171,9 +171,7 @@ def glob_problem(glob: str) -> str | None:
     if re.search(r'[\[{]', glob):
         return '`[...]` and `{...}` have no special meaning here, so the glob matches only names with these brackets'
     folder = next((part for part in parts[:-1] if part in _NOT_SEARCHED), None)
-    return (
-        None if folder is None else f'the glob hides nothing from commands: folders named `{folder}` are not searched'
-    )
+    return None if folder is None else f'the OS sandbox ignores this glob: it never searches folders named `{folder}`'
 
 
 @dataclass(frozen=True, kw_only=True)

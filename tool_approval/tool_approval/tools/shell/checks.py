@@ -93,7 +93,7 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
             has_name = True
         elif not re.fullmatch(r'-[rs]+', word.value):
             return UnsafeArgument(word.raw, 'may set a variable that changes what runs, or evaluate a subscript')
-    return None if has_name else UnsafeArgument(words[0].raw, 'sets a variable that the command does not name')
+    return None if has_name else UnsafeArgument(words[0].raw, 'names no variable, and so sets `REPLY`')
 
 
 def _is_plain_sql(text: str) -> bool:

@@ -282,9 +282,9 @@ def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str,
 def _unlisted_names(entry: Entry, all_fields: Mapping[str, Fields]) -> Iterator[str]:
     for key, options in entry.listed.items():
         for option in sorted(options - {*entry.options, '*'}):
-            yield f'`{key}` names `{option}`, which is not an option of the entry'
+            yield f'`{key}` lists `{option}`, which is not an option of the entry'
     if entry.handed_on is not None and entry.handed_on not in all_fields:
-        yield f'`handed_on` names `{entry.handed_on}`, which has no entry'
+        yield f'`handed_on` refers to `{entry.handed_on}`, which has no entry'
 
 
 def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
@@ -348,7 +348,7 @@ def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
     """Return the options of an entry and of the entries in `like`. The entry's own options take precedence."""
     if name not in all_fields:
-        raise ValueError(f'`like` names `{name}`, which has no entry')
+        raise ValueError(f'`like` refers to `{name}`, which has no entry')
     if name in path:
         raise ValueError(f'the `like` fields form a loop: {" like ".join((*path, name))}')
     fields = all_fields[name]
@@ -363,7 +363,7 @@ def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...])
         for option in options.split():
             named = [each for each in (option, f'{option}*') if each in found and found[each].kind is not None]
             if not named:
-                raise ValueError(f'`values` names `{option}`, which takes no value')
+                raise ValueError(f'`values` lists the option `{option}`, which takes no value')
             found.update((each, found[each]._replace(allowed=re.compile(pattern, re.DOTALL))) for each in named)
     return found
 

@@ -124,7 +124,7 @@ class ShellTool:
         if explanation.remember is not None:
             words = ' '.join(explanation.remember)
             included = f', {"; ".join(lines)} included,' if extra else ''
-            label = f'any simple `{words}` command{included} in this directory, with safe arguments and paths inside it'
+            label = f'any simple `{words}` command{included} in this directory, with safe arguments and no path outside'
             payload = {'program': list(explanation.remember), **bound_to}
             brief = f'{words} with network' if extra.network else words
             options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=brief),)

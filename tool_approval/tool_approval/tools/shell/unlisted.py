@@ -88,7 +88,7 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'may be outside the working directory, and code next to the file would run')
+            return UnsafeArgument(word.raw, 'may be outside the working directory, and the program runs code beside it')
     return None
 
 

@@ -214,7 +214,7 @@ class ButtonActions:
         try:
             await self._channel.whisper(press.user_id, text)
         except (SlackUnavailable, SlackRefused) as error:
-            _log.warning('%s; the reason for refusing an answer could not be shown', error)
+            _log.warning('%s; the user who pressed a button could not be notified that the action failed', error)
 
     async def _refresh(self, press: Press) -> None:
         """Update a message that still has buttons although its request is settled."""

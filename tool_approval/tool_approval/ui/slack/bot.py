@@ -89,7 +89,7 @@ class SlackBot:
         )
         if self._app.oauth_flow is not None:
             raise ValueError(
-                "unset SLACK_CLIENT_ID and SLACK_CLIENT_SECRET: with them, Slack's library ignores `token`"
+                "unset SLACK_CLIENT_ID and SLACK_CLIENT_SECRET: while they are set, Slack's library ignores `token`"
             )
         slack = SlackChannel(client, channel)
         self._messages = MessageSync(inbox, slack, now=now, sleep=sleep)

@@ -86,7 +86,7 @@ def render_request(
     below, question = _question(request, layout, '', in_sight)
     if len(rows) + len(below) + 1 > height:
         below, question = _question(request, layout, name_of(request.tool_name, ascii_only=ascii_only), in_sight)
-        note = f'{len(rows) + len(below) + 2:,} rows; scroll to the top.'
+        note = f'{len(rows) + len(below) + 2:,} rows do not fit; scroll to the top.'
         below = [*layout.labelled('!', note, style='strong'), *below]
     return '\n'.join([*rows, *below, question])
 
@@ -245,7 +245,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
             rows.append(f'  and {len(requests) - room} more')
     keys = group_keys(requests)
     if 'A' not in keys:
-        rows.append('Some requests are cut, so decide one by one; v shows one in full.')
+        rows.append('Some requests are shortened, so decide one by one; press v to see one in full.')
     in_sight = {key: GROUP_KEYS[key] for key in keys if key != 'q'}
     lead = f'{len(requests)} requests: '[: width - len('A/N/o/?  ')]
     briefly = {key: _GROUP_KEYS_BRIEFLY[key] for key in in_sight}

@@ -102,7 +102,7 @@ _PARAMETERS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
 _ERRORS: Mapping[int, str] = {
     400: 'The request is malformed.',
     401: 'The visitor is not logged in.',
-    403: 'The request comes from another site or lacks the token, or the visitor may not do this.',
+    403: 'The request comes from another site, the token is missing, or the visitor is not allowed to do this.',
     404: 'The request or run does not exist.',
     409: 'The request is no longer open or does not match the digest, or the run has ended. See the message.',
     413: 'The body is too large.',
