@@ -25,7 +25,7 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""The UI waits at most this many passes of the event loop for a cancelled run to end. A nested run ends after five."""
+"""Maximum passes of the event loop that the UI waits for a cancelled run to end. A nested run needs five passes."""
 
 WIDEST = 100
 """Width in columns of a question that is written to a file or pipe."""

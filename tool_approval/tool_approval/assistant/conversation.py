@@ -158,8 +158,8 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 def closed(
     before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
 ) -> list[ModelMessage]:
-    """Return a history that a new turn can continue. Each call in the history has a result. If the model's answer is
-    missing, the history ends with `answer`.
+    """Return a history that a new turn can continue. Each call in the history has a result. If the model's last
+    answer is missing, `answer` takes its place.
     """
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):

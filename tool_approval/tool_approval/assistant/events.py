@@ -48,7 +48,7 @@ EVERY_S = 0.5
 class TurnView:
     """Shows the turns of a conversation. The texts of models and tools are escaped.
 
-    If no question showed a call, a line with the call's arguments appears above the result of the call.
+    If the user was not asked about a call, a line with the call's arguments appears above the result of the call.
     """
 
     def __init__(self, screen: Screen, now: Callable[[], float] = time.monotonic) -> None:

@@ -117,14 +117,14 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""Styles for the model's text. The styles have no colours, because colours mark the lines of this program."""
+"""Styles for the model's text. The styles have no colours, because only the program's own lines are coloured."""
 
 
 class StreamWrapper:
     """Writes the model's text, wrapped to the width of the terminal. The text is indented, because only the lines of
     this program start in the first column.
 
-    Headings and strong words of Markdown are bold, code fences are dim, and the rows of a list item are aligned.
+    Markdown headings and text in `**` are bold, code fences are dim, and the wrapped lines of a list item are aligned.
     Markdown characters stay visible, because they may be part of a name.
     """
 
@@ -182,7 +182,7 @@ class StreamWrapper:
         return ''.join(placed)
 
     def _style(self, unit: str) -> str:
-        """Return the style of the next word, and record if a style begins or ends in the word."""
+        """Return the style of the next word, and record whether a style begins or ends in the word."""
         if self._is_first:
             self._is_first = False
             fence = _FENCE.match(unit)

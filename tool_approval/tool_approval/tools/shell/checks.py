@@ -1,4 +1,4 @@
-"""Check the arguments for which a list of safe options is not enough."""
+"""Check arguments that cannot be judged by a list of safe options alone."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class ShellRule(ShellDefault):
     description: str | None = None
     """Description of the command in one line, for the approver."""
     arguments: Literal['listed', 'any'] = 'listed'
-    """Further arguments that a rule allows without approval. `listed` means those listed as safe; `any` means all."""
+    """Arguments that may follow the pattern without approval: only those listed as safe (`listed`), or all (`any`)."""
     sandbox_paths: _Texts = ()
     """Names of roots. The rule applies only if every path of the command is in one of these roots."""
     match: _Texts = ()

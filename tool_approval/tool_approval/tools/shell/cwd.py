@@ -28,7 +28,7 @@ def reads_implicit_cwd(command: SimpleCommand, cwd: str) -> bool:
 
     Args:
         command: The command. The program name must be known.
-        cwd: The working directory, absolute.
+        cwd: Absolute path of the working directory.
     """
     found = label(command.words)
     entry = found.entry
@@ -53,11 +53,11 @@ def runs_anywhere(words: Sequence[Word]) -> bool:
 
 
 def changes_cwd(words: Sequence[Word], cwd: str, depth: int = 0) -> bool:
-    """Return whether a command changes the working directory, such as `cd x`, `command cd x` or `eval 'cd x'`.
+    """Return whether a command changes the working directory. Examples: `cd x`, `command cd x` and `eval 'cd x'`.
 
     Args:
         words: The command.
-        cwd: The working directory, absolute. A `cd` to this directory changes nothing.
+        cwd: Absolute path of the working directory. A `cd` to this directory changes nothing.
         depth: Number of wrappers around the command.
     """
     if not words or not words[0].is_fixed or not words[0].value or depth > _DEEPEST:

@@ -115,7 +115,7 @@ class Entry:
     style: str
     """Syntax of options: `gnu`, `one_dash` or `attached`."""
     takes_any_option: bool
-    """Whether unlisted options are safe, because the program only reads and prints."""
+    """Whether the program only reads and prints, so that its unlisted options are safe too."""
     checker: str | None
     """Name of an additional check for the arguments."""
     needs: frozenset[AccessName]
@@ -126,7 +126,7 @@ class Entries:
     """All entries. Each entry is parsed when it is first used."""
 
     def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Set the fields, which `check_sources` must have checked."""
+        """Create entries from fields that `check_sources` has already checked."""
         self._fields = fields
         self._aliases = _aliases(fields)
         self._built: dict[str, Entry] = {}
@@ -178,7 +178,7 @@ _VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
-"""Names of compilers and similar tools. A target machine may precede a name, and a version may follow the name."""
+"""Names of compilers and similar tools. A name may begin with the target machine and end with a version."""
 
 
 def plain_program(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Decide which environment variables a command may set without approval, and clean the environment of commands."""
+"""Decide which environment variables a command may set without approval, and build the environment for commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HARMLESS: Final = frozenset({
 })  # fmt: skip
 _LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
-"""Lower-case names. A variable with such a name affects only its own command, unless `_READ` matches the name."""
+"""Lower-case names. A variable with such a name affects only the command line that sets it, unless `_READ` matches."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
 _KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
@@ -20,7 +20,7 @@ SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 
 
 def is_harmless(name: str, *, is_exported: bool) -> bool:
-    """Return whether setting a variable is harmless, because none of its values can change which programs run.
+    """Return whether setting a variable is harmless: whatever its value, it cannot change which programs run.
 
     Args:
         name: Name of the variable.

@@ -1,6 +1,6 @@
-"""Split a command into parts, and decide on each part by the rules. The strictest decision applies.
+"""Split a command into parts, and judge each part by the rules. The strictest decision applies.
 
-`_line` decides on a command line, and `_command` on one simple command. Commands inside a command are checked as well.
+`_line` judges a command line, and `_command` judges one simple command. Commands inside a command are checked as well.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
 })  # fmt: skip
-"""Programs that only return a status or change the shell itself. `cd` is harmless because most programs need approval
-after a `cd`."""
+"""Programs that only return a status or change the shell itself. `cd` itself is harmless, because most programs need
+approval if they run after a `cd`."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
 """Parts of a glob that may lead to a parent directory."""
 
@@ -76,7 +76,7 @@ class _LineState:
 
 
 class ShellJudge:
-    """Decides on commands by the rules. The object keeps no state between commands, and is thread-safe."""
+    """Judges commands by the rules. The object keeps no state between commands, and is thread-safe."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class ShellJudge:
     def _inside(
         self, command: SimpleCommand, inside: WrappedCommand, decided: CompiledRule | None, state: _LineState
     ) -> None:
-        """Decide on the commands that a command runs."""
+        """Judge the commands that a command runs."""
         for name in inside.assignments:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
@@ -226,7 +226,7 @@ class ShellJudge:
         state.depth -= 1
 
     def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
-        """Decide on a project script with the name of a shell builtin, such as `test` in `hatch run test`."""
+        """Judge a project script that has the name of a shell builtin, such as `test` in `hatch run test`."""
         decided = self._guard(command.words) or granted
         if decided is not None:
             state.add(command.raw, *_by_rule(decided))
@@ -234,7 +234,7 @@ class ShellJudge:
             state.add(command.raw, 'ask', 'no rule names this script')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
-        """Find the rule that decides on a command. If an earlier rule may match, require approval."""
+        """Find the deciding rule for a command. If an earlier rule may match, require approval."""
         cwd_changed = state.cwd_changed
         # Attack: `ls /etc` must not be treated as `ls` in the working directory (test_sandbox_paths.py).
         here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
@@ -257,7 +257,7 @@ class ShellJudge:
     def _program(
         self, command: SimpleCommand, inside: WrappedCommand | None, state: _LineState, granted: CompiledRule | None
     ) -> CompiledRule | None:
-        """Decide on a command but not on the commands that it runs, and return the deciding rule."""
+        """Judge a command, but not the commands that it runs, and return the rule that decided."""
         words = command.words
         state.need(*needed_access(words))
         found = self._by_rules(command, state)
@@ -338,7 +338,7 @@ class ShellJudge:
         return f'{subject} {hit.why}'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
-        """Require approval if an argument names a blocked program and the command's program may run its arguments."""
+        """Require approval if an argument names a blocked program, unless the command uses arguments only as data."""
         rule = self._book.blocked_within(command.words)
         if rule is not None and not takes_data(command.words):
             pattern = rule.rule.pattern
@@ -346,7 +346,7 @@ class ShellJudge:
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:
-    """Return whether a rule allows a shell to run one named file, as a rule for `bash scripts/test.sh` does."""
+    """Return whether a rule, such as `bash scripts/test.sh`, allows a shell to run one named file."""
     if decided is None or decided.is_guard or len(decided.words) < 2 or decided.words[1].startswith('-'):
         return False
     return is_shell(words[0].value) and all(word.is_fixed for word in words)

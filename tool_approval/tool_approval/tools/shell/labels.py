@@ -36,7 +36,7 @@ class Label(NamedTuple):
     """Whether the word is the value of an option in an earlier word."""
 
     def __str__(self) -> str:
-        """Return the kinds of the word and its value, such as `option(read)`."""
+        """Return the kind of the word and the kind of its value, such as `option(read)`."""
         return self.kind if self.holds is None else f'{self.kind}({self.holds})'
 
 

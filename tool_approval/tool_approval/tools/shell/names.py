@@ -51,7 +51,7 @@ def trusted_name(text: str) -> str | None:
 
 
 def guarded_name(text: str) -> str:
-    """Return the name to compare with rules that block or require approval, such as `rm` for `/bin/RM` and `rm.exe`."""
+    """Return the name to compare with rules that block commands or require approval: `rm` for `/bin/RM` or `rm.exe`."""
     # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.
     whole = _MAIN.sub('', text.casefold())
     name = _SUFFIX.sub('', program_name(whole))
@@ -65,7 +65,7 @@ def sub_command_at(words: Sequence[Word]) -> int:
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
-    """Return the number of words that match a rule which allows commands, including harmless flags of git."""
+    """Return how many words match a rule that allows commands. Harmless flags of git count as matching words."""
     is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
         words[0].value, *pattern[1:]
     ]  # fmt: skip
@@ -74,8 +74,8 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
 _MOST_OPTIONS: Final = 4
-"""Up to this many adjacent options in a pattern match in any order. More adjacent options match only in the order and
-form in which they are written."""
+"""If a pattern has at most this many adjacent options, they match in any order. Otherwise, they match only in the order
+and form in which they are written."""
 
 
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

@@ -20,8 +20,8 @@ _ELSEWHERE: Final = ('/', '.', '~')
 
 
 ShellRoot = Callable[[str], bool] | str | Path
-"""A root, given by its absolute path or by a function that returns whether an absolute path is in the root. The
-function may be an `OuterRoot`."""
+"""A root, given by its absolute path or by a function that returns whether an absolute path is in the root. An
+`OuterRoot` is also such a function."""
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class ShellRoots:
 
         Args:
             roots: Roots by name. The `sandbox_paths` of rules contain these names.
-            cwd: The working directory, absolute.
+            cwd: Absolute path of the working directory.
         """
         self._cwd = cwd
         self._is_inside = {
@@ -55,7 +55,7 @@ class ShellRoots:
 
     @property
     def names(self) -> frozenset[str]:
-        """Names of the roots, which rules can use."""
+        """Names by which rules can refer to the roots."""
         return frozenset(self._is_inside)
 
     def hold(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
-"""Environment variable with a random value, which identifies a command's processes outside of its process group."""
+"""Environment variable whose random value identifies a command's processes, even outside of its process group."""
 _ROUNDS: Final = 20
 """Maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
 only a PID namespace can end it."""
@@ -113,7 +113,7 @@ _KERNEL_THREAD: Final = 0x0020_0000
 
 
 def _marked(marker: str, table: _Table, *, since: int) -> tuple[set[int], bool]:
-    """Return the marked processes, and whether a process that began at or after `since` is loading its program."""
+    """Return the marked processes, and whether any process that began at or after `since` is loading its program."""
     wanted = f'{MARKER}={marker}'.encode()
     found: set[int] = set()
     is_loading = False

@@ -39,8 +39,8 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. `document` means that the first command of the pipeline has a here-document, and `file`
-that an enclosing command names the input file. A pipe inside the enclosing command also counts as `file`."""
+"""Standard input of a command. `document` means that the first command of the pipeline has a here-document. `file`
+means that an enclosing command names the input file. A pipe inside the enclosing command also counts as `file`."""
 
 
 class CommandReader:
@@ -204,7 +204,7 @@ class CommandReader:
             self._problem('a program name that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
-        """Check for blanks between two nodes. If the tree lacks a `-` before a here-document, return this word."""
+        """Check for blanks between two nodes. If the tree omits a `-` before a here-document, return the `-`."""
         gap = self._parsed.source[before.end_byte : after.start_byte]
         if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
             return [fixed('-')]
@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a node has either `< file` or a text. Attack: `cat <<E < /etc/passwd`, where a node has both."""
+    """Return whether a node reads only a file (`< file`) or only text. Attack: `cat <<E < /etc/passwd` names both."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

@@ -1,6 +1,6 @@
 """Compile the rules, check their examples, and find the deciding rule for a command.
 
-A rule that allows commands matches exact words. A rule that blocks commands or requires approval also matches
+A rule that allows commands matches only its exact words. A rule that blocks commands or requires approval also matches
 abbreviations and synonyms of its words, and ignores options between them.
 """
 
@@ -59,9 +59,9 @@ class RuleMatch:
     decided: CompiledRule | None
     """First rule that matches; `None` if no rule matches."""
     possible: CompiledRule | None
-    """First rule that blocks or requires approval if an unknown word matches. The rule precedes `decided`."""
+    """First rule with `is_guard` before `decided` that may match, depending on an unknown word."""
     skipped: CompiledRule | None = None
-    """First rule whose pattern matches but whose `sandbox_paths` do not match; `None` if another rule decides."""
+    """First rule whose pattern matches but whose `sandbox_paths` do not match; always `None` if `decided` is a rule."""
 
 
 class _ProgramRules:
@@ -104,7 +104,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that only unknown words match. A command that may match it may match any rule of the program."""
+    """Return a rule that matches no known word. Unknown words that may match even this rule may match any rule."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -285,8 +285,8 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
 
     Args:
         config: The rules.
-        cwd: Directory that commands run in, absolute.
-        roots: Roots by name. The `sandbox_paths` of rules contain these names.
+        cwd: Absolute path of the directory that commands run in.
+        roots: Roots by name. Rules refer to these names in `sandbox_paths`.
 
     Raises:
         ApprovalConfigError: A root does not exist, or an example contradicts its rule. The error contains the key of

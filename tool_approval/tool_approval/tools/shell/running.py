@@ -72,7 +72,7 @@ class ShellResult:
     """Result of a command."""
 
     exit_status: int | None
-    """Exit status, or the negative number of the signal that ended the command; `None` if the command did not start."""
+    """Exit status, or the negated signal number if a signal ended the command; `None` if the command did not start."""
     stdout: str
     """Standard output; if it is too long, its middle is left out."""
     stderr: str
@@ -115,7 +115,7 @@ async def run_command(
         cwd: Working directory of the program.
         env: The complete environment.
         timeout_s: Timeout in seconds.
-        max_bytes: Maximum bytes of each output to keep.
+        max_bytes: Maximum bytes to keep from each output.
 
     Raises:
         asyncio.CancelledError: The caller was cancelled. The command was ended.

@@ -26,11 +26,11 @@ class WrappedCommand:
     is_program: bool = False
     """Whether the wrapper also has effects of its own, so that the wrapper itself is checked like any other program."""
     is_runner: bool = False
-    """Whether the wrapper runs programs or scripts, such as those of a project or container, but no shell builtins."""
+    """Whether the wrapper runs programs and scripts, for example of a project or container, but not shell builtins."""
     assignments: tuple[str, ...] = ()
     """Names of the environment variables that the wrapper sets for the commands."""
     own: int | None = None
-    """Number of the wrapper's words before the command; `None` if the command does not directly follow these words."""
+    """Number of words before the command, if the command follows the wrapper's own words; otherwise `None`."""
     problem: str | None = None
     """Reason why the commands are not fully known; `None` if they are fully known."""
 
@@ -72,7 +72,7 @@ _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
 """A regular expression at the beginning of an awk program. There, a slash cannot be a division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""A string, or the rest of the program from a character after which it is unclear where strings begin.
+"""Matches a string. If a character makes it unclear where strings begin, matches from there to the end of the program.
 Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
@@ -132,7 +132,7 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 
 
 def reads_otherwise(script: str) -> str | None:
-    """Return a reason if `sh` may read a script in another way than bash does, or `None`."""
+    """Return why `sh` may read a script differently from bash, or `None` if no difference is found."""
     return 'other shells read this code differently than bash' if _BASH_ONLY.search(script) else None
 
 

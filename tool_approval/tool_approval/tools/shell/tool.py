@@ -57,9 +57,9 @@ class ShellTool:
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
             wrap: Function that adds an OS sandbox. The function takes the program with its arguments, and returns the
                 program and arguments to run instead.
-            env: Environment to copy variables from, by default that of this process. Secrets are left out, and also
-                variables that can change which code runs.
-            max_output_bytes: Maximum bytes of each output to keep, half from the beginning and half from the end.
+            env: Environment to copy variables from, by default that of this process. Variables that may
+                contain secrets or change which code runs are left out.
+            max_output_bytes: Maximum bytes to keep from each output, half from the beginning and half from the end.
 
         Raises:
             ApprovalConfigError: A rule names a root that does not exist, or an example contradicts its rule.

@@ -1,4 +1,4 @@
-"""Find which words of a command require approval, which access it needs, and which arguments are only data."""
+"""Find words of a command that require approval, access that the command needs, and arguments that are only data."""
 
 from __future__ import annotations
 

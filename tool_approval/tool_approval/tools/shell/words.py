@@ -20,7 +20,7 @@ class UnsafeArgument:
     word: str
     """The word as written in the command."""
     why: str
-    """Reason to require approval, such as `is not listed as a safe option`. In a message, it comes after the word."""
+    """Reason to require approval, such as `is not listed as a safe option`. Messages show the reason after the word."""
 
 
 Growth = Literal['none', 'alike', 'any']
@@ -79,10 +79,10 @@ class SimpleCommand:
     is_fed: bool = False
     """Whether the standard input of the command is a pipe, a file, or text in the command."""
     is_fed_here: bool = False
-    """Whether the standard input is certainly a pipe, text in the command, or a file that the command names itself."""
+    """Whether the standard input is certainly a pipe, text in the command, or a file named in the command itself."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the command that this wrapper runs. The command has the given words and the same standard input."""
+        """Return the command that this wrapper runs, with the given words and the wrapper's standard input."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
@@ -97,7 +97,7 @@ WORDS: Final = frozenset({
 """Types of syntax nodes that are words or pieces of words."""
 NAME: Final = re.compile(r'[A-Za-z_][A-Za-z0-9_]*')
 _BARE: Final = re.compile(r'(?:[^\s\\\'"`$&|;<>()]|\\[^\n])*')
-"""Matches an unquoted piece of a word if the grammar and bash certainly read all of its characters alike."""
+"""Matches an unquoted piece of a word in which the grammar and bash read every character in the same way."""
 _BARE_ESCAPE: Final = re.compile(r'\\(.)')
 _DOUBLE: Final = re.compile(rb'(?:[^"\\`$]|\\[^\n]|\$(?![\w\x80-\xff{(\[@*#?$!-]))*')
 """Literal text in double quotes."""
@@ -169,7 +169,7 @@ class WordReader:
         return Word(word.raw, '/', is_fixed=False, growth=word.growth) if word.raw.startswith('~') else word
 
     def _piece(self, node: Node) -> Word:
-        """Return the word for a node that is a whole word or a piece of a word."""
+        """Convert a node, which is a whole word or a piece of a word, to a `Word`."""
         text = self.parsed.text(node)
         growth: Growth = 'none'
         match node.type:

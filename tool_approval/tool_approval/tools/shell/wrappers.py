@@ -184,4 +184,4 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
     'parallel': _joined('`parallel` builds commands from its input'),
     'ssh': _joined('the command runs on another machine'),
 }
-"""Functions that find the wrapped command if the labels are not sufficient. The key is the checker of the entry."""
+"""Functions by checker name. A function finds the wrapped command if the labels are not sufficient."""
