@@ -12,7 +12,7 @@ def lazy_exports(
 
     Args:
         package: The package's `__name__`.
-        homes: Names to export, by the module that defines them. Module names are relative to the package.
+        homes: Maps each module to the names in it that are exported. Module names are relative to the package.
     """
     home_of = {name: home for home, names in homes.items() for name in names}
 

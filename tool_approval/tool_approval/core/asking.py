@@ -103,7 +103,7 @@ def lock_within(lock: PromptLock) -> PromptLock:
 
 @contextmanager
 def open_question(lock: PromptLock) -> Generator[PromptLock]:
-    """Yield the lock to use for nested questions, while the outer question holds `lock`.
+    """Yield a lock for nested questions, which are asked while the outer question holds `lock`.
 
     After the outer question has ended, the yielded lock is no longer used for new questions.
     """
@@ -134,7 +134,7 @@ async def ask(
 
     Args:
         ui: UI to ask.
-        requests: One request, or a group for a UI that has `choose_group`.
+        requests: One request, or all requests of a group if the UI has `choose_group`.
         mode: Mode passed to the UI.
         timeout_s: Maximum seconds to wait, for the lock and the answer together; `None` for no limit.
         is_answered: Returns whether the question was decided elsewhere while this function waited for the lock.
@@ -143,8 +143,8 @@ async def ask(
         hear: Called immediately with each answer, in the UI's thread, even if the wait was cancelled.
 
     Returns:
-        A decision for each request, in order; an empty list if `is_answered` returned true. An error of the UI becomes
-        a denial with the reason as its note; only cancellation, `KeyboardInterrupt` and `RunCancelled` are raised.
+        A decision for each request, in order; an empty list if `is_answered` returned true. If the UI fails, the
+        decisions are denials whose notes say why. Only cancellation, `KeyboardInterrupt` and `RunCancelled` are raised.
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is no approver to ask, so the call was denied.')

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from .errors import NotCanonicalError
 
 EXACT = 'exact'
-"""Kind of a remembered approval that covers only the exact payload."""
+"""The `kind` of each remembered approval that covers only calls with exactly the same payload."""
 
 
 def canonical_json(value: object) -> str:
@@ -31,8 +31,8 @@ def canonical_json(value: object) -> str:
         JSON without white space, with keys sorted by code point, floats in `repr` form, and only necessary escapes.
 
     Raises:
-        NotCanonicalError: The value contains NaN, an infinity, an integer of over 4300 digits (Python's limit), a lone
-            surrogate, a key that is not a string, a value that JSON cannot represent, or too deep or circular nesting.
+        NotCanonicalError: The value is nested too deeply, or contains itself, NaN, an infinity, an integer of over 4300
+            digits (Python's limit), a lone surrogate, a non-string key, or a value that JSON cannot represent.
     """
     try:
         if type(value) not in LEAVES:
@@ -121,7 +121,7 @@ def digest(tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any],
 
     Args:
         tool_name: Name of the tool.
-        args: All validated arguments with defaults, in JSON form.
+        args: All validated arguments, including default values, in JSON form.
         bound_to: Other values that must not change, such as the working directory or the content shown to the approver.
         key: Secret key of any length.
 

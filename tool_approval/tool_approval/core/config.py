@@ -104,7 +104,7 @@ class PolicyConfig(BaseModel):
     """Whether tools that have neither a rule nor a check need approval. `required` overrides a default of `none`
     that is set in code. If this field is `None`, the default in code applies."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """Rules by tool name or glob: `*`, `?` and `[...]`, case-sensitive."""
+    """Rules by tool name or glob. A glob is case-sensitive and may contain `*`, `?` and `[...]`."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """For each `isolation_profile` in which a tool may run, the capabilities that are granted without asking."""
 

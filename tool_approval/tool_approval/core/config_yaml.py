@@ -12,11 +12,11 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Maximum length of a document. Thousands of rules fit, and PyYAML reads such a document in a second or two."""
+"""Maximum length of a document, enough for thousands of rules. PyYAML needs a second or two for this length."""
 
 NOT_TEXT = object()
-"""Replaces dates, unusual numbers and other values that are never valid in a configuration. Validation rejects this
-placeholder. PyYAML would need minutes to convert some of the values."""
+"""Placeholder for dates, unusual numbers and other values that are never valid in a configuration. Validation rejects
+the placeholder. PyYAML would need minutes to convert some of these values."""
 
 _NUMBER = re.compile(r'-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?')
 """Matches numbers that all YAML readers understand alike. In YAML, `010` is eight, `1:30` is ninety, `1_0` is ten."""

@@ -78,7 +78,7 @@ class ApprovalController:
             memory: Remembered approvals; if `None`, a new memory for this process.
             audit: Log of all decisions and outcomes. A decision is written before the call runs.
             presenters: Functions, by tool name, that make the content to show; called right before asking.
-            timeout: Seconds to wait for a presenter, and again for the approver. After that, the request is denied.
+            timeout: Seconds allowed to a presenter, and separately to the approver. After that, the request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
             now: Clock.
@@ -250,7 +250,7 @@ class ApprovalController:
         return digest(tool_name, args, bound_to or {}, key=self._key)
 
     def bound_to(self, arguments: CallArguments, declared: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values that an approval is bound to in addition to the arguments shown.
+        """Return the values, besides the arguments shown, that an approval is bound to.
 
         Args:
             arguments: The call's arguments. A keyed digest binds the arguments both as the model gave them and as the

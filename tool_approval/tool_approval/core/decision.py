@@ -40,7 +40,7 @@ RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'au
 
 
 class ApprovalDecision(BaseModel):
-    """An approval or a denial, with an optional note, changed arguments, and how long to remember it."""
+    """An approval or a denial. May also contain a note, changed arguments, and the lifetime of an approval."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 

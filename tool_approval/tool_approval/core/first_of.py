@@ -28,7 +28,7 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
     """Return the answer that another UI of a `FirstOf` gave to a withdrawn question, or `None`.
 
     Args:
-        request: The object that `choose` was called with, not a copy. Call from the task or thread of `choose`.
+        request: The object passed to `choose`, not a copy. Call this function in the task or thread that runs `choose`.
     """
     answers = (answer for answers in _answered.get() for answer in answers)
     return next((decision for asked, decision in answers if asked is request), None)
@@ -42,10 +42,10 @@ class FirstOf:
     call is denied, and the last UI gives the reason. If the user stops the run at one UI, the run ends.
 
     A denial or a stop takes precedence over an approval, even if the denial or the stop comes from a UI that is being
-    cancelled. Once all UIs are cancelled, a denial or a stop that a thread still returns is only logged.
+    cancelled. If a thread returns a denial or a stop after all UIs are cancelled, the answer is only logged.
 
-    A group of requests is one question for UIs that have `choose_group`, and several questions for other UIs. If
-    another UI answers one of the requests, the group is asked about again without that request.
+    A UI that has `choose_group` gets one question about a group of requests. Any other UI gets one question for each
+    request. If another UI answers one of the requests, the group question is asked again without that request.
     """
 
     def __init__(self, *uis: ApprovalUI) -> None:
@@ -79,7 +79,7 @@ class FirstOf:
 
 
 class _Questions:
-    """The open questions about one group. Each question is a task that asks one UI about some of the requests."""
+    """The open questions about one group. Each question has a task, which asks one UI about some of the requests."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Questions:
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Apply answers that arrived in time. While another UI may answer, ignore a denial for lack of an answer."""
+        """Apply answers that arrived in time. If this UI got no answer but another UI may, ignore the denial."""
         for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a decision denies for lack of an answer: `decided_by` is `ui` or `timeout`, and a note is set."""
+    """Return whether a UI got no answer. Such a decision is a denial with a note, decided by `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

@@ -1,4 +1,4 @@
-"""Control the execution of tool calls: judge, decide, bind, confirm before execution, record the outcome.
+"""Control the execution of tool calls, from the verdict and the decision to the last check and the logged outcome.
 
 An adapter converts each call of its framework to a `Call`; this module does everything else about approval. Call the
 methods of `Gate` in this order: `prepare` and `decide_all` before any call of a response runs, `confirm` right before
@@ -70,7 +70,7 @@ class Call(NamedTuple):
     judged_as: str | None = None
     """Name that the policy and the checks use if a toolset has renamed the tool. If `None`, they use `tool_name`."""
     bound_to: Mapping[str, Any] = MappingProxyType({})
-    """Values from the adapter. An approval is bound to these values, the arguments and the tool's declared values."""
+    """Values from the adapter. An approval is bound to them, and to the arguments and the tool's declared values."""
     is_enclosed: bool = False
     """Whether the code that wraps the execution records the outcome and reports changed arguments to the model."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
@@ -97,13 +97,13 @@ class Binding(NamedTuple):
     decided: str | None
     """Digest of the decision in the log."""
     bound_to: Mapping[str, Any]
-    """Values covered by the digest in addition to the arguments shown."""
+    """Values, besides the arguments shown, that the digest covers."""
     granted: object = None
     """Names of the capabilities that the approval grants, as a list; `None` if there are none."""
     has_changed_arguments: bool = False
     """Whether the approver changed the arguments."""
     by_policy: bool = False
-    """Whether a rule let the call run, rather than an approver, a mode or the memory."""
+    """Whether a rule let the call run. False if an approver, a mode or the memory approved the call."""
     approver: str | None = None
     """Name of the approver, if a person approved the call."""
     remembered: str | None = None
@@ -152,7 +152,7 @@ def _text(carried: object) -> str | None:
 
 
 def was_asked(binding: Binding | None) -> bool:
-    """Return whether an approver, a mode or the memory approved a call, rather than a rule alone.
+    """Return whether an approver, a mode or the memory approved a call. If only a rule approved the call, return false.
 
     A call without a binding was approved by other code.
     """
@@ -184,7 +184,7 @@ class Allowed(NamedTuple):
 
     @property
     def was_asked(self) -> bool:
-        """Whether an approver, a mode or the memory approved the call, rather than a rule alone."""
+        """Whether an approver, a mode or the memory approved the call. False if only a rule approved the call."""
         return self.request is not None and was_asked(self.binding)
 
 
@@ -371,7 +371,7 @@ class Gate:
     async def judge_changed(self, settled: GateResult) -> GateResult:
         """Judge arguments that an approver changed, and bind the approval to the values that the tool then declares.
 
-        Without this step, `confirm` would refuse the call if the tool declares other values for the changed arguments.
+        Without this step, `confirm` would refuse the call if the change makes the tool declare different values.
 
         Raises:
             AuditError: A block could not be logged. Nothing has run.
@@ -430,7 +430,7 @@ class Gate:
             call: The call as the ledger identifies it.
             allowed: The allowed call.
             run: Executes the call.
-            recheck: Function that checks the approval again right before execution; `still_holds` if `None`.
+            recheck: Checks the approval again right before execution. If `recheck` is `None`, `still_holds` does so.
             **how: See `ExecutionLedger.execute`.
         """
 
@@ -491,7 +491,7 @@ class Gate:
         )
 
     def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
-        """Return the binding of a call that needed no decision because of a rule. `request` describes the call."""
+        """Return the binding of a pre-approved call, for which no decision was needed. `request` describes the call."""
         return _binding(request, self.controller.digest_of(request), by_policy=by_policy)
 
     def execution(

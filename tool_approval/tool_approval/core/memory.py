@@ -36,8 +36,8 @@ class ApprovalMemory:
         """Create an empty memory.
 
         Args:
-            store: Store for `always` approvals. Without a store, remembering `always` is an error.
-            is_allowed: Returns whether an approver may still decide; if not, the approver's approvals are ignored.
+            store: Store for approvals with `remember='always'`. Without a store, such an approval is an error.
+            is_allowed: Returns whether an approver may still decide. If not, the approver's approvals are ignored.
             shares_with_nested: Whether nested agents share approvals with the agents above them, in both directions. If
                 true, all agents below the outermost agent are treated as one agent.
             key: Secret key for the ids of session approvals; random if `None`.
@@ -91,7 +91,7 @@ class ApprovalMemory:
         return None
 
     def holds(self, approval_id: str) -> bool:
-        """Return whether an approval is still remembered and its approver may still decide.
+        """Return whether an approval still counts: it is remembered, and its approver is still allowed to decide.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -100,7 +100,7 @@ class ApprovalMemory:
         return found is not None and self._is_allowed(found.approved_by)
 
     def allows(self, approver: str | None) -> bool:
-        """Return whether an approver may still decide requests."""
+        """Return whether an approver is still allowed to decide requests."""
         return self._is_allowed(approver)
 
     def _by_id(self, approval_id: str, store: ApprovalStore | None) -> RememberedApproval | None:
@@ -113,7 +113,7 @@ class ApprovalMemory:
         with `hides_arguments`.
 
         Raises:
-            StoreError: The approval is to be remembered `always`, but there is no store, or the store cannot keep it.
+            StoreError: The decision has `remember='always'`, but no store can keep the approval.
             ValueError: The request does not offer `remember_option`.
             NotCanonicalError: The payload has no canonical form.
         """
@@ -232,7 +232,7 @@ class ApprovalMemory:
         )
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
-        """Return the names of the calling agents (run ids of agents without names) and of the tools between them."""
+        """Return the calling agents, by name or else by run id, and the names of the tools between the agents."""
         itself = request.facts.caller or {'run': request.run_id}
         if not request.lineage:
             return [itself]

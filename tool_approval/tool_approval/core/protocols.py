@@ -50,10 +50,10 @@ class UIAbilities(NamedTuple):
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
     may be open concurrently. If this member is missing, a UI that has only coroutine functions may get several
     questions at once. A UI with a plain `choose` or `choose_group` then gets one question at a time, across all
-    controllers, runs and threads. A question that the UI asks before it answers does not wait for the first."""
+    controllers, runs and threads. A question asked from within `choose` or `choose_group` does not wait."""
     asks_in_turn: bool = False
-    """Whether the UI is asked one question at a time. The value is `one_at_a_time` or, if that is missing,
-    whether `choose` or `choose_group` may block."""
+    """Whether the UI is asked one question at a time. Equal to `one_at_a_time`, if the UI has that member;
+    otherwise, true if `choose` or `choose_group` may block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
     """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If the
     UI blocks and is asked one question at a time, the next question waits until the call about this request returns,
@@ -89,7 +89,7 @@ class ApprovalAware(Protocol):
     """A tool with its own approval check."""
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Return `None` to run the call, or a request to ask an approver about the call.
+        """Return `None` if the call needs no approval, or a request if an approver must be asked.
 
         This method must be fast, without I/O and without side effects.
 
@@ -124,7 +124,7 @@ class RememberedApproval(BaseModel):
 
 
 class ApprovalStore(Protocol):
-    """Stores approvals that are remembered `always`. A store must be safe to share between threads and processes."""
+    """Stores approvals with `remember='always'`. A store must be safe to share between threads and processes."""
 
     key: bytes
     """Secret key for computing the ids: at least 16 random bytes. Keep the key as long as you keep the approvals."""
@@ -140,7 +140,7 @@ class ApprovalStore(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def put(self, approval: RememberedApproval) -> None:
-        """Store an approval persistently before this method returns. Overwrite any approval that has the same id.
+        """Store an approval persistently, and only then return. Overwrite any approval that has the same id.
 
         Raises:
             StoreError: The approval cannot be stored.
@@ -168,7 +168,7 @@ class AuditSink(Protocol):
     """Writes decisions and outcomes to a log. `record` is called from the event loop's thread, one entry at a time."""
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """Write one entry. Return only when the entry is outside this process, for example in a file or on a server.
+        """Write one entry. Do not return until the entry is outside this process, such as in a file or on a server.
 
         Args:
             entry: A JSON object with secrets redacted. `event` is `decision`, `outcome` or `settings`; the

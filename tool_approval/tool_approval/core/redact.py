@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value. A value that contains itself is accepted, because it is logged, too."""
+    """Yield all strings and numbers in a value. The value may contain itself, because even such a value is logged."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:

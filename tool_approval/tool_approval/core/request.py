@@ -45,7 +45,7 @@ class RememberOption(BaseModel):
     payload: Mapping[str, Any]
     """Values that are equal in all requests that this option covers."""
     brief: str = ''
-    """Short text, such as "edits of notes/a.txt", for a UI in which one key chooses this option for the session. Set
+    """Short text, such as "edits of notes/a.txt", for a single key that remembers this scope for the session. Set
     `brief` only if an approver expects this key to choose the scope. Options without `brief` are chosen from a list."""
 
     @field_validator('kind')
@@ -112,7 +112,7 @@ class CallFacts(NamedTuple):
     batch_size: int | None = None
     """Number of calls in the response that need a decision."""
     can_remember_always: bool = False
-    """Whether an approval may be remembered `always`."""
+    """Whether an approval may have `remember='always'`."""
     isolation_profile: str | None = None
     """Isolation in which the tool runs, according to the tool."""
     missing_capabilities: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class CallFacts(NamedTuple):
         )
 
     def as_metadata(self) -> dict[str, Any]:
-        """Return the framework's facts as metadata. `run_id`, `session_id` and `caller` are always included."""
+        """Return the facts from the framework as metadata. `run_id`, `session_id` and `caller` are always included."""
         found = {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
         return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller, **found}
 
@@ -168,7 +168,7 @@ class ApprovalRequest(BaseModel):
     description: str = ''
     """One line for the approver. UIs show `attributed_description` instead."""
     described_by: str | None = None
-    """Configuration file with the description, such as `approvals.yaml`; `None` if the tool wrote the description."""
+    """Configuration file that sets the description, such as `approvals.yaml`; `None` if the tool describes the call."""
     payload: Mapping[str, Any] = None  # pyright: ignore[reportAssignmentType] - filled in from `args`
     """Values by which the memory identifies the call. The log omits all other arguments. Default: all arguments."""
     presentation: ApprovalPresentation | None = None
@@ -227,7 +227,7 @@ class ApprovalRequest(BaseModel):
         return _made({**vars(self), **fields, **({} if facts is None else {'facts': facts})})
 
     def detached(self, facts: CallFacts | None = None, **fields: Any) -> ApprovalRequest:
-        """Return a deep copy of a request with a canonical form. For `facts` and `fields`, see `changed`."""
+        """Return a deep copy. The request must have a canonical form. For `facts` and `fields`, see `changed`."""
         # Attack: the caller, a presenter or a UI changes nested arguments while the request is open, so that the call
         # that is remembered, logged or run differs from the one shown (test_attacks.py).
         args = copied(self.args)
@@ -276,12 +276,12 @@ class ApprovalRequest(BaseModel):
 
     @property
     def coverings(self) -> dict[str, Mapping[str, Any]]:
-        """Payloads under which an approval can be remembered, keyed by kind. `exact` precedes the other kinds."""
+        """Payloads that identify remembered approvals of this call, keyed by kind. `exact` precedes the other kinds."""
         return {EXACT: self.payload} | {each.kind: each.payload for each in self.remember_options if each.kind != EXACT}
 
     @property
     def attributed_description(self) -> str:
-        """The description. The name of a configuration precedes a description that comes from the configuration.
+        """The description, preceded by the configuration's name if the description comes from a configuration.
 
         Attack: a settings file has the description "Read the README (changes nothing)" for a tool that writes files.
         """
@@ -314,7 +314,7 @@ _MOST_CAPABILITIES, _LONGEST_CAPABILITY = 20, 100
 
 
 def _capabilities(given: object) -> list[str]:
-    """Return the names in a list. If one name cannot be shown, return none, so that nothing is granted unseen."""
+    """Return the names in a list. If any name cannot be shown, return no names, so that nothing is granted unseen."""
     names = cast('list[object]', given) if isinstance(given, list | tuple) else []
     texts = [each for each in names if isinstance(each, str) and 0 < len(each) <= _LONGEST_CAPABILITY]
     return texts if len(texts) == len(names) <= _MOST_CAPABILITIES else []
@@ -377,7 +377,7 @@ def simple_approval_request(
     description: str | None = None,
     exclude_keys: Collection[str] = (),
 ) -> ApprovalRequest:
-    """Make the request for a call that is shown without a custom presentation.
+    """Make the request for a call that has no custom presentation.
 
     Args:
         tool_name: Name of the tool.

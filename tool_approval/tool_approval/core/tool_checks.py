@@ -130,8 +130,8 @@ async def ask_check(
 
     If a tool has several of these checks, only the first is used:
 
-    - `check_approval(ctx)`, sync or async: returns `None` to run the call, or an `ApprovalRequest` to ask about
-      the call. To block the call, `check_approval` raises `PermissionError`.
+    - `check_approval(ctx)`, sync or async: returns `None` if the call needs no approval, or an
+      `ApprovalRequest` if an approver must be asked. To block the call, `check_approval` raises `PermissionError`.
     - `needs_approval(name, args[, ctx[, config]])`, sync or async: returns an `ApprovalResult`, a bool,
       `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many of these
       arguments as it accepts, and gets `ctx` and `config` by name if its parameters have these names. If a call needs

@@ -21,7 +21,7 @@ class ApprovalResult:
     description: str | None = None
     """One line for the approver."""
     described_by: str | None = field(default=None, compare=False)
-    """Configuration file with the description; `None` if the tool wrote the description."""
+    """Configuration file that sets the description; `None` if the tool describes the call."""
     payload: Mapping[str, Any] | None = None
     """Values by which the memory identifies the call; all arguments if `None`."""
     presentation: ApprovalPresentation | None = None
@@ -54,7 +54,7 @@ class ApprovalResult:
         bound_to: Mapping[str, Any] | None = None,
         group_id: str | None = None,
     ) -> Self:
-        """Require that an approver, the memory or the mode decides.
+        """Require a decision by an approver, the memory or the mode.
 
         Args:
             description: One line for the approver; made from the payload if `None`.
@@ -92,7 +92,7 @@ class ApprovalResult:
 
     @property
     def is_needs_approval(self) -> bool:
-        """Whether an approver, the memory or the mode has to decide."""
+        """Whether a decision by an approver, the memory or the mode is required."""
         return self.status == 'needs_approval'
 
 
