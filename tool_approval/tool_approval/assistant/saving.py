@@ -29,7 +29,7 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 from .errors import AssistantError
 
 LARGEST = 64 * 1024 * 1024
-"""Maximum bytes of a file to read. No model accepts a conversation of this length."""
+"""Maximum size of a file to read, in bytes. No model accepts a conversation of this length."""
 
 MOST_UNNAMED = 50
 """Maximum number of unnamed conversations to keep for each directory."""

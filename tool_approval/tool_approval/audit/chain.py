@@ -89,7 +89,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
     Args:
         text: The log.
         key: Key with which the log was written.
-        head: Hash (`mac`) of a line, recorded earlier. If no line has this hash, the log was truncated.
+        head: Previously recorded hash (`mac`) of a line. If no line has this hash, the log was truncated.
     """
     last = Head(lines=0, mac=START)
     has_head = head is None or head == START

@@ -16,7 +16,7 @@ from tool_approval.storage.private_file import append_whole, check_private, lock
 from .chain import START, Head, chained, read_head
 
 LONGEST_LINE = 1024 * 1024
-"""Maximum bytes of a line. Real payloads are much smaller than a megabyte. A longer line is rejected,
+"""Maximum size of a line in bytes. Real payloads are much smaller than a megabyte. A longer line is rejected,
 and the call does not run."""
 
 
@@ -24,7 +24,7 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
     """Read the key from a private file, which is created if it does not exist.
 
     Args:
-        path: File that the agent cannot read, outside the folder of the log.
+        path: Path of the key file. This file must be outside the log's folder, and unreadable for the agent.
 
     Returns:
         32 bytes.

@@ -1,4 +1,4 @@
-"""Show facts above the content of a request, such as the agent, the folder and the reason."""
+"""Show facts, such as the agent, the folder and the reason, above the content of a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def facts(
         request: The request.
         ascii_only: Whether to escape everything beyond ASCII.
         whole: Whether to show everything in full, as in a pager; see `are_facts_whole`.
-        brief: Whether to show the tool's short lines for extra access, as on a screen where a key opens the full lines.
+        brief: Whether to shorten the lines about extra access. Another view must then show them in full.
     """
 
     def text(value: object) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 from .escape import ESCAPE
 
 LineKind = Literal['meta', 'cut', 'heading', 'text', 'code', 'command', 'added', 'removed', 'context', 'hunk', 'value']
-"""Kind of a line. This project writes the lines of the kinds `meta` and `cut`. All other lines quote a model or a tool.
+"""Kind of a line. The text of `meta` and `cut` lines comes from this project. All other lines quote a model or a tool.
 A UI must draw quoted lines so that an approver cannot mistake them for the UI's own lines."""
 
 OURS: frozenset[LineKind] = frozenset({'meta', 'cut'})

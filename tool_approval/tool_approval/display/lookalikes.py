@@ -29,7 +29,7 @@ _UNLIKE_SIGNS: Final = re.compile(
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words which show that a character does not look like ASCII punctuation although its name matches `_ALIKE_SIGNS`."""
+"""Words that rule out a look-alike of ASCII punctuation if they occur in a Unicode name that matches `_ALIKE_SIGNS`."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
@@ -131,7 +131,7 @@ class Care(IntEnum):
     PROSE = 0
     """Text for people, or the content of a file. Look-alikes of punctuation are accepted as typography."""
     LINES = 1
-    """A text of several lines, which may be prose or code, or a text of one line, which can only be prose."""
+    """Either several lines, which may be prose or code, or a single line that can only be prose."""
     CODE = 2
     """A name, a path, a command or any other line, in which every character matters."""
 
@@ -200,11 +200,11 @@ def traits_of(chars: Iterable[str]) -> Traits:
 
 
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
-    """Return the characters of a text that may be mistaken for other characters where they occur, sorted by code point.
+    """Return a sorted list of those characters in `text` that a reader may mistake for others in their context.
 
-    A letter with the trait `letter` is returned if its word also has Latin letters, or if all letters with this trait
-    in the text look Latin. Outside prose, the letters of a word that looks Latin are also returned if a sign such as a
-    dot joins the word to Latin text. `chars` are the text's characters. `traits` may contain further characters.
+    A letter with the trait `letter` is returned if the same word also has Latin letters, or if every letter with this
+    trait in the text looks Latin. Unless `care` is `PROSE`, the letters of a word that looks Latin are also returned if
+    a sign such as a dot joins this word to Latin text. `chars` are the text's characters. `traits` may contain more.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -237,7 +237,7 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
 
 
 def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[str]:
-    """Find `letters` that share a word with Latin letters, and `digits` that share one with ASCII letters or digits."""
+    """Find `letters` in words that have Latin letters, and `digits` in words that have ASCII letters or digits."""
     either = frozenset(letters) | frozenset(digits)
     found: set[str] = set()
     for match in _WORD.finditer(text):
@@ -250,7 +250,7 @@ def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[
 
 
 def _disguised(text: str, care: Care) -> set[str]:
-    """Return the letters of Latin-looking words that are joined to Latin text. The rest of the text does not matter."""
+    """Return the letters of each word that looks Latin and is joined to Latin text. The rest of the text is ignored."""
     # Attack: an unrelated letter elsewhere, such as in a comment, makes the text look foreign (test_warnings.py).
     is_code = care is Care.CODE
     before, after = (_TOUCHES_BEFORE, _TOUCHES_AFTER) if is_code else (_LATIN_BEFORE, _LATIN_AFTER)
@@ -295,7 +295,7 @@ def _trait(char: str) -> Trait | None:
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
-    """Return the trait, if any, of a character whose NFKC form is ASCII or a letter with a Latin shape."""
+    """Return the trait, if any, that a character has because its NFKC form is ASCII or looks like a Latin letter."""
     if unicodedata.decomposition(char).startswith(('<super>', '<sub>')):
         return None
     plain = unicodedata.normalize('NFKC', char)

@@ -136,7 +136,7 @@ def remember_spans(
 
 
 def _is_distinct(request: ApprovalRequest) -> bool:
-    """Return whether all scopes for remembering can be shown in full and distinguished."""
+    """Return whether all descriptions from `remember_choices` can be shown in full and differ from each other."""
     labels = [option.label for option in request.remember_options]
     if len(labels) >= MOST_CHOICES or any(len(label) > LONGEST_LABEL or not label.strip() for label in labels):
         return False

@@ -56,19 +56,19 @@ def _columns(text: str) -> int:
 
 @lru_cache(maxsize=256)
 def _width_of(sample: str) -> int:
-    """Return the length of a sample after each of its lines is escaped. Results are cached, because samples recur."""
+    """Return the length of the escaped sample. Results are cached, because samples recur."""
     line = sample.replace('\n', '')
     return len(sample) if is_plain(line) else len(escape_line(line))
 
 
 def pieces(text: str, room: int) -> list[Piece]:
-    """Return the whole text if it fits, and otherwise its beginning (in three quarters of `room`) and its end.
+    """Return the whole text if it fits. Otherwise, return its beginning and its end.
 
-    The end is always shown, so that an attacker cannot hide the dangerous part there.
+    About a quarter of `room` is kept for the end, so that an attacker cannot hide the dangerous part there.
 
     Args:
         text: Any number of lines.
-        room: Available space in lines of 100 characters, at least 2.
+        room: Number of available lines of 100 characters. The minimum is 2.
     """
     if lines_needed(text) <= room:
         return [Piece(text, 1)]
@@ -122,7 +122,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Maximum number of lines in a diff whose lines are classified. Only a small part of a longer diff could be shown."""
+"""Maximum length of a diff in lines. The lines of a longer diff are not classified, because few could be shown."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 
@@ -131,10 +131,10 @@ Row = tuple[LineKind, str, int | None]
 
 
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:
-    """Classify each line of a diff by the line counts in the hunk headers.
+    """Classify each line of a diff by the numbers of lines in the hunk headers.
 
     A removed line whose text begins with `--`, or an added line whose text begins with `++`, looks like a file header.
-    Therefore, only the line counts in the hunk headers decide which lines belong to a hunk.
+    Therefore, whether a line belongs to a hunk depends only on the numbers of lines in the hunk headers.
     """
     old = new = old_left = new_left = 0
     for line in lines:

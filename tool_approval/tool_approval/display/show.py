@@ -31,7 +31,7 @@ _EDITED = frozenset(
 """Names of arguments that editing tools use, and whose values a diff may show completely."""
 
 _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
-"""If several arguments equal the content, the first of these is treated as shown."""
+"""If several arguments equal the content, only the one whose name comes first here counts as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
 """Maps the name of an argument to the name of the fact with the same meaning."""
@@ -48,9 +48,9 @@ _REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str',
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a presentation does not show.
 
-    An argument is treated as shown if it equals the content, a text that the diff replaces or inserts, or the
-    corresponding fact, such as the path. Arguments with default values need not be shown. An argument that only occurs
-    somewhere within the content is not treated as shown. Otherwise, a model could hide the target of a call by writing
+    An argument counts as shown if it equals the content, a text that the diff replaces or inserts, or the fact with
+    the same meaning, such as the path. Arguments with default values need not be shown. An argument that only occurs
+    somewhere within the content does not count as shown. Otherwise, a model could hide the target of a call by writing
     the target into the content (test_display.py).
     """
     bodies = _bodies_of(presentation)
@@ -104,7 +104,7 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return the names of two arguments if replacing the first by the second turns the old lines into the new lines."""
+    """Return a pair of names from `_REPLACED` if the diff only replaces the first argument's text by the second's."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
@@ -142,10 +142,10 @@ ROOM = 100
 """Maximum number of lines to show: a few screens. Lines of over 100 characters count as several. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Maximum number of lines to show of a command. Commands that people type have fewer lines and are shown in full."""
+"""Maximum number of lines shown for a command. Commands that people type have fewer lines and are shown in full."""
 
 DIFF_ROOM = 250
-"""Maximum number of lines to show of a diff. If a tool has shortened the diff to 200 lines, all of them fit."""
+"""Maximum number of lines shown for a diff. If a tool has shortened the diff to 200 lines, all of them fit."""
 
 _MOST_HIDDEN = 20
 """Maximum number of hidden arguments whose names are listed."""
@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether nothing was cut by this module or the tool. An approval of a request with cuts must not be remembered."""
+    """Whether the request is shown in full. If this module or the tool cut it, an approval must not be remembered."""
 
 
 def display(
@@ -272,7 +272,7 @@ def _presented(presentation: ApprovalPresentation, *, whole: bool, ascii_only: b
 
 
 def _begins(shown: str, full: str) -> bool:
-    """Return whether `shown` is the beginning of `full` plus a notice, like a text from `truncate_for_display`."""
+    """Return whether `shown` looks like a result of `truncate_for_display`: the beginning of `full`, then a notice."""
     begin, newline, notice = shown.rpartition('\n')
     return newline != '' and notice.startswith('... [') and full.startswith(begin)
 

@@ -1,4 +1,4 @@
-"""Collect the texts that an approver reads in a request, and how strictly to check the characters of each."""
+"""Collect the texts that an approver reads in a request, and decide how strictly to check each text's characters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Maximum length of the part of a command before a message. Each quoted text requires a new search of this part."""
+"""Maximum number of characters before a message in a command. Each quoted text requires a new search of them."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -65,7 +65,7 @@ def is_prose(text: str) -> bool:
 
 
 def apart(command: str) -> tuple[str, list[str]]:
-    """Remove messages for people, such as commit messages, from a command. Return the rest and the messages.
+    """Separate messages for people, such as commit messages, from a command. Return the rest and the messages.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
     like a message or a comment (test_prose.py). Therefore, a message stays in the command if its quoting is not simple,
@@ -100,13 +100,13 @@ _MOST_VALUES = 1_000
 """Maximum number of values to read. A container counts as one value, and so does a name with its value."""
 
 _MOST_LEVELS = 100
-"""The names of at most this many agents above the calling agent are read. A question names at most five agents."""
+"""Maximum number of levels to read above the calling agent. A question names at most five agents."""
 
 _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
 
 _MOST_OPTIONS = 9
-"""Maximum number of remember options; if there are more, none is offered."""
+"""Maximum number of remember options to read. If a request has more, the approver is offered none."""
 
 _DEEPEST = 20
 """Maximum depth of nested values to read. Values below this depth are never drawn."""
@@ -117,7 +117,7 @@ _CODE = frozenset({
     'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
     'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
-"""Names (in lower case) of arguments that programs read. Every character of these arguments matters."""
+"""Names (in lower case) of arguments for programs, not for people. Every character of these arguments matters."""
 
 
 @dataclass
@@ -172,7 +172,7 @@ def texts_of(request: ApprovalRequest) -> Texts:
 
 
 def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str]) -> None:
-    """Add all texts in nested values, level by level. The arguments themselves come first, then the values in them.
+    """Add to `found` all texts in nested values, level by level. The arguments come first, then the values in them.
 
     A text of one line that is shown as the content of a file is checked like a text of several lines.
     """
@@ -200,8 +200,8 @@ def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str
 def _care_of(value: str, *, is_file: bool) -> Care:
     """Return how strictly to check a value.
 
-    A value of several lines is not checked as prose, because the value may be a command, and some tools do not present
-    their commands as such (test_warnings.py).
+    A value of several lines may be a command, even if the tool does not present the value as a command. Therefore,
+    such a value is not checked as prose (test_warnings.py).
     """
     line = value.removesuffix('\n')
     is_line = '\n' not in line and not is_file and not is_prose(line)
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield at most `share` items. If there are more than `share`, a quarter of the yielded items are from the end."""
+    """Yield at most `share` items. If the container has more, a quarter of the yielded items come from its end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

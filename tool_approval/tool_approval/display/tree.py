@@ -21,7 +21,7 @@ from .quote import lines_needed, quote, shares
 _NAME = re.compile(r'[A-Za-z_][\w.-]*', re.ASCII)
 
 DEEPEST = 12
-"""Maximum depth of values to draw, because deeper indentation would leave no room."""
+"""Maximum depth of values to draw. Deeper indentation would leave no room."""
 
 
 class Tree:
@@ -38,7 +38,7 @@ class Tree:
 
         Args:
             values: Mapping of names to values, or sequence of values.
-            room: Available space in lines of 100 characters. Values that do not fit are cut, but their ends are kept.
+            room: Number of available lines of 100 characters. Values that do not fit are cut, usually in the middle.
         """
         self._container(values, 0, room)
 
@@ -155,8 +155,8 @@ def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any
 
     `text` is the presentation's content, or the full content if the content was shortened.
 
-    A mapping with a duplicate name is shown as text, because a tree would show only one of the values. A text with a
-    number that no float can represent stays text, because the number would change (test_structure.py).
+    A mapping with a duplicate name is shown as text, because a tree would show only one of the values. The text
+    is also shown if Python would write one of its numbers differently, such as `1e5` (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

@@ -16,7 +16,7 @@ from .quote import shares
 from .texts import apart, texts_of
 
 _SCREEN: Final = 80
-"""Width of an ordinary terminal, in columns. A reader notices text after a gap if it begins before this column."""
+"""Width of an ordinary terminal, in columns. A reader notices text that begins before this column, even after a gap."""
 
 _HIGH_GAP: Final = '\n' * 20
 """Minimum number of newlines that are treated as a gap, because they fill most of a screen."""
@@ -34,13 +34,13 @@ _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""A row for blanks and a row for tabs: the shortest gap, a pattern that ends a run, and the columns per character."""
+"""One row each for blanks and tabs, with the shortest gap, a pattern for the end of a run, and the width in columns."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
     """Return whether a text continues after a gap at which a reader may stop: many blank lines or many blanks in a row.
 
-    Indentation is not treated as a gap. Blanks in a table are a gap only if the table is wider than a screen.
+    Indentation does not count as a gap. Blanks in a table count as a gap only if the table is wider than a screen.
 
     Args:
         text: Any text.
@@ -74,8 +74,8 @@ _NAMED = 4
 """A warning lists at most this many characters of a kind."""
 
 _LOOKED_AT = 20_000
-"""Maximum number of characters to check in a request. The screens of one question show fewer characters. In a longer
-request, short texts are checked in full, and long texts only at the beginning and the end. A warning reports this."""
+"""Maximum number of characters to check in a request. A question usually shows fewer characters. In a longer request,
+short texts are checked in full, and long texts only at the beginning and the end. A warning reports this."""
 
 _MOST_CHARACTERS = 3_000
 """Maximum number of different characters to check, not counting ideographs and Korean syllables. Ordinary texts have
@@ -83,7 +83,7 @@ fewer."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
-"""Matches characters that are not mistaken for others, and that make up most of a large request."""
+"""Matches characters that are not mistaken for others. Leaving them out of a large request saves time."""
 
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 
@@ -165,7 +165,7 @@ def _parts(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _without_usual(parts: Mapping[str, str], by_text: Mapping[str, Care]) -> tuple[dict[str, str], int, bool]:
-    """Remove invisible characters that emoji and spelling need, count Windows line ends, and find a byte order mark."""
+    """Apply `without_ordinary` to each part, count Windows line ends, and find a byte order mark."""
     judged: dict[str, str] = {}
     ends, has_mark = 0, False
     for text, part in parts.items():

@@ -24,7 +24,7 @@ NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
 """Names of settings files. A TOML file is refused, but its name is listed so that the tools cannot write it."""
 
 MAX_BYTES = 400_000
-"""Maximum bytes of a settings file. The longest text that the parser accepts fits, even at four bytes per character."""
+"""Maximum size of a settings file in bytes. The longest text that the parser accepts fits, even at four bytes each."""
 
 
 @dataclass(frozen=True, kw_only=True)

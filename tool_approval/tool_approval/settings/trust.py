@@ -20,7 +20,7 @@ from tool_approval.storage.private_file import (
 )
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Maximum bytes of the store, enough for about 20,000 trusted files."""
+"""Maximum size of the store in bytes, enough for about 20,000 trusted files."""
 
 CHANGED = 'the file has changed since it was trusted'
 """Reason why a file is not trusted although the user trusted earlier content of the file."""

@@ -20,7 +20,7 @@ from .private_file import check_private, default_path, locked, make_private_fold
 T = TypeVar('T')
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Maximum bytes of the file, enough for about 50,000 approvals. People do not approve so many calls."""
+"""Maximum size of the file in bytes, enough for about 50,000 approvals. People do not approve so many calls."""
 
 _UNCHANGED = 'nothing was changed'
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MAX_BYTES: Final = 8_192
-"""Maximum bytes of a command, to limit the time for parsing."""
+"""Maximum size of a command in bytes, to limit the time for parsing."""
 MAX_PARSE_S: Final = 0.020
 """Maximum seconds for parsing. Some inputs of 8 kB take a second to parse."""
 MAX_DEPTH: Final = 60

@@ -1,4 +1,4 @@
-"""Let the approver edit the arguments of a call, and show the changed call with its presenter."""
+"""Let the approver edit the arguments of a call, and use the tool's presenter to show the changed call."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ def change(
         present: Function that adds the presentation to the changed request.
         environment: Environment variables that name the editor.
 
-    Returns: The request to ask about now, and a line to show. The request is `asked` if the approver
-        changed nothing, `request` if the approver restored the original arguments, and otherwise the changed request.
+    Returns: `asked` if the approver changed nothing, `request` if the approver restored the original arguments, and
+        otherwise the changed request. The second value is a line to show.
     """
     editor = editor_of(environment)
     try:

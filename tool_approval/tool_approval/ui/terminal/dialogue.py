@@ -30,7 +30,7 @@ class Dialogue:
     _render: Render  # of the current question
 
     def __init__(self, terminal: Terminal, keyboard: Keyboard) -> None:
-        """Use a terminal in raw mode, and the `Keyboard` that reads keys from this terminal."""
+        """Use a terminal that is in raw mode. `keyboard` must read the keys of this terminal."""
         self.terminal = terminal
         self.keyboard = keyboard
         self._size = self._seen = terminal.size

@@ -11,7 +11,7 @@ from .line import MOVES, Line
 from .tty import Terminal
 
 LONGEST_DRAFT = 1_000_000
-"""Maximum number of characters in a text, because models do not accept longer messages."""
+"""Maximum number of characters in a text. Models do not accept longer messages."""
 
 _ACROSS_LINES = frozenset({'left', 'right', 'backspace', 'delete'})
 _ABOVE, _BELOW, _LEFT_OUT = '[more above]', '[more below]', '[too long: the rest was left out]'
@@ -24,7 +24,7 @@ class Draft:
     """
 
     def __init__(self, terminal: Terminal, prompt: str) -> None:
-        """Start with an empty text. `prompt` precedes the first row, and blanks precede all other rows."""
+        """Start with an empty text. The first row begins with `prompt`, and all other rows are indented by blanks."""
         self._terminal = terminal
         self._prompt = prompt
         self._size = terminal.size

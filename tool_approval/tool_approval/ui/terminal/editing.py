@@ -30,7 +30,7 @@ file for modelines (`vim: set ...`). Without the extra lines, Vim would execute 
 
 
 def is_yaml(args: Mapping[str, Any]) -> bool:
-    """Return whether the YAML text of `args` parses back to the same values, so that it can be edited."""
+    """Return whether `args` can be edited as YAML. Their YAML text must parse back to the same values."""
     try:
         from .yaml_text import NotYaml, dump, load
     except ImportError:  # the extra `yaml` is not installed

@@ -29,7 +29,7 @@ class Paste:
 Event = Key | Paste
 
 LONGEST_PASTE = 65_536
-"""Maximum number of characters in a paste. Notes and one-line arguments have a lower limit."""
+"""Maximum number of characters in a paste. For notes and one-line arguments, the maximum is smaller."""
 
 _CONTROLS = {
     '\r': 'enter', '\n': 'enter', '\x7f': 'backspace', '\x08': 'backspace', '\t': 'tab',
@@ -46,7 +46,7 @@ _PASTE_BEGIN, _PASTE_END = '\x1b[200~', '\x1b[201~'
 
 
 class Decoder:
-    """Decodes keys and pastes from bytes, which may arrive in pieces of any length."""
+    """Decodes bytes into keys and pastes. The bytes may arrive in pieces of any length."""
 
     def __init__(self, longest_paste: int = LONGEST_PASTE) -> None:
         """Start without input. Pastes are cut to `longest_paste` characters."""
@@ -148,7 +148,7 @@ class Keyboard:
         """Discard typed-ahead keys, and wait until no key has been pressed for `quiet_s` seconds.
 
         Raises:
-            Stopped: Ctrl-C was pressed, which stops the run even before a question accepts keys.
+            Stopped: Ctrl-C was pressed. This key stops the run even before the question accepts other keys.
         """
         self._terminal.show_cursor(is_shown=False)
         self._terminal.drop_input()
@@ -179,8 +179,8 @@ class Keyboard:
         """Return the events of one burst, or an empty list if no key was pressed within `TICK_S`.
 
         Args:
-            is_text: Whether text is being typed. During text input, all keys except Enter are returned immediately.
-                Without text input, keys are returned when the burst ends.
+            is_text: Whether text is being typed. If so, all keys except Enter are returned immediately. Otherwise, all
+                keys are returned when the burst ends.
 
         Raises:
             Stopped: Ctrl-C was pressed, alone or among other keys.

@@ -144,7 +144,7 @@ class Layout:
 def continued(text: str, columns: int, *, indent: str, ascii_only: bool) -> list[str]:
     """Break a line into rows, and put `indent` and a mark before each continuation row.
 
-    Without an indent, a continuation row could look like another choice or the question (test_prompt.py).
+    Without an indent, a continuation row could look like another choice, or like the question (test_prompt.py).
     """
     again = f'{indent}{(_ASCII if ascii_only else _UNICODE).again}'
     parts = wrap(text, max(10, columns - len(again)), max(10, columns))

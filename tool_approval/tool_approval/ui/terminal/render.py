@@ -1,6 +1,6 @@
 """Render a request as text for a terminal of a given size.
 
-No library is used, so that control characters and overlong rows are impossible and 1 MB of arguments renders quickly.
+Rendering without a library excludes control characters and overlong rows, and is fast for 1 MB of arguments.
 """
 
 from __future__ import annotations
@@ -65,11 +65,11 @@ def render_request(
         request: Request to show.
         width: Columns of the terminal. With fewer than 24 columns, only a text that asks for a wider window is
             returned. In this case, the caller must not accept a key that approves.
-        height: Rows of the terminal. If the box is higher than the terminal, the question repeats the tool's name.
+        height: Rows of the terminal. If the box is taller than the terminal, the question repeats the tool's name.
         color: Whether to use colours. Without colours, the text has no escape sequences.
         ascii_only: Whether to draw with ASCII only and escape all other characters.
-        keys: Keys to offer, from `KEYS`; `None` for `offered_keys(request)`. Keys that the request does not allow are
-            left out.
+        keys: Keys to offer, from `KEYS`. With `None`, the keys are those of `offered_keys(request)`. Keys that the
+            request does not allow are left out.
         position: 1-based position of the request, and number of requests; `None` uses the values in the request.
         before: The original request if the approver has edited the arguments; the changes are shown.
 
@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return the rows for texts that do not fit into the bottom edge, and the bottom edge with `keys` and `name`."""
+    """Return rows for the texts that do not fit into the bottom edge, and then this edge, with `keys` and `name`."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first of `tellings` that fits (or only the keys), and also whether `tellings[0]` fits."""
+    """Return `lead` and the first of `tellings` that fits (if none, only the keys), and whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
@@ -226,7 +226,7 @@ def group_keys(requests: Sequence[ApprovalRequest]) -> list[str]:
 def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int, color: bool, ascii_only: bool) -> str:
     """Render all requests of a group, and then the keys; see `render_request`.
 
-    If the boxes are higher than the terminal, a list of the requests is added above the keys.
+    If the boxes are taller than the terminal, a list of the requests is added above the keys.
     """
     if width < NARROWEST:
         return TOO_NARROW

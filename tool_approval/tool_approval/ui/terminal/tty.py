@@ -46,8 +46,8 @@ class Withdrawn(Exception):
 class Terminal:
     """A terminal, opened for one question. Other threads may call only `wake` and `restore`.
 
-    Methods that wait raise `Withdrawn` after `wake`, and `TerminalClosed` if the terminal is closed or another program
-    uses it.
+    After a call of `wake`, every method that waits raises `Withdrawn`. If the terminal is closed, or if another program
+    uses the terminal, such a method raises `TerminalClosed`.
     """
 
     def __init__(self, device: str = TTY, *, is_dumb: bool = False) -> None:
@@ -278,7 +278,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
 
 @contextlib.contextmanager
 def restored_at_signals(terminal: Terminal) -> Generator[None]:
-    """In the `with` block, restore the terminal when a signal is about to end or stop this process.
+    """Restore the terminal if a signal is about to end or stop this process during the `with` block.
 
     A signal for which the program has a handler keeps that handler. Outside of the main thread, this function does
     nothing. After the program is stopped and continued, `Terminal.is_raw` is `False`.
