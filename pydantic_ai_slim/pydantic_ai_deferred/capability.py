@@ -82,7 +82,7 @@ class RunCapability(AbstractCapability[Any]):
 
 @dataclass(eq=False)
 class RunPlace(RunCapability):
-    """Records the run as the outer run of its nested runs. A run without a handler needs only this capability."""
+    """Records the run, so that nested runs find their outer run. A run without a handler needs only this capability."""
 
     def get_ordering(self) -> CapabilityOrdering:
         """Make this the innermost capability, so that the host's own handlers are asked first."""
@@ -119,7 +119,7 @@ class RunArguments(RunCapability):
     """
 
     def get_ordering(self) -> CapabilityOrdering:
-        """Make this the outermost capability, so that the handler is shown the arguments after all changes."""
+        """Make this the outermost capability, so that the handler sees the arguments as changed by the others."""
         return CapabilityOrdering(position='outermost')
 
     # Which of the two hooks runs last depends on the host: since 2.x, `wrap` encloses the others.
@@ -245,7 +245,7 @@ class RunHandler(RunPlace):
         return result
 
     async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Explain a repeated deferral. The host's error would suggest a handler, although the run has a handler."""
+        """Explain a repeated deferral. The host's error would suggest adding a handler, but the run already has one."""
         run = self.run_of(ctx)
         if run is None:
             raise error
@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept a new run if `delivering` passed the run's state. `open_run` keeps the state until the run ends."""
+        """Accept a new run if `delivering` handed over its state. `open_run` keeps the state until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self

@@ -25,10 +25,10 @@ DeferredToolHandler: TypeAlias = Callable[
 ]
 """Resolves all deferred tool calls of one model response, inside the run.
 
-The handler is called once for each response with deferred calls, before any of these calls executes. The handler gets
-the run's context and a snapshot of the calls, and must answer every call by its `tool_call_id`. `results.approvals`
-answers `requests.approvals` with `True`, `False`, `ToolApproved` or `ToolDenied`. `results.calls` answers
-`requests.calls` with a value, `ModelRetry`, or on newer hosts `ToolFailed`. An exception from the handler ends the run.
+The handler is called once for each response with deferred calls, before any of these calls executes. It gets the run's
+context and a snapshot of the calls, and must answer every call by `tool_call_id`: in `results.approvals` with `True`,
+`False`, `ToolApproved` or `ToolDenied`, and in `results.calls` with a value, a `ModelRetry` or (on newer hosts) a
+`ToolFailed`. An exception from the handler ends the run.
 
 A plain function is called in a separate thread, so it may block. A coroutine function runs on the event loop of the
 outermost run.
@@ -77,7 +77,7 @@ class Declined(DeferredToolResults):
 def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
     """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
-    To stop and later resume a single run although its agent has a handler, pass `bubble_up` as the run's handler. The
+    If an agent has a handler, but one run should stop and be resumed later, pass `bubble_up` as that run's handler. The
     run's output type must then contain `DeferredToolRequests`. A handler of your own may also decline a whole response:
     `return bubble_up(ctx, requests)`. A run with `bubble_up` as its handler offers no handler to nested runs.
     """
@@ -189,7 +189,7 @@ async def run_on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Any]) 
 
 
 IDLE_LIMIT_S = 10.0
-"""Seconds an idle thread waits for the next question, so that an abandoned run does not keep a thread forever."""
+"""Seconds after which an idle thread ends, so that an abandoned run does not keep a thread forever."""
 
 _Work: TypeAlias = Callable[[], None]
 
@@ -197,7 +197,7 @@ _Work: TypeAlias = Callable[[], None]
 class HandlerThreads:
     """Daemon threads of one run, reused for later questions. A second thread starts only if questions overlap.
 
-    A shared pool would not work. While handlers wait minutes for people, they would occupy the threads that sync tools
+    A shared pool would not work. A handler may wait minutes for a person, and would occupy a thread that sync tools
     need. At exit, the interpreter would wait for the handlers, because it joins the threads of a pool.
     """
 

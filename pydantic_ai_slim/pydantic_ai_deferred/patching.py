@@ -75,8 +75,8 @@ class Installation:
 def install(*, nesting: bool = False) -> Installation:
     """Add `deferred_tool_handler` to `pydantic_ai.Agent`, `AbstractAgent` and `WrapperAgent` themselves.
 
-    This function is idempotent and reversible. Importing this package does not call `install`. Runs of agents that were
-    built before `install` also take the keyword.
+    This function is idempotent and reversible. Importing this package does not call `install`. The keyword also works
+    for agents that were built before `install` was called.
 
     Args:
         nesting: Whether stock agents that run inside a tool inherit the handler of the outer run.

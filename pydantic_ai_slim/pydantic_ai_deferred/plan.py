@@ -33,7 +33,7 @@ class RunPlan:
 
 
 def allows_deferred(output_type: object) -> bool:
-    """Whether `output_type` allows a run to end with `DeferredToolRequests`, even as a nested type."""
+    """Whether `output_type` contains `DeferredToolRequests`, directly or nested, so that a run can end with it."""
     if output_type is DeferredToolRequests:
         return True
     if isinstance(output_type, list | tuple):

@@ -144,7 +144,7 @@ def _detach(result: Any) -> Any:
 
 
 def name_calls(calls: list[ToolCallPart]) -> str:
-    """Name calls by tool and id, for an error message."""
+    """Describe calls by tool name and call id, for an error message."""
     return ', '.join(_name(call) for call in calls)
 
 

@@ -60,7 +60,7 @@ class Lifetime:
 
 @dataclass(frozen=True, kw_only=True)
 class LineageLevel:
-    """One level of a lineage: an agent run, and its tool call that started the nested run or made the request."""
+    """One level of a lineage: an agent run, and its tool call that executes the next level or the current code."""
 
     agent_name: str | None
     """Name of the agent, or `None` if the agent has no name."""
@@ -94,7 +94,7 @@ class Run:
     offered: AnyHandler | None
     """Handler that a nested run inherits if it has no handler of its own, or `None`."""
     giver: Run | None
-    """Run from which `handler` and `offered` were inherited, or `None` if they were not inherited."""
+    """The run from which `handler` and `offered` were inherited, or `None` if they were not inherited."""
     loop: asyncio.AbstractEventLoop
     """Event loop of the outermost run."""
     levels: tuple[LineageLevel, ...]
@@ -112,7 +112,7 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether no model request has been made yet. An approval that is used before then was given before the run."""
+    """Whether no model request has been made yet. Until the first request, all approvals are from before the run."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -156,7 +156,7 @@ class Run:
         )
 
     def end(self) -> None:
-        """End the run's lifetime and threads, so that tasks that outlive the run cannot ask its handler."""
+        """Mark the run as over and end its threads, so that tasks that outlive the run cannot ask its handler."""
         self.lifetime.end()
         if self.threads is not None:
             self.threads.end()
@@ -177,8 +177,8 @@ class Run:
         """Show the handler a snapshot of `requests` and return its answer.
 
         Raises:
-            UserError: Either the run from which the handler was inherited or the tool call that started this run ended
-                before the answer arrived. A handler that is still being asked is cancelled.
+            UserError: Before the handler answered, one of these ended: the tool call that started this run, or the run
+                from which the handler was inherited. A handler that is still being asked is cancelled.
         """
         snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:

@@ -26,9 +26,9 @@ def take_snapshot(
         validated: The validated arguments by `tool_call_id`, for the calls that the host has validated.
 
     Returns:
-        A copy with the same calls and metadata. Each list is in the order of the model's response, although the host
-        lists raised deferrals before declared ones. If the host has validated the arguments, they are a dictionary in
-        JSON form; otherwise, they are what the model sent.
+        A copy with the same calls and metadata. Each list is in the order of the model's response. (The host's own
+        lists have raised deferrals before declared ones.) If the host has validated the arguments, they are a
+        dictionary in JSON form; otherwise, they are what the model sent.
     """
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:

@@ -32,7 +32,7 @@ _REWRITING_HOOKS = (
 
 
 def with_handler(keywords: dict[str, Any], handler: AnyHandler | None) -> dict[str, Any]:
-    """Return keywords for a constructor or a run of the host, with `handler` added to the capabilities.
+    """Return keyword arguments for the host's constructor or run method, with `handler` added to the capabilities.
 
     Raises:
         UserError: The handler cannot be called.

@@ -1,9 +1,9 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
 A streamed run ends at the first response part that could be an output. A *declared* deferral is a call of a tool with
-`requires_approval=True`, or of an external tool. The host treats such a call as the output `DeferredToolRequests`, and
-would end the run without asking the handler. During a model request, declared tools are therefore disguised as ordinary
-tools. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
+`requires_approval=True`, or of an external tool. The host treats such a call as the output `DeferredToolRequests`,
+which would end the run before the handler is asked. Declared tools are therefore disguised as ordinary tools during a
+model request. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DeclaredTools:
     """Declared deferred tools of one run, and the progress of a streamed response."""
 
     is_final: bool = False
-    """Whether the response being streamed has given its final output. Deferred calls after the output are skipped."""
+    """Whether the response being streamed has given its final output. From then on, deferred calls are skipped."""
     _is_streaming: bool = False
     _definitions: list[ToolDefinition] = field(default_factory=list[ToolDefinition])
     _disguised: list[tuple[ToolDefinition, ToolKind]] = field(default_factory=list[tuple[ToolDefinition, ToolKind]])
@@ -57,8 +57,8 @@ class DeclaredTools:
     def refuse(self, definition: ToolDefinition) -> None:
         """Refuse to execute a declared tool without approval.
 
-        The loop itself never executes a declared tool. This method is needed while declared tools are disguised, and on
-        hosts before 2.x, whose `ToolManager.handle_call` ignores the kind.
+        The loop itself never executes a declared tool. This method is needed in two cases: while declared tools are
+        disguised, and on hosts before 2.x, because their `ToolManager.handle_call` ignores a tool's kind.
 
         Raises:
             ApprovalRequired: The tool was declared to require approval.
@@ -114,7 +114,7 @@ class DeclaredTools:
 
 
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
-    """Answer the calls of the last response that have no result because an output tool ended the run.
+    """Answer those calls of the last response that got no result because an output tool ended the run.
 
     If a call defers while an output tool succeeds, the host drops the deferred call without a result. The next run
     would refuse a history in which a call has no result. `messages` is changed in place.

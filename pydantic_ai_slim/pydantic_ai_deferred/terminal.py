@@ -20,7 +20,7 @@ _chatting: ContextVar[bool] = ContextVar('pydantic_ai_deferred_chatting', defaul
 
 @contextmanager
 def chatting() -> Generator[None]:
-    """While the host's chat runs inside the context, give each handler the terminal while the handler runs."""
+    """Mark the context as a chat of the host, so that each handler gets the terminal as long as the handler runs."""
     token = _chatting.set(True)
     try:
         yield

@@ -66,8 +66,8 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
                 the run can end with deferred calls.
 
         Raises:
-            UserError: The handler cannot be called, and nothing has run.
-            UserError: An answer is missing or of the wrong kind, and no deferred call of that response has executed.
+            UserError: The handler cannot be called. Nothing has run.
+            UserError: An answer is missing or of the wrong kind. No deferred call of the response has executed.
             UserError: The handler was inherited from an ended run.
         """
         keywords = carry(self, deferred_tool_handler, keywords, inspect.currentframe())
@@ -214,7 +214,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
             message_history: The conversation so far.
             model_settings: Settings for every request.
             usage_limits: Limits for each turn.
-            model: The model. Hosts before 2.x accept no model here, and use the agent's model.
+            model: The model. Before 2.x, the host accepts no model here and uses the agent's model.
             deferred_tool_handler: Handler that is asked in this chat; `None` uses the agent's own handler.
         """
         chat = _cli_keywords(deps, prog_name, message_history, model_settings, usage_limits, model)
@@ -285,8 +285,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the keywords for the host's run, with `handler` added to the capabilities.
 
-    The host infers an agent's name from the variables of the calling frame. In the frame of our method, the agent is
-    the variable `self`, so this function looks at the variables of the method's caller.
+    The host infers an agent's name from the variables in the frame of its caller. The host's caller is our method,
+    which calls the agent `self`, so this function infers the name from the frame of the method's own caller.
 
     Raises:
         UserError: The handler cannot be called.

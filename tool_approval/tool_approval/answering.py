@@ -165,7 +165,7 @@ def read_arguments(text: str) -> dict[str, Any]:
 
 
 def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> ApprovalRequest:
-    """Return the request with edited arguments, to ask again. An approval of the new request cannot be remembered.
+    """Return a new request to ask about the edited arguments. An approval of the new request cannot be remembered.
 
     The new request has a generated description. Its reason is `before your change: `, followed by the tool's reason.
 
@@ -194,7 +194,7 @@ def is_changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> bool:
 
 
 def place_in_response(request: ApprovalRequest) -> tuple[int, int] | None:
-    """Return the 1-based position in the response and the number of requests, or `None` for a single request."""
+    """Return the request's position in its response (from 1) and the number of requests, or `None` if it is alone."""
     index, count = request.facts.position, request.facts.batch_size
     if index is None or count is None or not 0 < index <= count < 1_000_000 or count == 1:
         return None

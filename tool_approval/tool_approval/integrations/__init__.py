@@ -1,1 +1,1 @@
-"""Connect this library to agent frameworks. Each framework has its own package, and only that package imports it."""
+"""Connect this library to agent frameworks. Each framework is imported only by its own package."""

@@ -24,7 +24,7 @@ from .types import (
 )
 
 __version__ = '0.9.0'
-"""Newest release of the older package whose names are provided here."""
+"""Newest release of `pydantic-ai-blocking-approval` that this package can replace."""
 
 __all__ = (
     'AliasError',

@@ -21,7 +21,7 @@ class ApprovalController:
         """Set the mode and the callback, and start with an empty memory.
 
         Args:
-            mode: `interactive` asks the callback. Without asking, `approve_all` approves and `strict` denies requests.
+            mode: `interactive` asks the callback, `approve_all` approves every request, and `strict` denies them all.
             approval_callback: Callback that asks the approver. Without a callback, `interactive` raises when an
                 approver must be asked.
 

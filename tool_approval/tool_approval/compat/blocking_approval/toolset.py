@@ -73,8 +73,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
                 `needs_approval` method, only that method gets the config, as an optional fourth argument.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
             tool_configs: Settings by tool name. `approval` is `required`, `none`, `blocked` (or `deny`), or
-                `once_per_session`, which asks once for the same arguments. This setting overrides `needs_approval`, but
-                unblocks no call.
+                `once_per_session`, which remembers each approval for later calls with the same arguments. This setting
+                overrides `needs_approval`, but unblocks no call.
             default: Verdict if no other source decides: `required`, or `none` to run the tool without asking. Only
                 functions of a `FunctionToolset` can be marked with `@requires_approval`.
 
@@ -149,8 +149,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
-            Exception: Any exception that `needs_approval`, the callback or the tool raises. If the tool did not raise
-                the exception, the tool has not run.
+            Exception: Any exception that `needs_approval`, the callback or the tool raises. The tool has not run,
+                unless it raised the exception itself.
         """
         args = _by_name(tool_args)
         if any(isinstance(value, Iterator) for value in args.values()):

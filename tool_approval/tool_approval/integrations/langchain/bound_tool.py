@@ -46,7 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """Function of the tool, in which the host looks for injected parameters and the policy looks for checks."""
+        """The tool's function. The host inspects it to find injected parameters, and the policy to find checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -128,7 +128,7 @@ def with_notice(result: object, notice: str | None, *, call_id: str | None) -> A
 
     Args:
         result: Value that the tool returned: a text, the message that answers the call, a graph command that adds this
-            message, or a list of these. A value of another type is returned unchanged, because the caller expects it.
+            message, or a list of these. Other values are returned unchanged, because the caller expects their type.
         notice: Text of the notice; `None` returns the result unchanged.
         call_id: The id of the call, or `None` if the tool was called by code, not by a model.
     """
@@ -221,8 +221,8 @@ def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
     """Answer a call that did not run: a model gets a message, and code gets an exception.
 
     Raises:
-        ApprovalBlocked: Policy refused the call, and the call has no id.
-        ApprovalDenied: The call was denied, and has no id.
+        ApprovalBlocked: Policy refused a call that has no id.
+        ApprovalDenied: A call that has no id was denied.
     """
     if call_id is not None:
         return refusal(refused.reason, name=name, call_id=call_id)

@@ -1,4 +1,4 @@
-"""Read the arguments of a LangChain call as the tool gets them, and decide the call."""
+"""Read the arguments of a LangChain call in the form that the tool gets, and decide whether the call may run."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CallReader:
     """Whether the model may set parameters that the host fills in; see `read_arguments`."""
 
     def read(self, given: object) -> Call:
-        """Return the call with the arguments `given`.
+        """Read the arguments in `given`, and return the call that has these arguments.
 
         Raises:
             ValueError: The arguments do not fit the tool, or cannot be judged. The error's message names the problem.
@@ -69,7 +69,7 @@ class CallReader:
         )
 
     def unfit(self, error: ValueError) -> Refused:
-        """Return the refusal of a call that cannot be read. No approver is asked."""
+        """Return the refusal for a call whose arguments are invalid. No approver is asked."""
         return Refused(reason=f'The arguments of {self.name!r} are invalid ({error}), so the call was not run.')
 
 
@@ -96,10 +96,10 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     """Return the run, session and agent of a call as far as these are known.
 
     Args:
-        config: The run's configuration. `configurable.thread_id`, else `configurable.session_id`, is the session.
+        config: The configuration, whose `configurable.thread_id` (or else `configurable.session_id`) is the session.
         caller: Name of the agent, instead of the name in the configuration.
-        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, this id changes with
-            each step. If the session has no id, an approval for the session then ends with the call.
+        run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id changes with
+            each step, so if the session has no id, an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})

@@ -94,7 +94,7 @@ def find_offer(state: Mapping[str, Any]) -> OfferedTools:
 
 
 def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
-    """Return the approval of the call with this id in the last response, or `None`."""
+    """Return the approval of the call that has this id in the last response, or `None` if there is no approval."""
     consents = cast('Consents | None', state.get('tool_approval_consents'))
     message, _ = last_response(state['messages'])
     if consents is None or message is None or message.id != consents['message_id']:
@@ -132,8 +132,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         """Put an agent's tools under a controller's policy.
 
         Args:
-            controller: Controller that judges and decides the calls. Give the controller a lasting `key` if runs are
-                resumed in another process.
+            controller: Controller that judges the calls and decides whether they run. Give the controller a lasting
+                `key` if runs are resumed in another process.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: Name of the agent, instead of the name given to `create_agent`. Without `caller`, an agent that
                 runs in another agent's tool forgets its approvals when its run ends.

@@ -49,7 +49,7 @@ class ApprovalToolWrapper(StandIn):
 
         Args:
             tool: The tool. Use LangChain's `@tool` to make a tool from a function.
-            controller: Controller that judges and decides the calls.
+            controller: Controller that judges the calls and decides whether they run.
             default: Verdict if neither the policy nor the tool's own check decides: `required` or `none`.
             caller: Name of the agent that has the tool, instead of the name in LangChain's configuration.
             tells_changes: Whether the model is informed of arguments that an approver changed. The notice is added to

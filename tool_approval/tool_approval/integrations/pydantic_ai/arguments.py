@@ -1,4 +1,4 @@
-"""Convert the arguments of calls from the host's form to the JSON form that approvals are bound to."""
+"""Convert call arguments from the host's form to JSON form. Approvals are bound to the JSON form."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tool_approval.core.errors import NotCanonicalError
 
 
 def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:
-    """Return the arguments of a call of the current response.
+    """Return the arguments of a call in the current response.
 
     Args:
         ctx: The run.
@@ -41,7 +41,7 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments, with defaults, that the tool `name` gets for `args`, or `args` if the tool is unknown.
+    """Return the arguments that the tool `name` gets for `args`, with defaults. Return `args` if the tool is unknown.
 
     Raises:
         ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""Maps the `id()` of a large response to its number of parts and the position of each call with a unique call id."""
+"""For each large response, by `id()`: the number of parts, and the positions of the calls whose call id is unique."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:
@@ -148,7 +148,7 @@ def _positions(response: ModelResponse) -> Mapping[str | None, int]:
 
 
 def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
-    """Return the arguments that the model gave for a call of the current response, or `None` if they are unknown."""
+    """Return the arguments that the model gave for a call in the current response, or `None` if they are unknown."""
     call = _made_call(ctx, tool_call_id)
     try:
         return None if call is None else decode_arguments(call.args)

@@ -136,7 +136,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         Args:
             prompt: The user's prompt, as in `Agent.run`.
             run_id: An id for the run. If a run with this id exists, that run is returned and nothing is started.
-            session: The conversation that approvals are remembered for; the run itself if `None`.
+            session: The conversation for which approvals are remembered; the run itself if `None`.
             deps: The name of a factory, and its arguments as JSON values.
 
         Raises:
@@ -166,12 +166,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
     @asynccontextmanager
     async def worker(self, *, polling: float = 0.1, lease: float = LEASE_S) -> AsyncGenerator[None]:
-        """Execute runs of this agent while the context is open, on an event loop of the engine.
+        """While the context is open, execute runs of this agent on an event loop of the engine.
 
         Args:
             polling: Seconds between two searches for segments that can be run.
-            lease: Seconds without a heartbeat after which a worker is treated as dead, and the other workers resume its
-                runs. The value must be the same in all workers.
+            lease: If a worker sends no heartbeat for this many seconds, the other workers treat it as dead and resume
+                its runs. The value must be the same in all workers.
 
         Raises:
             ApprovalError: This process is already a worker, or uses DBOS for another purpose.

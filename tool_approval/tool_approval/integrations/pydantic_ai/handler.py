@@ -66,7 +66,7 @@ def approval_handler(
     Args:
         controller: Controller that decides. Any number of agents and runs may share the controller.
         external: Functions that execute external calls or answer questions, by tool name.
-        session: The conversation that approvals are remembered for.
+        session: The conversation for which approvals are remembered.
         tells_changes: Whether the model is informed of arguments that an approver changed.
         ledger: Ledger that executes each approved call and each external call at most once, including calls that were
             approved before the run began.
@@ -91,7 +91,7 @@ class ApprovalHandler:
     external: External
     """Functions that execute external calls, by tool name."""
     session: Session = None
-    """Conversation that approvals are remembered for."""
+    """Conversation for which approvals are remembered."""
     tells_changes: bool = True
     """Whether the model is informed of arguments that an approver changed."""
     ledger: ExecutionLedger | None = None
@@ -157,7 +157,7 @@ class Batch:
             facts: Known facts of the run.
             ctx: The run that waits for the answer, or `None` if that run has ended.
             ledger: Ledger that executes each external call of a waiting run at most once.
-            place: Identifies the calls for the ledger if the run has ended, because there is no `ctx` then.
+            place: Identifies the calls for the ledger after the run has ended, when there is no `ctx`.
         """
         self.place = place
         self.ledger = ledger

@@ -32,7 +32,7 @@ except ImportError:  # pragma: no cover - the adapter also works without the loo
 
 
 Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
-"""Conversation that approvals are remembered for: a name, or a function that returns it for a run. `None` uses
+"""Conversation for which approvals are remembered: its name, or a function that returns the name for a run. `None` uses
 `ctx.deps.session_id` if the deps have one, else the outermost run's id."""
 
 REQUEST_KEY = 'tool_approval_request'
@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """Return metadata with the request for our own handler, and with the keys that other handlers read."""
+    """Return metadata that contains the request, for our own handler, and the keys that other handlers read."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
@@ -128,7 +128,7 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
 
     Args:
         ctx: The run that makes the call.
-        session: The conversation that approvals are remembered for.
+        session: The conversation for which approvals are remembered.
         tool_name: Name by which the model calls the tool. If `None`, the facts about the tool are left out.
 
     Raises:
@@ -173,9 +173,9 @@ def executing(
         ctx: The run that makes the call.
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
-        session: The conversation that approvals are remembered for.
-        tool: Used to find the name by which the model calls the tool, and the facts about the tool. If `None`, `name`
-            is used, and the facts are left out.
+        session: The conversation for which approvals are remembered.
+        tool: Used to find the name by which the model calls the tool, and the facts about the tool. `None` uses `name`
+            and leaves out the facts.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id

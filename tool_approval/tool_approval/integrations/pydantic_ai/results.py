@@ -24,7 +24,7 @@ from .arguments import find_tool
 TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
-"""Key of the notice about changed arguments in a result that is not a string."""
+"""Key under which the notice about changed arguments is added to a result that is not a string."""
 
 
 BINDING_KEY = 'tool_approval'
@@ -56,7 +56,7 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
 
 
 class _Enclosed(dict[str, Any]):
-    """Binding of a call that a handler executes. The handler records the outcome, not an inner `ApprovalToolset`.
+    """Binding of a call that a handler executes. The handler, not an inner `ApprovalToolset`, records the outcome.
 
     Wrapping toolsets pass this object on to the tool. A run nested in the call does not get this object. A file from
     which a run is resumed cannot contain this object.
@@ -111,7 +111,7 @@ async def execute_once(
 
 
 class CallPlace(NamedTuple):
-    """Identifies a call for a ledger if the run has ended, because there is no `RunContext` then."""
+    """Identifies a call for a ledger after the run has ended, when there is no `RunContext`."""
 
     messages: Sequence[ModelMessage]
     """Message history up to the call."""
@@ -158,7 +158,7 @@ def _adapter() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _dumped(result: object) -> object:
-    """Return a result as a ledger stores it. A `ToolReturn` is stored with the parts that are not sent to the model."""
+    """Return a result in the form that a ledger stores. A `ToolReturn` keeps parts that are not sent to the model."""
     if not isinstance(result, ToolReturn):
         return result
     return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}
@@ -221,7 +221,7 @@ def refuse(message: str, outcome: Outcome = 'failed') -> str:
 def outcome_of(end: object) -> Outcome:
     """Return the outcome to log for a call that ended with an error or a refusal.
 
-    Only objects made by `refuse` can set the outcome, because a tool's error may have attributes of any name.
+    Only objects made by `refuse` can set the outcome. The attributes of other errors are ignored, whatever their names.
     """
     if type(end) in (Refusal, TOOL_FAILED):
         return vars(end).get(_OUTCOME, 'failed')

@@ -23,7 +23,7 @@ from tool_approval.inbox.entry import Content, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 
 VERSION = 1
-"""Version of the stored state. A worker executes only runs of its own version."""
+"""Version of the stored state. A worker executes a run only if the run's version is the worker's own."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -128,7 +128,7 @@ class RunState(BaseModel):
     history: list[ModelMessage]
     """Messages so far. Before the first segment, the list contains only the user's prompt."""
     session: str | None = None
-    """Conversation that approvals are remembered for, or `None` if no session was given."""
+    """Conversation for which approvals are remembered, or `None` if no session was given."""
     deps: tuple[str, dict[str, Any]] | None = None
     """Name of a factory, and its arguments."""
     usage: RunUsage = Field(default_factory=RunUsage)

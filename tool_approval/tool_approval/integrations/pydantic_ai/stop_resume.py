@@ -43,15 +43,15 @@ async def collect_approvals(
         requests: The run's output.
         ui: The UI that asks the approver.
         mode: `interactive`, `approve_all` or `strict`.
-        memory: Remembered approvals. Pass the same memory for all stops of a conversation. `None` uses a new memory.
+        memory: Remembered approvals. Pass the same memory each time the conversation stops. `None` uses a new memory.
         controller: Controller in place of `ui`, `mode` and `memory`. Give the same controller to the
             `ApprovalToolset`s. If another process resumes the run, give the controller a lasting `key`.
         external: Functions that execute external calls, by tool name.
-        session: The conversation that approvals are remembered for. `None` treats the whole memory as one conversation.
+        session: The conversation for which approvals are remembered. `None` uses the whole memory as one conversation.
         caller: The agent's name.
 
     Returns:
-        A result for each call, for `deferred_tool_results`.
+        The results of all calls, to be passed as `deferred_tool_results` when the run is resumed.
 
     Raises:
         ValueError: Both a controller and one of `ui`, `mode` and `memory` are given, or `mode` is unknown.
@@ -86,9 +86,9 @@ async def run_with_approval(
         memory: Remembered approvals. `None` uses a new memory for this call of the function.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
-        session: The conversation that approvals are remembered for. `None` uses `deps.session_id`. If the deps have no
-            `session_id`, all calls of this function with the same `memory` belong to one conversation, and each call
-            with a `controller` is a separate conversation.
+        session: The conversation for which approvals are remembered. `None` uses `deps.session_id`. If the deps have no
+            `session_id`, calls of this function that are given the same `memory` share one conversation, and each call
+            that is given a `controller` is a conversation of its own.
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:

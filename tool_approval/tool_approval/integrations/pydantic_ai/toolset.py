@@ -24,8 +24,8 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Each call is judged separately. If several calls of a response need approval, the handler gets them together, or the
-    run ends with all of them. If the inner toolset marks a tool as needing approval, the mark is ignored, so that
+    Each call is judged separately. All calls of a response that need approval go to the handler together or, without a
+    handler, into the run's output. If the inner toolset marks a tool as needing approval, the mark is ignored, so that
     `approval: none` can apply. A blocked call is refused without asking, even if the call was approved before.
     """
 
@@ -34,7 +34,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     default: Default = 'required'
     """Verdict for calls that neither the policy nor the tool's own check decides. Secure unless changed."""
     session: Session = field(default=None, kw_only=True)
-    """Conversation that approvals are remembered for."""
+    """Conversation for which approvals are remembered."""
     tells_changes: bool = field(default=True, kw_only=True)
     """Whether the model is informed of arguments that an approver changed. For calls that an `approval_handler`
     executes, the handler's own option applies."""
@@ -58,7 +58,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         return self.wrapped.id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the inner toolset's tools. Remove the mark that a tool needs approval."""
+        """Return the inner toolset's tools, none of them marked as needing approval."""
         return {
             name: replace(tool, tool_def=replace(tool.tool_def, kind='function'))
             if tool.tool_def.kind == 'unapproved'

@@ -61,8 +61,8 @@ class SlackBot:
             approvers: Slack's ids of users (`U...`) and user groups (`S...`) that may answer. The rules of
                 `InboxUI(approvers=)` apply as well.
             signing_secret: The Slack app's signing secret if it uses HTTP; `None` for Socket Mode.
-            people: Maps Slack's user ids to the approver ids of other UIs and `InboxUI(requester=)`. Users without an
-                entry may not answer. `None` uses Slack's user ids as approver ids.
+            people: Maps Slack's user ids to the approver ids used in other UIs and in `InboxUI(requester=)`. Users
+                without an entry may not answer. `None` uses Slack's user ids as approver ids.
             api: URL of Slack's Web API.
             now: Function that returns the current time.
             clock: Clock that returns monotonic seconds.

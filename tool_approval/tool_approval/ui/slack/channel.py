@@ -22,7 +22,7 @@ from tool_approval.inbox import InboxEntry
 from .blocks import View, message_of
 
 _PER_LOOK = 200
-"""Source: Slack recommends at most 200 messages for a page of `conversations.history`."""
+"""Number of messages in a page of `conversations.history`. Slack recommends at most 200."""
 
 _NEVER = frozenset(
     {
@@ -119,7 +119,7 @@ class SlackChannel:
         """Open a view for the person who pressed a button, or replace the view that has the id `view_id`.
 
         Raises:
-            SlackUnavailable: The view did not open, for example because the press was more than three seconds ago.
+            SlackUnavailable: The view did not open, for example because the button was pressed over three seconds ago.
         """
         if view_id is None:
             await self._asked('views.open', json={'trigger_id': trigger_id, 'view': dict(view)})

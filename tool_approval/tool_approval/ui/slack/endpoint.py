@@ -86,8 +86,8 @@ def _refused(status: int) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
 
 
 REMEMBERED_S = 600.0
-"""Source: Slack's library accepts timestamps up to five minutes early or late, so a request may be valid for ten
-minutes."""
+"""Seconds for which a signature is remembered. Slack's library accepts timestamps up to five minutes early or late, so
+a request may be valid for ten minutes."""
 
 MOST = 100_000
 """Maximum number of remembered signatures, far more than there are button presses in ten minutes."""

@@ -12,8 +12,8 @@ from tool_approval.inbox import Inbox, InboxEntry, InboxUnavailable, UnknownRequ
 from .channel import SlackChannel, SlackRefused, SlackUnavailable, Sleep
 
 LOOK_BACK = timedelta(days=2)
-"""Maximum age of a settled request's message that the bot updates after a restart. Two days cover a weekend. Messages
-of open requests have no maximum age."""
+"""After a restart, the bot looks this far back for messages of settled requests, to update them. Two days cover a
+weekend. For messages of open requests there is no limit."""
 
 LONGEST_PAUSE_S = 60.0
 """Maximum seconds between retries."""

@@ -50,8 +50,8 @@ def inbox_app(
             approver sees all open and settled requests; `InboxUI(approvers=...)` restricts who may answer.
         hosts: Host names of the page, such as `approvals.example` or `127.0.0.1:8765`. HTTP requests for other hosts
             are refused.
-        secret: At least 32 random bytes that sign form tokens. All processes that serve the page use the same secret.
-            `None` creates a random secret.
+        secret: Key with which the tokens in forms are signed: at least 32 random bytes. All processes that serve the
+            page use the same secret. `None` creates a random secret.
         limits: Limits on HTTP requests.
         beat_s: Seconds between the keep-alive messages that each open page receives.
         clock: Clock that returns monotonic seconds, for rate limits.

@@ -23,7 +23,7 @@ _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', '
 
 
 _ROOM = 200_000
-"""Maximum number of characters per page if a request is shown whole. Only a single longer line exceeds the maximum."""
+"""Maximum number of characters per page if a request is shown whole. Only a page with a single line may be longer."""
 
 _ROWS = 2_000
 """Maximum number of lines per page if a request is shown whole."""
@@ -80,7 +80,7 @@ def _spanned(line: DisplayLine) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class PageContext:
-    """Facts about the page and its visitor that links and forms need."""
+    """Facts about the page and the visitor, for links and forms."""
 
     base: str
     """Mount path of the application, without a trailing slash."""

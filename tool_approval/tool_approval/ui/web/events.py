@@ -1,4 +1,4 @@
-"""Notify open pages of changes by server-sent events.
+"""Use server-sent events to notify open pages of changes.
 
 Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 """

@@ -246,7 +246,7 @@ def read_moment(request: Request) -> datetime | None:
 
 
 def _end_of(day: str | None) -> datetime | None:
-    """Return the time at which the queried day ends in UTC, or `None` if the query contains no day.
+    """Return the end of the queried day in UTC, or `None` if the query contains no day.
 
     Raises:
         HttpRefusal: The date is invalid.

@@ -104,7 +104,7 @@ _FACTS: Mapping[str, Callable[[ApprovalRequest], str | None]] = {
     'agent': lambda request: request.facts.caller,
     'run': lambda request: request.run_id,
 }
-"""Maps each query parameter to a function that reads, from a request, the value that must equal the parameter."""
+"""For each query parameter, a function that returns the part of a request that is compared with the parameter."""
 
 
 class Filter:

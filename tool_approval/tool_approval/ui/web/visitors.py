@@ -24,7 +24,7 @@ TICKET_S = 3600.0
 """Seconds until a login link expires. A link that was not used within this time was probably forgotten."""
 
 SESSION_S = 12 * 3600.0
-"""Seconds until a login session ends, about a working day."""
+"""Duration of a login session in seconds: about one working day."""
 
 
 NEW_LINK = (
@@ -63,7 +63,7 @@ class LocalLogin:
         return None if approver is None else self._new(self._sessions, approver, SESSION_S)
 
     def __call__(self, request: Request) -> Approver | None:
-        """Return the approver of the session in the cookie, or `None`."""
+        """Return the approver whose session is in the request's cookie, or `None` if there is no such session."""
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
