@@ -1,4 +1,4 @@
-"""Run the program for `python -P -m tool_approval.cli`.
+"""Run the program when it is started as `python -P -m tool_approval.cli`.
 
 Without `-P`, Python would import modules of the working directory first.
 """

@@ -287,7 +287,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
 
 
 def commands_of_presets(settings: Settings) -> list[str]:
-    """Return a line for each preset that the settings extend, with the commands that run without approval.
+    """Return one line per preset of the settings, which lists the commands that the preset lets run without approval.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Group commands that need no approval: the file's patterns by condition, and the presets' patterns by preset."""
+    """Return patterns of commands that need no approval: those of the file by condition, and those of each preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

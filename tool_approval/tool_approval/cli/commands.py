@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Number of digits that lists show of a 64-digit id, and minimum number of digits that identify an approval."""
+"""Number of digits shown of each 64-digit id in lists. To identify an approval, at least as many digits are needed."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')

@@ -40,7 +40,7 @@ FILE_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     'move': ('path', 'dest'),
     'copy': ('path', 'dest'),
 }
-"""Required arguments of each file tool, without the content to write."""
+"""Required arguments of each file tool, except the content to write."""
 _LONGEST_NAME: Final = 200
 """Maximum length of a tool's name in characters, more than the 64 that model providers allow."""
 
@@ -124,7 +124,7 @@ class Judgement:
     parts: Sequence[PartDecision]
     """All parts of the call, including the part that determines the decision."""
     extra_access: Sequence[str] = ()
-    """One line for each extra access that the question to the approver would list."""
+    """Lines that would describe the extra access in the question to the approver; empty if there is none."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` if there is any."""
@@ -149,7 +149,7 @@ class CallJudge:
         *,
         find_backend: Callable[[Settings], OSSandboxBackend] | None = None,
     ) -> None:
-        """Build the tools of a configuration for a directory.
+        """Build the tools that the configuration describes. The tools work in `directory`.
 
         Args:
             settings: The configuration.

@@ -47,7 +47,7 @@ class Output:
     def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
         """Return whether the user presses `y` at the terminal. If not, write the text given as `otherwise`.
 
-        With `details`, the key `?` shows each detail on a line and repeats the question.
+        With `details`, pressing `?` shows each detail on its own line and then repeats the question.
         """
         self.flush()
         asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '

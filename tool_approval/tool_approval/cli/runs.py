@@ -30,7 +30,7 @@ from .output import Output, UsageError
 from .place import named_store, user
 
 _AT_ONCE = 100
-"""Maximum number of runs in memory at once, because each run may have a long history."""
+"""Maximum number of runs in memory at once. The limit saves memory, because a run may have a long history."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:

@@ -1,4 +1,4 @@
-"""Run the segments of durable runs with DBOS, behind a protocol for other engines. The module needs the extra
+"""Run the segments of durable runs with DBOS, and define a protocol for other engines. The module needs the extra
 `durable`.
 """
 
@@ -28,7 +28,7 @@ GRACE_S = 10
 interrupted, its outcome is unknown."""
 
 CONNECTIONS = 8
-"""Maximum database connections of the engine in each process. By default, PostgreSQL allows 100 in total."""
+"""Maximum connections that DBOS opens in each process. By default, PostgreSQL allows 100 connections in total."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
@@ -42,7 +42,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def enqueue(self, run_id: str, segment: int) -> None:
-        """Queue a segment for processes with the run's agent. A segment that is enqueued several times runs once."""
+        """Queue a segment for processes that run the same agent. A segment that is enqueued several times runs once."""
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
@@ -54,7 +54,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
-        """Map the run id and number of each unfinished segment that will not run again to the reason."""
+        """Return why some unfinished segments will never run again. Each key is a run id and a segment's number."""
         ...  # pragma: no cover - a protocol has no body
 
     @property
@@ -79,8 +79,8 @@ APPLICATION = 'tool-approval'
 """Application name of our processes in DBOS. A process resumes only workflows with the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version of the steps in a segment's record and of their order. DBOS's default version changes whenever code changes.
-This constant does not change with the code, so a new release can resume the runs of an older release."""
+"""Version for DBOS. The version changes only if segments record other steps or another order of steps. DBOS's default
+version changes whenever code changes. With a constant, a new release can resume the runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""
@@ -119,8 +119,8 @@ class DBOSEngine:
             run_segment: Function that runs a segment.
             worker: The id of this process. No other process ever has the same id.
             polling_s: Seconds between two searches for segments that can be run.
-            store: Prefix of workflow ids that identifies the store of the runs. The prefix is needed because DBOS
-                remembers ids, and a run of another store may have used the same id.
+            store: Prefix for workflow ids. The prefix identifies the store that holds the runs, and is needed because
+                DBOS remembers ids, and a run of another store may have used the same id.
         """
         self._store = store
         self._url = url

@@ -198,7 +198,7 @@ class RunDetails:
         """Return the attempt if its outcome is unknown.
 
         Raises:
-            NotUnknown: The outcome of the attempt is not unknown, or was settled.
+            NotUnknown: The attempt does not exist, or its outcome is known or already settled.
         """
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
@@ -306,10 +306,10 @@ def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
 
 
 def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
-    """Return the only execution of unknown outcome among `rows`.
+    """Return the only execution in `rows` whose outcome is unknown.
 
     Raises:
-        NotUnknown: `rows` does not contain exactly one execution of unknown outcome.
+        NotUnknown: `rows` does not contain exactly one execution whose outcome is unknown.
     """
     found = [row for row in rows if row.is_unsettled]
     if len(found) != 1:
@@ -343,7 +343,7 @@ async def settle_call(
         at: The current time.
 
     Raises:
-        NotUnknown: The call is no longer unknown.
+        NotUnknown: The outcome of the call is no longer unknown.
         InboxError: The store cannot be used.
     """
     with Ledger(store, beats=False) as ledger:

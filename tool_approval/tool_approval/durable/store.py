@@ -150,8 +150,8 @@ class DurableStore:
     def release(self, worker: str, number: int, *, at: datetime) -> int:
         """Release the executions of a dead worker, unless the worker has recorded a later heartbeat.
 
-        Other workers can take reserved executions. Executions that had begun get an unknown outcome. If the
-        worker is alive after all, it can still settle these executions.
+        A reserved execution becomes available to other workers again. The outcome of an execution that had begun
+        becomes unknown. If the worker is alive after all, it can still settle an execution that had begun.
 
         Returns:
             The number of released executions.

@@ -39,8 +39,8 @@ _log = logging.getLogger('tool_approval')
 class Sweep:
     """Checks the store repeatedly, in a separate thread.
 
-    A process that receives an answer stores it and does nothing else. Every living worker determines which runs can
-    continue, which deadlines have passed, and which runs of dead workers to resume. Several workers may check at once.
+    A process that receives an answer only stores the answer. Every living worker determines which runs can continue,
+    which deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
     """
 
     def __init__(

@@ -117,7 +117,7 @@ class InboxEntry(BaseModel):
         """Raise an error unless the approver may answer this request.
 
         Raises:
-            NotAnApprover: The approver is not listed, or is the requester and self-approval is forbidden.
+            NotAnApprover: The approver is not listed, or is the requester although self-approval is forbidden.
         """
         content = self.content
         if content.forbid_self_approval and approver.id == content.requester:

@@ -109,7 +109,7 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Maximum seconds of one wait for changes. A change ends the wait immediately. Closing may take as long as one wait."""
+"""Maximum seconds that a wait for changes lasts. A change ends the wait early. Closing may take as long as one wait."""
 
 PRUNE_S = 3600.0
 """Seconds between deletions of old history. The history is kept for weeks, so an extra hour does not matter."""

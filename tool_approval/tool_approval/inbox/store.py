@@ -104,7 +104,7 @@ class InboxStore(Protocol):
         Args:
             limit: Maximum number of requests.
             before: Return only requests settled before this time.
-            after: Id of a settled request. Return only the requests that follow it, or none if the id is unknown.
+            after: Return only requests listed after the settled request with this id, or none if the id is unknown.
         """
         ...  # pragma: no cover - a protocol has no body
 

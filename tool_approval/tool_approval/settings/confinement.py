@@ -46,7 +46,7 @@ REFUSED: Final = (
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""Environment variables that the shell tool sets for commands. Otherwise, a backend passes on this process's values."""
+"""Environment variables that the shell tool sets for commands, which would otherwise get this process's values."""
 
 _NOT_FOUND: Final = 127
 """Exit status of bash for a program that does not exist."""
@@ -66,7 +66,7 @@ _NOT_ACTIVE: Final = (
 )
 
 _MOST_SECRETS: Final = 500
-"""Maximum number of secrets, because each secret adds a mount to the command line of the OS sandbox."""
+"""Maximum number of secrets to hide. Each hidden secret adds a mount to the command line of the OS sandbox."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
 T = TypeVar('T')
@@ -124,7 +124,7 @@ class ConfinedShell(ShellTool):
 
         Raises:
             ApprovalConfigError: A rule names a root that does not exist, or contradicts its own examples.
-            MissingExtraError: tree-sitter is not installed, and a rule has examples.
+            MissingExtraError: A rule has examples, which need tree-sitter, but tree-sitter is not installed.
         """
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
         self._confinement = confinement
@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the frozen folders around the paths. The value is the reason why a folder gets no layer, or `None`."""
+        """Return the frozen folders that contain the paths, each with the reason why it gets no layer, or `None`."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -285,7 +285,7 @@ class ConfinedShell(ShellTool):
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program with layers for the extra access. Unless the program reaches the time limit, keep its
+        """Run a program in layers that give it the extra access. Unless the program reaches the time limit, keep its
         permitted changes.
         """
         opened = ExitStack()

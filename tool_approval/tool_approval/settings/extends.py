@@ -33,7 +33,7 @@ class PresetRule(ShellRule):
 
     @property
     def shown(self) -> str:
-        """Description of the rule for messages, with its pattern, preset and line."""
+        """Text that describes the rule in messages. The text contains the rule's pattern, preset and line."""
         condition = ', valid only with an OS sandbox' if self.pre_approves else ''
         return f'the rule `{self.pattern}` of the preset `{self.preset}` (line {self.line}{condition})'
 

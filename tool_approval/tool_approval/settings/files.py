@@ -24,7 +24,7 @@ NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
 """Names of settings files. A TOML file is refused, but its name is listed so that the tools cannot write it."""
 
 MAX_BYTES = 400_000
-"""Maximum size of a settings file in bytes. The longest text that the parser accepts fits, even at four bytes each."""
+"""Maximum size of a settings file in bytes: four for each character of the longest text that the parser accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +139,7 @@ def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:
     """Trust the bytes that were loaded and shown to the user, even if the file has changed since then.
 
     Raises:
-        TrustError: The trust cannot be stored.
+        TrustError: The file cannot be recorded as trusted.
         ValueError: The settings do not come from a file.
     """
     if loaded.source is None:

@@ -88,7 +88,7 @@ class SandboxSettings(SandboxConfig):
     """Reaction if a required OS sandbox does not work: `fail_fast` raises an error at the start, and `refuse_tools`
     refuses all calls of the file and shell tools."""
     toolchains: tuple[Annotated[str, AfterValidator(_is_toolchain)], ...] = ()
-    """Absolute paths of more folders from which commands can read files and run programs."""
+    """Absolute paths of additional folders from which commands can read files and run programs."""
 
 
 DEFAULT_SANDBOX = SandboxSettings(
@@ -109,14 +109,14 @@ class Settings(BaseModel):
     default: Default | None = None
     """Approval for tools without a rule: `required`, `none`, or `None` to let the code choose."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """Rules by tool name or glob."""
+    """Maps tool names and globs to rules."""
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
-    """More rules by tool name or glob, so that a file can list the application's own tools separately. A name must not
-    be in both `tools` and `custom_tools`."""
+    """Like `tools`, maps tool names and globs to rules. A file can use this key to list the application's own tools
+    separately. A name must not be in both `tools` and `custom_tools`."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """Maps a tool's `isolation_profile` to the capabilities that are granted without asking."""
     sandbox: SandboxSettings | None = None
-    """Directories of the file tools and of commands; `None` means `DEFAULT_SANDBOX`."""
+    """Directories that the file tools and commands can use; `None` means `DEFAULT_SANDBOX`."""
     shell: ShellConfig | None = None
     """Rules of the shell tool; `None` means that every command needs approval."""
 

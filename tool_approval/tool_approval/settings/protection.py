@@ -1,4 +1,4 @@
-"""Determine the files that no tool can write, and the root of a path in a shell command."""
+"""Determine which files no tool can write, and whether a path in a shell command is in a given root."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def only_files_protected(directory: Path, named_as: Path | None) -> tuple[Path, 
 def _git_places(git: Path) -> list[Path]:
     """Return the paths to which a `.git` file or folder refers, and the `.git` of each submodule in the index.
 
-    Without this protection, a command could create a repository in place of a missing submodule, and `git status` would
-    run git in it.
+    Without this protection, a command could create a repository in place of a missing submodule. A later `git status`
+    would then also run git in that repository.
     """
     found: list[Path] = []
     todo = [git]

@@ -56,7 +56,7 @@ class TrustError(ApprovalError):
     """The store cannot be read or written. No file is trusted until the store can be read."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Record the path of the store, which is empty if there is no home folder, and the problem with the store."""
+        """Record the path of the store (empty if there is no home folder) and the problem with the store."""
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)
@@ -115,10 +115,10 @@ class TrustStore:
 
         Args:
             path: The file.
-            digest: SHA-256 in hexadecimal of the bytes that the user was shown.
+            digest: SHA-256 of the bytes that the user was shown, in hexadecimal.
 
         Raises:
-            TrustError: The trust cannot be stored. The store is unchanged.
+            TrustError: The file cannot be recorded as trusted. The store is unchanged.
         """
         real = os.path.realpath(path)
         try:

@@ -82,7 +82,7 @@ def open_workspace(
             the directory of loaded settings, or else the working directory of the process.
         protected: More files that no tool can write, such as the audit log or a memory store at another path. The
             settings file, the user's state directory and `.git` are always protected.
-        readable: More folders that commands can read, such as the folder of a toolchain.
+        readable: Additional folders that commands can read, such as the folder of a toolchain.
         explicit: A profile that restricts the access in the OS sandbox further. It cannot grant access.
         backend: The backend that confines commands; by default the best backend that works. `UnconfinedBackend()`
             confines nothing, and is accepted only if the settings do not require an OS sandbox.
@@ -94,7 +94,7 @@ def open_workspace(
         OSSandboxError: The directory does not exist, or commands cannot be confined to it.
         ApprovalConfigError: Two roots are the same directory, or a shell rule names an unknown root or contradicts its
             examples.
-        MissingExtraError: A shell rule has examples, and tree-sitter is not installed.
+        MissingExtraError: A shell rule has examples, which need tree-sitter, but tree-sitter is not installed.
     """
     loaded = settings if isinstance(settings, LoadedSettings) else None
     source = None if loaded is None else loaded.source

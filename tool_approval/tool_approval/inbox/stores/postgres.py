@@ -221,13 +221,13 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
 """Statements of each migration. Migration n creates schema version n + 1. The table `version` stores this number."""
 
 _ALL = '*'
-"""Notification that many requests have changed, without their ids."""
+"""Notification that many requests have changed. The notification does not contain the ids of the requests."""
 
 _ADDED = '+'
 """Prefix of a new request's id in a notification. No request id begins with this prefix."""
 
 _RUN = ''
-"""Notification that a durable run was added, without the run's id."""
+"""Notification that a durable run was added. The notification does not contain the run's id."""
 
 _SCHEMA = re.compile(r'[a-z_][a-z0-9_]{0,49}')
 

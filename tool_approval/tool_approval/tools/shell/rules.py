@@ -291,7 +291,7 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
     Raises:
         ApprovalConfigError: A root does not exist, or an example contradicts its rule. The error contains the key of
             the rule.
-        MissingExtraError: A rule has examples, and tree-sitter is not installed.
+        MissingExtraError: A rule has examples, which need tree-sitter, but tree-sitter is not installed.
     """
     book, known = RuleBook(config), ShellRoots(roots or {}, cwd)
     for at, rule in enumerate(config.rules):

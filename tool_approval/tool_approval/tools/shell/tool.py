@@ -63,7 +63,7 @@ class ShellTool:
 
         Raises:
             ApprovalConfigError: A rule names a root that does not exist, or an example contradicts its rule.
-            MissingExtraError: tree-sitter is not installed, and a rule has examples.
+            MissingExtraError: A rule has examples, which need tree-sitter, but tree-sitter is not installed.
             ValidationError: The configuration is invalid.
         """
         self.config = config if isinstance(config, ShellConfig) else ShellConfig.model_validate(config or {})
