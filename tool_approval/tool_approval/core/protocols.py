@@ -50,7 +50,7 @@ class UIAbilities(NamedTuple):
     """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
     may be open concurrently. If this member is missing, a UI that has only coroutine functions may get several
     questions at once. A UI with a plain `choose` or `choose_group` then gets one question at a time, across all
-    controllers, runs and threads. A question asked from within `choose` or `choose_group` does not wait."""
+    controllers, runs and threads. A question asked within another question does not wait for the outer question."""
     asks_in_turn: bool = False
     """Whether the UI is asked one question at a time. Equal to `one_at_a_time`, if the UI has that member;
     otherwise, true if `choose` or `choose_group` may block."""
