@@ -601,7 +601,7 @@ def page(
         '## Parked runs',
         '',
         'Each parked run has called a tool with 500 characters of text, and waits for an approver.',
-        f'Before runs were answered, a store with fewer than {PARKED} runs was filled up with copies of its runs.',
+        f'After the sizes were measured, a store with fewer than {PARKED} runs was filled up with copies of its runs.',
         'Sizes are bytes per run, including indexes. The history contains the messages to and from the model.',
         f'A run may take at most {BYTES_LIMIT} bytes in addition to its history.',
         '',
@@ -661,7 +661,10 @@ def page(
         'The column "processor" shows the processor time of the worker.',
         'The three programs took turns. Each ratio compares measurements of the same turn.',
         'The table shows the median ratio for each of these three columns, with quartiles in brackets.',
-        f'A whole run that is approved at once may take at most {COST_LIMIT:g} times as long as the workflow.',
+        (
+            'In the column "from the start", a run that is approved immediately may take at most '
+            f'{COST_LIMIT:g} times as long as the workflow.'
+        ),
         '',
         '| store | program | from the start | from the first segment | processor | ratios to DBOS | verdict |',
         f'|{" --- |" * 7}',

@@ -20,8 +20,9 @@ K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
 So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
 Each ratio is the median over several pairs of runs. The quartiles follow in brackets, and then the extremes.
-The two runs of a pair take turns at every model request. Each pair is measured twice, in both orders.
-The targets apply to the computing time of all threads, because other processes disturb this measure least.
+The two runs of a pair alternate: at each model request, the other run continues.
+Each pair is measured twice, in both orders.
+The targets apply to the computing time of all threads, because other processes affect elapsed time more.
 In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
 must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
@@ -42,8 +43,8 @@ _STANDING = """\
 ## The event loop
 
 50 runs take place at the same time. A handler takes 20 ms, except in "upstream, async, answering at once".
-A separate task asks to run on the event loop every millisecond.
-"Longest gap" is the longest time that the separate task had to wait, including the computing time of the runs.
+A separate task on the event loop sleeps for one millisecond, again and again.
+"Longest gap" is the longest time between two wake-ups of this task, including the computing time of the runs.
 For "not computing", the computing time of the event loop's thread is subtracted from each gap.
 
 """

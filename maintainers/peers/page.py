@@ -33,7 +33,7 @@ _DIFFERENCES = """\
 ## What is not the same
 
 - Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
-framework, compare whole runs. To judge what a framework's approval costs, compare the costs that approval adds.
+framework, compare whole runs. To judge a framework's approval alone, compare the costs that approval adds to a run.
 - With `HandleDeferredToolCalls`, with our handler, and with stop and resume, one question covers all calls of a \
 response. In this benchmark, `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. In \
@@ -48,7 +48,8 @@ writes none. A finished run is deleted from the checkpointer.
 `execute_tools`) that Inspect AI's documentation gives for custom agents. An evaluation adds the cost of its sample, \
 log and display.
 - `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
-this project. `pydantic-ai-blocking-approval` has no policy by pattern, no memory and no log.
+this project. `pydantic-ai-blocking-approval` has no rules with patterns, remembers no \
+approvals and writes no log.
 - The *whole layer* is our controller with a policy, session memory and an approver; *with audit log* also writes each \
 question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, \
 which is in memory in this benchmark. The other systems keep no record.
@@ -62,8 +63,8 @@ Two computing times are given per run: from the start until the run waits, and f
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 `traced` and `resident` are measured in a fresh process, after a first run that is not counted.
 For a single run, `resident` is left out, because a process grows in steps that are larger than what one run needs.
-For LangChain, the OpenAI Agents SDK, and stop and resume, the figures describe a stopped run, not a waiting run.
-In this benchmark, a stopped run is kept in memory unchanged; a stopped run in a file would take no memory.
+For "stop and resume", LangChain and the OpenAI Agents SDK, the figures describe a stopped run, not a waiting run.
+In this benchmark, a stopped run stays in memory. If it were saved in a file, it would take no memory.
 """
 
 
@@ -132,8 +133,9 @@ def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield from ('## Who is faster than ours', '')
     yield (
         f'Each system is compared with our async handler. "{CONTROL}" is a second copy of our handler. Its figures '
-        'show the noise of the measurement. The table names a system only if its upper quartile is below the lower '
-        f'quartile of the noise. With fewer than {ENOUGH} rounds, the table names no system.'
+        'show the noise of the measurement. The table names a system as faster only if the upper quartile of its '
+        'figure is below the lower quartile of the noise. If a measurement has fewer than '
+        f'{ENOUGH} rounds, the table names no system as faster.'
     )
     yield ''
     yield from _table(
