@@ -1,7 +1,7 @@
 """Convert a value to its one canonical JSON form, and compute digests of that form.
 
-Two values have the same form if and only if they are the same JSON value: keys are sorted, tuples are lists, and `1`,
-`1.0`, `true` and `"1"` all differ. Values without a canonical form are rejected.
+Two values have the same form if and only if they are the same JSON value. Keys are sorted, and tuples become lists. The
+values `1`, `1.0`, `true` and `"1"` have four different forms. Values without a canonical form are rejected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NoReturn, cast
 from .errors import NotCanonicalError
 
 EXACT = 'exact'
-"""The `kind` of each remembered approval that covers only calls with exactly the same payload."""
+"""Value of `kind` in remembered approvals that cover only calls with exactly the same payload."""
 
 
 def canonical_json(value: object) -> str:

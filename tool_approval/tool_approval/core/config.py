@@ -43,7 +43,7 @@ class InForce:
     approval: Approval | None = None
     """Value of `approval` in the deciding rule, or `None` if no rule decides."""
     description: str | None = None
-    """Description from the deciding rule, or from a rule of higher precedence that leaves the decision open."""
+    """First description of a matching rule, in order of precedence, up to the first rule that sets `approval`."""
     decided_by: str | None = None
     """Name or glob of the deciding rule, or `None`."""
 

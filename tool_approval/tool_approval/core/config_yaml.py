@@ -12,7 +12,7 @@ from yaml.reader import ReaderError
 from .errors import ApprovalConfigError, Path, dotted, printable
 
 MAX_CHARS = 100_000
-"""Maximum length of a document, enough for thousands of rules. PyYAML needs a second or two for this length."""
+"""Maximum length of a document, enough for thousands of rules. PyYAML takes a second or two to parse so much."""
 
 NOT_TEXT = object()
 """Placeholder for dates, unusual numbers and other values that are never valid in a configuration. Validation rejects

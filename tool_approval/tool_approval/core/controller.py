@@ -133,7 +133,7 @@ class ApprovalController:
         Raises:
             StoreError: Remembered approvals cannot be trusted, or `always` was chosen and there is no store.
             asyncio.CancelledError: The wait was cancelled. Requests that have no answer yet stay undecided.
-            KeyboardInterrupt: The user stopped the run at the UI. The log records the requests of the open question as
+            KeyboardInterrupt: The user stopped the run in the UI. The log records the requests of the open question as
                 denied. The remaining requests stay undecided.
             RunCancelled: A UI cancelled the run instead of raising `KeyboardInterrupt`. `RunCancelled` is
                 defined in `threads` and is a subclass of `asyncio.CancelledError`.
@@ -204,7 +204,7 @@ class ApprovalController:
         """Check again whether an earlier approval is still valid.
 
         Args:
-            request: The approved request, made again from the call that is about to run.
+            request: The approved request, rebuilt from the call that is about to run.
             approver: Name of the person who approved the request, if any.
             remembered: Id of the remembered approval that approved the request, if any.
 

@@ -32,7 +32,7 @@ async def execute_tool(
         args: Argument values by parameter name. The values are copied before an approver is asked.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
-        default: `none` runs functions that have no rule and no check, and `required` asks first.
+        default: For functions that have no rule and no check: `none` runs them, and `required` asks an approver first.
         ledger: Executes the call at most once. With a ledger, `context_metadata` must contain `tool_call_id`, and also
             either `session_id` or `run_id`. Together, these ids identify the call on every attempt.
 

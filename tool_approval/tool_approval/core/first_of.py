@@ -157,7 +157,7 @@ class _Questions:
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Apply answers that arrived in time. If this UI got no answer but another UI may, ignore the denial."""
+        """Apply timely answers. If this UI got none, ignore its denial while another UI may still get an answer."""
         for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a UI got no answer. Such a decision is a denial with a note, decided by `ui` or `timeout`."""
+    """Return whether a UI got no answer: the denial has a note, and `decided_by` is `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

@@ -86,7 +86,7 @@ class Prepared(NamedTuple):
     verdict: ApprovalResult
     """Whether the call is blocked, pre-approved or needs approval."""
     request: ApprovalRequest
-    """The call as the approver, the memory and the log see it."""
+    """The approval request for the call, used by the approver, the memory and the log."""
 
 
 class Binding(NamedTuple):
@@ -154,7 +154,7 @@ def _text(carried: object) -> str | None:
 def was_asked(binding: Binding | None) -> bool:
     """Return whether an approver, a mode or the memory approved a call. If only a rule approved the call, return false.
 
-    A call without a binding was approved by other code.
+    If there is no binding, other code approved the call, and the function returns true.
     """
     return binding is None or not binding.by_policy
 
@@ -349,7 +349,7 @@ class Gate:
         """Decide all calls of a response before any of them runs.
 
         Raises:
-            AuditError: A block could not be logged. Nothing has run.
+            AuditError: The refusal of a blocked call could not be logged. Nothing has run.
             StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
         """
         settled: dict[int, GateResult] = {}
@@ -374,7 +374,7 @@ class Gate:
         Without this step, `confirm` would refuse the call if the change makes the tool declare different values.
 
         Raises:
-            AuditError: A block could not be logged. Nothing has run.
+            AuditError: The refusal of a blocked call could not be logged. Nothing has run.
         """
         if isinstance(settled, Refused) or settled.binding is None or not settled.binding.has_changed_arguments:
             return settled
@@ -402,7 +402,7 @@ class Gate:
             binding: Binding of the approval; `None` if other code approved the call.
 
         Raises:
-            AuditError: A block could not be logged. Nothing has run.
+            AuditError: The refusal of a blocked call could not be logged. Nothing has run.
         """
         allowed = Allowed(call=prepared.call, request=prepared.request, binding=binding)
         if prepared.verdict.is_blocked:

@@ -1,4 +1,4 @@
-"""Determine whether a call needs approval, from the configuration, the tool's own checks and the default."""
+"""Use the configuration, the tool's own checks and the default to determine whether a call needs approval."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 EXTRA_ACCESS: Final = 'extra_access'
-"""Metadata key for access that a call gets beyond the tool's usual limits. In a presentation, the value of this key is
-a list of lines for the approver. In `bound_to`, the value may be of any type."""
+"""Metadata key for a call's extra access, beyond the tool's usual limits. In a presentation, the value of this key is a
+list of lines for the approver. In `bound_to`, the value may be of any type."""
 
 BRIEF_ACCESS: Final = 'brief_access'
 """Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""

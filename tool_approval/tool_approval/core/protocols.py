@@ -31,8 +31,8 @@ class ApprovalUI(Protocol):
         """Ask, and return the decision.
 
         Args:
-            request: Request to ask about. `request.metadata` has `position` and `batch_size` (request i of n), and, if
-                the response has several requests, their common `batch_id`.
+            request: Request to ask about. `request.metadata` has `position` and `batch_size` (request i of n). If the
+                response has several requests, the metadata also has the `batch_id` that these requests share.
             mode: Currently always `interactive`.
         """
         ...  # pragma: no cover - a protocol has no body
@@ -47,8 +47,8 @@ class UIAbilities(NamedTuple):
     groups_responses: bool = False
     """Whether the UI asks about all requests of a response as one group, even if their group ids differ."""
     one_at_a_time: bool | None = None
-    """`True` if only one question of the whole process may be open at a time, as in a terminal; `False` if questions
-    may be open concurrently. If this member is missing, a UI that has only coroutine functions may get several
+    """`True` if the whole process may have only one open question at a time, as in a terminal; `False` if several
+    questions may be open at once. If this member is missing, a UI that has only coroutine functions may get several
     questions at once. A UI with a plain `choose` or `choose_group` then gets one question at a time, across all
     controllers, runs and threads. A question asked within another question does not wait for the outer question."""
     asks_in_turn: bool = False
@@ -56,8 +56,8 @@ class UIAbilities(NamedTuple):
     otherwise, true if `choose` or `choose_group` may block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
     """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If the
-    UI blocks and is asked one question at a time, the next question waits until the call about this request returns,
-    because input typed for an old question must not answer a new one."""
+    UI blocks and is asked one question at a time, the next question waits until `choose` or `choose_group` has returned
+    for the old question. Otherwise, input typed for the old question could answer the next question."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
     """Whether an approver may still approve a request; called right before the call runs."""
 

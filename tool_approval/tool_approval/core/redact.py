@@ -146,7 +146,7 @@ _NOTHING = Redactor()
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield all strings and numbers in a value. The value may contain itself, because even such a value is logged."""
+    """Yield all strings and numbers in a value, even if the value contains itself. Such values are logged, too."""
     waiting: list[object] = [value]
     met: dict[int, object] = {}  # keeps the objects alive, so that their ids are not reused
     while waiting:
@@ -171,7 +171,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the text itself, and its escaped forms in descriptions and in JSON."""
+    """Yield the text, the text as descriptions escape it, and the text as JSON escapes it."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]
@@ -197,7 +197,7 @@ def decision_entry(
         decision: The decision, with `decided_at`.
         digest: Digest that the decision is bound to; `None` if the arguments have no canonical form.
         mode: The controller's mode.
-        is_remembered: Whether the memory decided.
+        is_remembered: Whether the decision came from the memory.
     """
     override = decision.override_args
     is_lasting = decision.is_lasting and not request.hides_arguments

@@ -45,8 +45,8 @@ class RememberOption(BaseModel):
     payload: Mapping[str, Any]
     """Values that are equal in all requests that this option covers."""
     brief: str = ''
-    """Short text, such as "edits of notes/a.txt", for a single key that remembers this scope for the session. Set
-    `brief` only if an approver expects this key to choose the scope. Options without `brief` are chosen from a list."""
+    """Short text, such as "edits of notes/a.txt", shown next to the key that remembers this scope for the session.
+    Set `brief` only if an approver expects this key to choose the scope. Other options are chosen from a list."""
 
     @field_validator('kind')
     @classmethod
@@ -87,7 +87,7 @@ class LineageEntry(BaseModel):
 
 
 class CallFacts(NamedTuple):
-    """Facts about a call other than its arguments. Every decision about the call reads these facts.
+    """Facts about a call other than its arguments. All decisions about the call use these facts.
 
     The metadata also contains these facts, under conventional keys, for tools, presenters and UIs. The metadata is read
     once, when a request is made. Later changes to the metadata affect no decision.
@@ -270,7 +270,7 @@ class ApprovalRequest(BaseModel):
 
     @property
     def bound(self) -> Mapping[str, Any]:
-        """Values that an approval is bound to besides the arguments: `bound_to`, and the capabilities to grant."""
+        """Values, besides the arguments, that an approval is bound to: `bound_to` and the capabilities to grant."""
         granted = self.facts.missing_capabilities
         return {**self.bound_to, 'granted_capabilities': list(granted)} if granted else self.bound_to
 
@@ -283,7 +283,7 @@ class ApprovalRequest(BaseModel):
     def attributed_description(self) -> str:
         """The description, preceded by the configuration's name if the description comes from a configuration.
 
-        Attack: a settings file has the description "Read the README (changes nothing)" for a tool that writes files.
+        Attack: for a tool that writes files, a settings file gives the description "Read the README (changes nothing)".
         """
         if self.described_by is None:
             return self.description

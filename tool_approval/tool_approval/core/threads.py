@@ -41,8 +41,8 @@ async def call_sync_or_async(
         **keywords: Keyword arguments of `function`.
 
     Raises:
-        asyncio.CancelledError: The wait was cancelled, even if `function` suppressed the cancellation and returned a
-            result.
+        asyncio.CancelledError: The wait was cancelled. This exception is raised even if `function` suppressed the
+            cancellation and returned a result.
         RunCancelled: `function` raised this exception.
         RuntimeError: `function` cancelled itself, or ended its thread.
         BaseException: Any other exception of `function`.

@@ -32,7 +32,7 @@ class Approved(NamedTuple):
 
 # Context variables, because a tool receives only its arguments. Every caller judges and executes in one task.
 judged: ContextVar[object] = ContextVar('tool_approval_judged', default=None)
-"""The state that a tool keeps from the check of a call until the execution of the call."""
+"""State that a tool stores when it checks a call, and reads when it executes the call."""
 approved: ContextVar[Approved | None] = ContextVar('tool_approval_approved', default=None)
 """Approval that `take_approval` returns; see `approving`."""
 

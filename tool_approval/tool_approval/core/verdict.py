@@ -54,7 +54,7 @@ class ApprovalResult:
         bound_to: Mapping[str, Any] | None = None,
         group_id: str | None = None,
     ) -> Self:
-        """Require a decision by an approver, the memory or the mode.
+        """Require that an approver, the memory or the mode decides.
 
         Args:
             description: One line for the approver; made from the payload if `None`.
@@ -92,7 +92,7 @@ class ApprovalResult:
 
     @property
     def is_needs_approval(self) -> bool:
-        """Whether a decision by an approver, the memory or the mode is required."""
+        """Whether an approver, the memory or the mode must decide."""
         return self.status == 'needs_approval'
 
 

@@ -1,4 +1,4 @@
-"""Define the extra access that an approver can grant to one command beyond its profile."""
+"""Define the extra access, beyond the profile, that an approver can grant to one command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BRIEF_NETWORK: Final = 'network (every host)'
 
 @dataclass(frozen=True, kw_only=True)
 class ExtraAccess:
-    """Access that one command gets beyond its profile."""
+    """Additional access for one command, beyond what its profile allows."""
 
     network: bool = False
     """Whether the command can use the machine's network."""

@@ -44,8 +44,8 @@ class OSSandboxBackend(Protocol):
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the command line that runs `command` under `profile`.
 
-        Run the command line at once, because it fits only the files that exist at the time of this call. Other users of
-        this machine can read the command line, which contains the values of the variables in `profile.environment`.
+        Run the command line immediately, because it was built for the files that exist now. Other users of this machine
+        can read the command line, which contains the values of the variables in `profile.environment`.
 
         Args:
             command: The program and its arguments. A program without an absolute path is looked up in `PATH` inside the

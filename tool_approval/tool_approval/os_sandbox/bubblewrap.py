@@ -113,8 +113,8 @@ class BubblewrapBackend:
 
 
 def _first(places: Sequence[str]) -> str:
-    """Return the first path that exists. If no path exists, return `places[0]`, so that the error about the missing
-    program names a path.
+    """Return the first path that exists. If no path exists, return `places[0]`, so that the error message about the
+    missing program contains a path.
     """
     return next((place for place in places if os.path.isfile(place)), places[0])
 

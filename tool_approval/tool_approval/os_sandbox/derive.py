@@ -87,7 +87,7 @@ class ConfiguredSandbox(Protocol):
 
     @property
     def paths(self) -> Mapping[str, ConfiguredPath]:
-        """Roots of the file tools by name."""
+        """Roots that the file tools may use. Each key is the name of a root."""
         ...
 
 

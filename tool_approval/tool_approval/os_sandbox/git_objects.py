@@ -204,7 +204,7 @@ def ids_of(kept: Mapping[str, bytes | None]) -> set[bytes]:
 
 
 def _alternates(objects: str) -> Iterator[str]:
-    """Yield the object folders of other repositories that a repository uses through git's alternates."""
+    """Yield the object folders in other repositories that `info/alternates` lists, directly or indirectly."""
     todo = [objects]
     seen = set(todo)
     while todo:

@@ -134,7 +134,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
     Args:
         profile: The profile of the command.
-        near: Path to move files to, on the file system where the folder is created. `None` allows any file system.
+        near: Path to which files will be moved. The folder is created on the same file system, or on any if `None`.
 
     Raises:
         LayerError: Commands can access every folder in which the new folder could be created.
@@ -170,7 +170,7 @@ def _sweep(place: str) -> None:
 
 
 def _is_left(folder: str) -> bool:
-    """Whether the folder was created by a process of this user that has ended."""
+    """Whether the folder was created by a process of this user, and that process has ended."""
     with suppress(OSError):
         status = os.lstat(folder)
         if (status.st_mode & ~stat.S_ISGID, status.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):

@@ -46,13 +46,13 @@ class Mount:
     kind: MountKind
     """`write` and `read` mount a path of the host. `empty` mounts an empty folder, and `mask` mounts an unreadable
     file. `folder` creates a folder, and `link` creates a symbolic link. `lock` makes an earlier mount read-only.
-    `proc`, `dev` and `temporary` mount a new procfs, a new `/dev` and a new tmpfs."""
+    `proc` mounts a new procfs, `dev` mounts a new `/dev`, and `temporary` mounts a new tmpfs."""
     path: str
     """Path of the mount in the sandbox. The path on the host is the same unless `source` is set."""
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """Path on the host to mount if `kind` is `write` or `read`, such as a layer's copy. If empty, `path` is mounted."""
+    """Path on the host, such as a layer's copy, that `write` or `read` mounts. An empty `source` means `path`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
 
 def as_mounted(profile: OSProfile) -> OSProfile:
-    """Return a profile that gives only the access that mounts can give, with all symbolic links resolved.
+    """Return a copy of a profile, limited to the access that mounts can give. All symbolic links are resolved.
 
     Raises:
         OSSandboxError: Symbolic links form a loop, or a folder cannot be searched.

@@ -116,7 +116,7 @@ class NamesLayer:
         return {}
 
     def change(self, mounts: Iterable[Mount]) -> Iterator[Mount]:
-        """Return the mounts of a command, with the copy in place of the original folder."""
+        """Return the mounts of a command. The copy is mounted instead of the original folder."""
         shown = {mount.path: mount for mount in self._mounts.values()}
         yield Mount(kind='write', path=self._top, source=self._copy)
         for mount in mounts:

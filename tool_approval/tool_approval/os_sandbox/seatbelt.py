@@ -1,5 +1,5 @@
 """Confine commands on macOS with `sandbox-exec`. The rules are tested only on Linux, by test code that evaluates them.
-Apple does not document the language of profiles, of which this module uses only a small part. The last matching rule
+Apple does not document the profile language. This module uses only a small part of the language. The last matching rule
 decides. `subpath` matches a folder with everything in it, and `literal` matches one path. `param` takes a path from the
 command line, so that the profile text contains no paths.
 """

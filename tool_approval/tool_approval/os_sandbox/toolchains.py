@@ -113,8 +113,8 @@ _PYTHON: Final = re.compile(r'(python|pip)(3(\.\d+)?)?')
 def environment_written(
     words: Sequence[str], *, cwd: str, environments: Sequence[str], active: str | None = None
 ) -> str | None:
-    """Return the environment in the workspace that a command changes if the command installs packages. The function
-    does not check whether the command installs anything.
+    """Return the environment, inside the workspace, into which a command would install packages. The function does not
+    check whether the command installs anything.
 
     Args:
         words: The program and its arguments. Quotes and expansions are not interpreted.

@@ -31,7 +31,7 @@ def perform(
     """Perform an operation that was checked, and return the text for the model.
 
     Args:
-        sandbox: The sandbox, for its size limits.
+        sandbox: The sandbox whose size limits apply.
         access: The operation, which `FileSandbox.open` has checked.
         arguments: The arguments of the call, such as `content` or `old_text`.
         expected: The states that the files must have.

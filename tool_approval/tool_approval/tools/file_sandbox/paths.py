@@ -130,7 +130,7 @@ def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
     """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
-        start: Path of the base directory of relative paths, split into its parts.
+        start: Parts of the absolute path of the directory from which relative paths start.
         path: The path.
         follows_last: Whether to follow the last part of the path if this part is a link.
 
@@ -292,8 +292,8 @@ class SandboxRoots:
         return [root for root in self.all if starts_with(root.names, names)]
 
     def is_known(self, names: Sequence[str]) -> bool:
-        """Return whether messages may reveal the existence of a path. The path must be in a root, or be a directory on
-        the way to a root or to the base directory of relative paths.
+        """Return whether messages may reveal the existence of a path. Messages may reveal all paths in roots, and each
+        directory that leads to a root or to `base`.
         """
         return (
             self.find(names) is not None

@@ -66,7 +66,7 @@ class FileSandbox:
 
         Args:
             config: The roots.
-            base: Base directory of relative paths, by default the current working directory.
+            base: Directory from which relative paths start; by default, the current working directory.
             protected: Files and directories that no tool may change, such as the policy file, the memory's store and
                 the audit log. The files need not exist. Relative paths are resolved against `base`.
             max_bytes: Maximum size in bytes of a text that is read or written.

@@ -216,7 +216,7 @@ class SecretFiles:
         self._skipped.update(folders)
 
     def find(self) -> tuple[str, ...]:
-        """Return the files and folders that contain secrets now, as sorted absolute paths without symbolic links.
+        """Find the files and folders that now contain secrets, and return their absolute resolved paths, sorted.
 
         If a link is named like a secret and its target is in a root, the result includes the target. The result also
         includes every hard link to a secret.

@@ -117,7 +117,7 @@ class FileTools:
         judged.set(None)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Perform the call that `check_approval` checked in the same task.
+        """Perform a call. A call that needs approval must first be checked with `check_approval`, in the same task.
 
         Returns:
             The text for the model.
