@@ -65,7 +65,7 @@ class JsonlAuditSink:
             fsync: Whether entries must survive a power cut. Each line then takes a few milliseconds.
 
         Raises:
-            AuditError: The file is not private to the user, or the last line is not intact under this key.
+            AuditError: The file is not private to the user, or its last line is damaged or was not written with `key`.
             ValueError: The key is too short.
         """
         if len(key) < 16:

@@ -3,9 +3,9 @@
 All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in the text is escaped, so `<U+` always
 begins an escape. Therefore, escapes never make different texts look the same.
 
-Invisible characters are escaped even where they are needed for correct spelling: within an emoji, or between two
-letters that are not joined. However, an invisible character that is needed for correct spelling causes no warning and
-is accepted in a file name.
+Invisible characters are escaped even where a text needs them, such as within an emoji, or between two letters that
+must not be joined. However, an invisible character that the text needs causes no warning and is accepted in a file
+name.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
 
 
 def is_plain(text: str) -> bool:
-    """Return whether no character of `text` needs an escape. A blank at the end is ignored, even if it needs one."""
+    """Return whether no character of `text` needs an escape. A blank at the end is not checked."""
     return text.isascii() and text.isprintable() and '<U+' not in text
 
 
@@ -205,7 +205,7 @@ _DROPPED: Final = re.compile('[\u200c\u200d\u20e3\ufe0e\ufe0f\U0001f1e6-\U0001f1
 def without_ordinary(text: str) -> str:
     """Remove the invisible parts of emoji, and the joiners that some scripts need.
 
-    Flag emoji, and emoji that may be drawn as punctuation or letters, are removed entirely.
+    Emoji of flags, and emoji that may be drawn as punctuation or letters, are removed entirely.
     """
     return _ORDINARY.sub(_rest, text) if _INVISIBLE.search(text) else text
 

@@ -29,7 +29,7 @@ _UNLIKE_SIGNS: Final = re.compile(
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words that rule out a look-alike of ASCII punctuation if they occur in a Unicode name that matches `_ALIKE_SIGNS`."""
+"""Words in names of characters that do not look like ASCII punctuation, although the names match `_ALIKE_SIGNS`."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
@@ -181,7 +181,7 @@ Trait = Literal['same', 'sign', 'typography', 'letter', 'other letter', 'digit',
 - `same`: a variant of one ASCII character, such as a full-width letter, a mathematical letter or the Kelvin sign.
 - `sign`: looks like ASCII punctuation, or is a symbol that looks like a letter.
 - `typography`: looks like ASCII punctuation but is common in longer texts, or looks like several ASCII characters.
-- `letter`: a letter whose script has letters with Latin shapes, or a Latin letter that no common alphabet uses.
+- `letter`: a letter of a script in which some letters look Latin, or a Latin letter that no common alphabet uses.
 - `other letter`: a letter of another script that is not East Asian.
 - `digit`: a digit of another script.
 - `stroke`: an East Asian letter of one or two strokes."""
@@ -200,11 +200,11 @@ def traits_of(chars: Iterable[str]) -> Traits:
 
 
 def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) -> list[str]:
-    """Return a sorted list of those characters in `text` that a reader may mistake for others in their context.
+    """Return a sorted list of the characters that a reader of `text` may mistake for other characters.
 
-    A letter with the trait `letter` is returned if the same word also has Latin letters, or if every letter with this
-    trait in the text looks Latin. Unless `care` is `PROSE`, the letters of a word that looks Latin are also returned if
-    a sign such as a dot joins this word to Latin text. `chars` are the text's characters. `traits` may contain more.
+    If all letters with the trait `letter` look Latin, all of them are returned. Otherwise, those in words that also
+    have Latin letters are returned. If `care` is not `PROSE`, the letters of a Latin-looking word are also returned if
+    a sign such as a dot joins the word to Latin text. `chars` are the text's characters. `traits` may contain more.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -250,7 +250,7 @@ def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[
 
 
 def _disguised(text: str, care: Care) -> set[str]:
-    """Return the letters of each word that looks Latin and is joined to Latin text. The rest of the text is ignored."""
+    """Return the letters of each Latin-looking word that adjoins Latin text, even with a sign such as a dot between."""
     # Attack: an unrelated letter elsewhere, such as in a comment, makes the text look foreign (test_warnings.py).
     is_code = care is Care.CODE
     before, after = (_TOUCHES_BEFORE, _TOUCHES_AFTER) if is_code else (_LATIN_BEFORE, _LATIN_AFTER)
@@ -295,7 +295,7 @@ def _trait(char: str) -> Trait | None:
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
-    """Return the trait, if any, that a character has because its NFKC form is ASCII or looks like a Latin letter."""
+    """Return the trait of a character whose NFKC form is ASCII or looks like a Latin letter; `None` means no trait."""
     if unicodedata.decomposition(char).startswith(('<super>', '<sub>')):
         return None
     plain = unicodedata.normalize('NFKC', char)

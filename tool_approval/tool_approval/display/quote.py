@@ -38,7 +38,7 @@ class Piece:
     text: str
     """Text without its final newline."""
     number: int
-    """Line number of the first line of `text`, from 1."""
+    """Number of the piece's first line in the whole text, counted from 1."""
     left_out: str = ''
     """Description of the part left out before this piece, or an empty string."""
 
@@ -122,7 +122,7 @@ def _quoted(text: str, room: int, drawn: Callable[[str, int, bool], DisplayLine]
 
 
 MOST_LINES = 10_000
-"""Maximum length of a diff in lines. The lines of a longer diff are not classified, because few could be shown."""
+"""Maximum length of a diff in lines. The lines of a longer diff are not classified, because few of them would fit."""
 
 _HUNK = re.compile(r'@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@')
 
@@ -131,10 +131,10 @@ Row = tuple[LineKind, str, int | None]
 
 
 def read_diff(lines: Sequence[str]) -> Iterator[Row]:
-    """Classify each line of a diff by the numbers of lines in the hunk headers.
+    """Classify each line of a diff, using the line counts that the hunk headers state.
 
     A removed line whose text begins with `--`, or an added line whose text begins with `++`, looks like a file header.
-    Therefore, whether a line belongs to a hunk depends only on the numbers of lines in the hunk headers.
+    Therefore, whether a line belongs to a hunk depends only on the line counts in the hunk headers.
     """
     old = new = old_left = new_left = 0
     for line in lines:

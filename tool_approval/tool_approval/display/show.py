@@ -23,7 +23,7 @@ _SHORTEST_LINE = 8
 """One-line arguments shorter than this are not looked for in a diff, because they may occur there by chance."""
 
 _MOST_COMPARED = 20
-"""Maximum number of arguments to look for in a diff. Further arguments are shown below the diff."""
+"""Maximum number of arguments whose values are looked up in a diff. Further arguments are shown below the diff."""
 
 _EDITED = frozenset(
     {'content', 'text'} | {f'{of}{what}' for of in ('old', 'new') for what in ('', '_text', '_str', '_string')}
@@ -31,10 +31,10 @@ _EDITED = frozenset(
 """Names of arguments that editing tools use, and whose values a diff may show completely."""
 
 _CONTENTS = ('command', 'content', 'patch', 'diff', 'text', 'new_text')
-"""If several arguments equal the content, only the one whose name comes first here counts as shown."""
+"""If several arguments equal the content, only the first of them in this order counts as shown."""
 
 _FACT_ARGUMENTS = {'path': 'path', 'dest': 'path', 'cwd': 'cwd'}
-"""Maps the name of an argument to the name of the fact with the same meaning."""
+"""Maps the name of an argument to the name of the corresponding fact."""
 
 _APART = '\0'
 """Separates hunks, so that no match extends over two hunks."""
@@ -48,10 +48,10 @@ _REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str',
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a presentation does not show.
 
-    An argument counts as shown if it equals the content, a text that the diff replaces or inserts, or the fact with
-    the same meaning, such as the path. Arguments with default values need not be shown. An argument that only occurs
-    somewhere within the content does not count as shown. Otherwise, a model could hide the target of a call by writing
-    the target into the content (test_display.py).
+    An argument counts as shown if it equals the content, a text that the diff replaces or inserts, or the
+    corresponding fact of the presentation, such as the path. Arguments with default values need not be shown. An
+    argument that only occurs somewhere within the content does not count as shown. Otherwise, a model could hide the
+    target of a call by writing the target into the content (test_display.py).
     """
     bodies = _bodies_of(presentation)
     sides = _sides_of(bodies[-1]) if presentation.type == 'diff' else ('', '', '')
@@ -104,7 +104,7 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return a pair of names from `_REPLACED` if the diff only replaces the first argument's text by the second's."""
+    """Return the pair of `_REPLACED` that names the old and the new text, if the diff makes only this replacement."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
@@ -124,7 +124,7 @@ def _is_in_diff(key: str, value: object, sides: tuple[str, str, str]) -> bool:
 
 
 def _sides_of(diff: str) -> tuple[str, str, str]:
-    """Return three texts made of all hunks: the lines before the change, the lines after it, and unchanged lines."""
+    """Return three texts that cover all hunks: the old version, the new version, and the unchanged lines."""
     found: list[list[str]] = [[], [], []]
     hunk: list[tuple[str, str]] = []
     rows = list(read_diff(diff.split('\n') if diff.count('\n') < MOST_LINES else []))
@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether the request is shown in full. If this module or the tool cut it, an approval must not be remembered."""
+    """Whether the request is shown in full. If anything was left out, an approval must not be remembered."""
 
 
 def display(
@@ -288,7 +288,7 @@ def _is_own_diff(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _changed_lines(lines: Sequence[DisplayLine], path: str) -> Sequence[DisplayLine]:
-    """Remove the headers and unchanged lines of a diff of the file at `path`. If no line is changed, remove nothing."""
+    """Remove the headers and unchanged lines from a diff of the file at `path`. If none is changed, keep all lines."""
     first = next((index for index, line in enumerate(lines) if line.kind == 'hunk'), 0)
     names = [line.text for line in lines[max(0, first - 2) : first]]
     is_named = names in ([f'--- {path}', f'+++ {path}'], [f'--- {path}', '+++ /dev/null'])
@@ -301,7 +301,7 @@ _MOST_COMPARED_LINES = 500
 """Maximum number of lines to compare, so that the comparison does not delay the question."""
 
 _MOST_CHANGES = 40
-"""Maximum number of lines with changes to show, about two screens."""
+"""Maximum number of removed and added lines to show. They fill about two screens."""
 
 
 def changes(before: ApprovalRequest, after: ApprovalRequest, *, ascii_only: bool = False) -> Sequence[DisplayLine]:

@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Maximum number of characters before a message in a command. Each quoted text requires a new search of them."""
+"""Maximum length of the part of a command that precedes a message. This part is searched again for each quoted text."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -65,11 +65,11 @@ def is_prose(text: str) -> bool:
 
 
 def apart(command: str) -> tuple[str, list[str]]:
-    """Separate messages for people, such as commit messages, from a command. Return the rest and the messages.
+    """Take messages for people, such as commit messages, out of a command. Return the rest and the messages.
 
     An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
-    like a message or a comment (test_prose.py). Therefore, a message stays in the command if its quoting is not simple,
-    or if the message has both curly quotes and special characters of the shell.
+    like a message or a comment (test_prose.py). Therefore, messages are taken out only if the command's quoting is
+    simple. A message that has both curly quotes and special characters of the shell is not taken out.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -106,7 +106,7 @@ _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
 
 _MOST_OPTIONS = 9
-"""Maximum number of remember options to read. If a request has more, the approver is offered none."""
+"""Maximum number of a request's `remember_options` to read. With more options, the approver is offered none of them."""
 
 _DEEPEST = 20
 """Maximum depth of nested values to read. Values below this depth are never drawn."""
@@ -174,7 +174,7 @@ def texts_of(request: ApprovalRequest) -> Texts:
 def _add_within(found: Texts, values: Mapping[str, Any], contents: frozenset[str]) -> None:
     """Add to `found` all texts in nested values, level by level. The arguments come first, then the values in them.
 
-    A text of one line that is shown as the content of a file is checked like a text of several lines.
+    If a text of one line is shown as the content of a file, the text is checked like a text of several lines.
     """
     level: list[tuple[Mapping[Any, Any] | Sequence[Any], Care]] = [(values, Care.PROSE)]
     left = _MOST_VALUES
@@ -209,7 +209,7 @@ def _care_of(value: str, *, is_file: bool) -> Care:
 
 
 def _items(container: Mapping[Any, Any] | Sequence[Any], share: int) -> Iterator[tuple[object, object]]:
-    """Yield at most `share` items. If the container has more, a quarter of the yielded items come from its end."""
+    """Yield at most `share` items. If the container has more items, a quarter of the result comes from its end."""
     tail = 0 if len(container) <= share else share // 4
     if isinstance(container, Mapping):
         yield from islice(container.items(), share - tail)

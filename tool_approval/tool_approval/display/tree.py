@@ -153,10 +153,10 @@ def _need(value: object, enough: int, depth: int = 0) -> int:
 def structure_of(presentation: ApprovalPresentation, text: str) -> dict[str, Any] | list[Any] | None:
     """Parse the text of a structured presentation into a mapping or a list; return `None` to show the text itself.
 
-    `text` is the presentation's content, or the full content if the content was shortened.
+    `text` is the presentation's `content`, or the `full_content` from which the tool made a shorter `content`.
 
     A mapping with a duplicate name is shown as text, because a tree would show only one of the values. The text
-    is also shown if Python would write one of its numbers differently, such as `1e5` (test_structure.py).
+    is also shown if it has a number that Python would write differently, for example `1e5` (test_structure.py).
     """
     if presentation.type != 'structured' or presentation.language not in (None, 'json'):
         return None

@@ -19,7 +19,7 @@ _SCREEN: Final = 80
 """Width of an ordinary terminal, in columns. A reader notices text that begins before this column, even after a gap."""
 
 _HIGH_GAP: Final = '\n' * 20
-"""Minimum number of newlines that are treated as a gap, because they fill most of a screen."""
+"""Shortest run of newlines that counts as a gap. This run fills most of a screen."""
 
 _TAB_COLUMNS: Final = 4
 """Columns per tab."""
@@ -28,13 +28,13 @@ _WIDE_GAP: Final = 60
 """Minimum width of a gap in a line, in columns. Spaces between the words of ordinary text are narrower than this."""
 
 _MOST_RUNS: Final = 2_000
-"""Maximum number of long runs of blanks to check. A text with more runs than this is treated as if it had a gap."""
+"""Maximum number of long runs of blanks to check. If a text has more of them, `has_gap` returns `True`."""
 
 _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""One row each for blanks and tabs, with the shortest gap, a pattern for the end of a run, and the width in columns."""
+"""For blanks and for tabs: the shortest gap, a pattern for the character after a gap, and the columns per character."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
@@ -71,7 +71,7 @@ def _is_long(text: str, start: int, end: int, columns: int, *, is_code: bool) ->
 _T = TypeVar('_T')
 
 _NAMED = 4
-"""A warning lists at most this many characters of a kind."""
+"""Maximum number of different characters that one warning lists."""
 
 _LOOKED_AT = 20_000
 """Maximum number of characters to check in a request. A question usually shows fewer characters. In a longer request,
@@ -83,7 +83,7 @@ fewer."""
 
 _CODE = re.compile(r'<U\+([0-9A-F]+)>')
 _USUAL = re.compile('[ -~\u5e00-\u9fff\uac00-\ud7a3]+')
-"""Matches characters that are not mistaken for others. Leaving them out of a large request saves time."""
+"""Matches characters that are never reported as deceptive. Leaving them out of a large request saves time."""
 
 _TURNING = frozenset('\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069')
 

@@ -26,8 +26,8 @@ async def check_ui(
     """Check that a UI returns its approver's decision for every kind of request.
 
     Args:
-        make_ui: Function that makes a UI whose approver approves everything, or denies everything if called with
-            `False`.
+        make_ui: Function that makes a UI. If the function's argument is `True`, the UI's approver approves everything.
+            If the argument is `False`, the approver denies everything.
         timeout_s: Maximum seconds for one answer.
         requests: More requests to ask about. The requests of the suite are hostile: control characters, long texts,
             right-to-left marks, nested and empty arguments.

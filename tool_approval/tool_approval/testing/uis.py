@@ -27,7 +27,7 @@ class ScriptedUI:
         self._answers = list(answers)
         self._lock = threading.Lock()
         self.requests: list[ApprovalRequest] = []
-        """Requests asked about so far, in order."""
+        """Requests received so far, in order."""
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Return the next answer.
@@ -56,7 +56,7 @@ class RecordingUI:
         """Answer every request with `answer`. The default approves."""
         self._answer = answer
         self.requests: list[ApprovalRequest] = []
-        """Requests asked about so far, in order."""
+        """Requests received so far, in order."""
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Record the request, and answer it."""

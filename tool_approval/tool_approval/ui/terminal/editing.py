@@ -42,7 +42,7 @@ def is_yaml(args: Mapping[str, Any]) -> bool:
 
 
 def as_text(tool_name: str, args: Mapping[str, Any]) -> str:
-    """Return the text to edit: YAML below comments, or JSON; see `is_yaml`."""
+    """Return the text to edit: YAML between comments if `is_yaml(args)`, and JSON otherwise."""
     if not is_yaml(args):
         fence = '\n' * FENCE
         return f'{fence}{json.dumps(args, indent=2, ensure_ascii=True)}\n{fence}'

@@ -49,7 +49,7 @@ class Prompt:
         Args:
             dialogue: Draws the questions and reads the keys.
             person: Name of the approver.
-            memory: Memory that contains the approvals listed by the key `l`. With `None`, the key is not offered.
+            memory: Memory whose approvals the approver can list with the key `l`. With `None`, the key is not offered.
             present: Function that adds a presentation to a changed call.
             environment: Environment variables that name the editor.
             color: Whether to use colours.

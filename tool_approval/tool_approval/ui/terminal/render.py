@@ -1,6 +1,6 @@
 """Render a request as text for a terminal of a given size.
 
-Rendering without a library excludes control characters and overlong rows, and is fast for 1 MB of arguments.
+No rendering library is used, to rule out control characters and overlong rows, and to be fast for 1 MB of arguments.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def render_request(
         keys: Keys to offer, from `KEYS`. With `None`, the keys are those of `offered_keys(request)`. Keys that the
             request does not allow are left out.
         position: 1-based position of the request, and number of requests; `None` uses the values in the request.
-        before: The original request if the approver has edited the arguments; the changes are shown.
+        before: Original request, to show which arguments the approver has changed; `None` if there are no changes.
 
     Returns: Rows separated by newlines. There is no newline at the end, so that the cursor stays after the question.
     """
@@ -119,7 +119,7 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
 
 
 def _facts(request: ApprovalRequest, layout: Layout, *, is_more: bool, is_all: bool = False) -> list[tuple[str, str]]:
-    """Return labelled facts of a request: those in the box or, if `is_more`, those to show for the key `?`."""
+    """Return labelled facts of a request: those in the box or, if `is_more`, those that the key `?` shows."""
     apart = ('toolset', 'why') if is_usual(request) else ('toolset',)
     shown = facts(request, ascii_only=layout.ascii_only, whole=is_all, brief=not is_all)
     if is_more:
@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return rows for the texts that do not fit into the bottom edge, and then this edge, with `keys` and `name`."""
+    """Return rows for the texts that do not fit into the bottom edge, and the bottom edge with `name` and `keys`."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` and the first of `tellings` that fits (if none, only the keys), and whether `tellings[0]` fits."""
+    """Return `lead` with the first of `tellings` that fits, or else only the keys, and whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())
@@ -212,7 +212,7 @@ def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[
 
 
 GROUP_KEYS = {'A': 'approve all', 'N': 'deny all', 'o': 'one by one', '?': 'more', 'q': 'stop the run'}
-"""Keys of a question about several requests. A question about one request does not use `A`, `N` and `o`. The key `q`
+"""Keys of a question about several requests. A question about one request offers none of `A`, `N` and `o`. The key `q`
 is listed only after `?`."""
 
 _GROUP_KEYS_BRIEFLY = {'A': 'all', 'N': 'none', 'o': 'each', '?': 'more'}

@@ -236,8 +236,7 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Block or unblock the signals that stop a background process when it uses the terminal, until the `with` block
-    ends.
+    """Block or unblock, within a `with` block, the signals that stop a background process that uses the terminal.
 
     While these signals are blocked, a background process is not stopped. The process can change the terminal's mode,
     but cannot read from the terminal. Programs that this process starts inherit the blocked signals.
