@@ -25,10 +25,10 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Maximum passes of the event loop that the UI waits for a cancelled run to end. A nested run needs five passes."""
+"""Maximum passes of the event loop before the UI stops waiting for a cancelled run. A nested run needs five passes."""
 
 WIDEST = 100
-"""Width in columns of a question that is written to a file or pipe."""
+"""Maximum width, in columns, of a question that is written to a file or pipe."""
 
 
 class PreparedAnswers:

@@ -46,7 +46,7 @@ EVERY_S = 0.5
 
 
 class TurnView:
-    """Shows the turns of a conversation. The texts of models and tools are escaped.
+    """Shows the turns of a conversation. Text from models and tools is escaped.
 
     If the user was not asked about a call, a line with the call's arguments appears above the result of the call.
     """
@@ -83,7 +83,7 @@ class TurnView:
         self._made.clear()
 
     async def __call__(self, ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
-        """Show the events of a run as they arrive, for `event_stream_handler=`."""
+        """Show the events of a run as they arrive. Pass this object as `event_stream_handler=`."""
         async for event in events:
             self.show(event)
         self._text.end()

@@ -105,7 +105,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
             raise
         return error.source or str(directory), None, [_mistake(error)]
     findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
-    why = f'the file is not trusted ({loaded.why_untrusted}), so it only tightens defaults; see `tool-approval trust`'
+    why = f'the file is not trusted ({loaded.why_untrusted}), so it only adds restrictions; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
     hint = f'the file extends no preset; `extends: [{presets}]` allows reading, testing and checking without approval'
@@ -273,7 +273,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             message = f'{what}; set `approval: true`, or rely on the OS sandbox alone'
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
         if rule.arguments != 'any' and entries().program(rule.words[0]) is None:
-            message = f'`{rule.words[0]}` is unknown, so without `arguments: any` the rule covers no other arguments'
+            message = f'`{rule.words[0]}` is an unknown program; to allow further arguments, set `arguments: any`'
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:
@@ -281,13 +281,13 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:
-        yield _warning(('shell', 'default'), 'commands without a matching rule need no approval; set `approval: true`')
+        yield _warning(('shell', 'default'), 'commands without a rule need no approval; `approval: true` changes this')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
         yield _warning(('shell', 'network'), 'unapproved commands can use the network; `network: false` prevents this')
 
 
 def commands_of_presets(settings: Settings) -> list[str]:
-    """Return one line per preset of the settings, which lists the commands that the preset lets run without approval.
+    """Return one line per preset of the settings. The line lists commands that the preset lets run without approval.
 
     Raises:
         ApprovalConfigError: A preset and the settings use the same name for two directories.
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of commands that need no approval: those of the file by condition, and those of each preset."""
+    """Return patterns of commands that need no approval, from the file (grouped by condition) and from each preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

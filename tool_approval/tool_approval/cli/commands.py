@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Number of digits shown of each 64-digit id in lists. To identify an approval, at least as many digits are needed."""
+"""Number of digits that lists show of each 64-digit id. To identify an approval, at least this many are needed."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')
@@ -78,7 +78,7 @@ tool-approval run --agent assistants.mail:agent                your own agent
 tool-approval run --continue                                   continue the last conversation here
 tool-approval run --save fix; tool-approval run --resume fix
 
-exit status: 0 = done, 1 = the last turn failed, 2 = called wrongly or not started, 130 = the last turn was stopped
+exit status: 0 = done, 1 = the last turn failed, 2 = wrong usage, or agent not started, 130 = the last turn was stopped
 The environment variable TOOL_APPROVAL_MODEL can name the model in place of --model.""",
     ),
     CommandEntry(
@@ -129,7 +129,7 @@ tool-approval demo --answers yn                   answers for you: yes, then no
 tool-approval demo --model openai-chat:gpt-5.2    a real model in place of the script
 
 y approves, n denies, ? explains the other keys. A story leaves nothing behind.
-exit status: 0 = story completed, 2 = called wrongly or failed, 130 = stopped""",
+exit status: 0 = story completed, 2 = wrong usage or failure, 130 = stopped""",
     ),
     CommandEntry(
         'explain',
@@ -268,7 +268,7 @@ examples:
   tool-approval serve --approver ada --approver bob=ops   two people; bob is in the group ops
   tool-approval serve --path /approvals --allow-host approvals.example --behind-proxy
 
-Each printed line has a link for one person. The link works once, within an hour. Ctrl-C stops serving the page.
+Each printed line has one person's link. The link works once and expires after an hour. Ctrl-C stops serving the page.
 """,
     ),
     CommandEntry(

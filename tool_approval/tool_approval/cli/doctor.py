@@ -21,7 +21,7 @@ from .output import Output
 LACKING: Final = 1
 _DISTRIBUTION: Final = 'tool-approval'
 _LABEL: Final = len('extra pydantic-ai')
-"""Width in columns of the label at the start of each line."""
+"""Width, in columns, of the label at the start of each line."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:

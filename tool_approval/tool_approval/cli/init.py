@@ -64,7 +64,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
     Raises:
         UsageError: The settings file already exists, there is no terminal, or an answer is invalid.
-        ApprovalError: A preset is unknown, or the trust in the new file cannot be saved.
+        ApprovalError: A preset is unknown, or the new file cannot be recorded as trusted.
         OSError: The settings file cannot be written.
     """
     directory = existing_directory(options.cwd)
@@ -101,8 +101,8 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
     return typed.replace(',', ' ').split() or presets
 
 
-_NETWORK: Final = 'May every command use the network? y: yes; n: only with approval [n]'
-_WHO: Final = 'Who approves calls? i: you; p: others too, on a web page; n: no approver [i]'
+_NETWORK: Final = 'May every command use the network? y = yes, n = only with approval [n]'
+_WHO: Final = 'Who approves calls? i = only you, p = others too (on a web page), n = nobody (deny them) [i]'
 
 
 def _answer(question: str, letters: str, output: Output) -> str:

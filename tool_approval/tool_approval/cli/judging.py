@@ -124,7 +124,7 @@ class Judgement:
     parts: Sequence[PartDecision]
     """All parts of the call, including the part that determines the decision."""
     extra_access: Sequence[str] = ()
-    """Lines that would describe the extra access in the question to the approver; empty if there is none."""
+    """Lines that describe the extra access, as a question would show them to the approver; empty if there is none."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` if there is any."""
@@ -250,7 +250,7 @@ class CallJudge:
         return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
     def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
-        """Return the decisions of the shell or file tool's own rules; an empty list for all other tools."""
+        """Return the decisions of the tool's own rules. The list is empty unless the tool is a shell or file tool."""
         if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
             return []
         if self._is_refusing:

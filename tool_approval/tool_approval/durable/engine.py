@@ -79,8 +79,8 @@ APPLICATION = 'tool-approval'
 """Application name of our processes in DBOS. A process resumes only workflows with the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version for DBOS. The version changes only if segments record other steps or another order of steps. DBOS's default
-version changes whenever code changes. With a constant, a new release can resume the runs of an older release."""
+"""Version for DBOS. The version changes only if the steps that segments record, or their order, change. DBOS's default
+version changes whenever code changes. Because ours does not, a new release can resume the runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""
@@ -119,8 +119,8 @@ class DBOSEngine:
             run_segment: Function that runs a segment.
             worker: The id of this process. No other process ever has the same id.
             polling_s: Seconds between two searches for segments that can be run.
-            store: Prefix for workflow ids. The prefix identifies the store that holds the runs, and is needed because
-                DBOS remembers ids, and a run of another store may have used the same id.
+            store: Identifier of the store that holds the runs, used as a prefix for workflow ids. The prefix is needed
+                because DBOS remembers ids, and a run of another store may have used the same id.
         """
         self._store = store
         self._url = url

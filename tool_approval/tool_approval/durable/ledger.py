@@ -227,7 +227,7 @@ class Ledger:
         return found == 'not_done' and await self.again(row)
 
     async def settle(self, row: ExecutionRow, result: object, by: str | None = None) -> bool:
-        """Record the result of a call of unknown outcome. Return `False` if the outcome is no longer unknown.
+        """Record the result of a call whose outcome is unknown. Return `False` if the outcome is no longer unknown.
 
         Args:
             row: The call, as last read.
@@ -240,11 +240,11 @@ class Ledger:
         return await self._change(row, 'done', _write_result(result, lambda value: value, by))
 
     async def again(self, row: ExecutionRow, by: str | None = None) -> bool:
-        """Let a call of unknown outcome run in another attempt. Return `False` if the outcome is no longer unknown.
+        """Allow another attempt at a call whose outcome is unknown. Return `False` if the outcome is no longer unknown.
 
         Args:
             row: The call, as last read.
-            by: The person who decided to run the call again; recorded with the previous attempt.
+            by: The person who decided to run the call again. The person's name is recorded with the previous attempt.
 
         Raises:
             InboxError: The store cannot be used.
@@ -288,7 +288,7 @@ class Ledger:
             workers: Ids of workers that may be dead and have never sent a heartbeat.
 
         Returns:
-            The dead workers. A dead worker is returned again until `DurableStore.forget_worker` is called.
+            The dead workers. Every call returns a dead worker until `DurableStore.forget_worker` is called for it.
 
         Raises:
             InboxError: The store cannot be used.
@@ -311,8 +311,8 @@ class Ledger:
         return gone.keys()
 
     def close(self) -> None:
-        """End the thread, and retry failed writes once. Another worker settles the executions that this worker still
-        holds.
+        """End the thread, and retry failed writes once. Later, another worker releases the executions that this
+        worker still holds.
         """
         self._closing.set()
         self._worker.close(PATIENCE_S)
@@ -350,7 +350,7 @@ class Ledger:
 
     @asynccontextmanager
     async def _alone(self, key: str) -> AsyncGenerator[None]:
-        """Let only one task at a time execute a call, and wait until the call's previous outcome is written.
+        """Let only one task at a time execute a call. Before that, wait until the call's previous outcome is written.
 
         Otherwise, a delayed write of one task could release an execution that the next task has begun, because all
         tasks of a worker write as the same owner.
@@ -459,7 +459,7 @@ class Ledger:
         await self._soon(row, lambda: self._end(row, state, result))
 
     def _end(self, row: ExecutionRow, state: ExecutionState, result: str | None) -> None:
-        """Record the outcome in the worker's thread.
+        """Record the outcome. This method runs in the worker's thread.
 
         A worker that was treated as dead may still record the outcome of its call, unless the call was tried again.
         """
@@ -530,7 +530,7 @@ class Ledger:
 
 
 def unknown_text(row: ExecutionRow) -> str:
-    """Describe a call of unknown outcome."""
+    """Describe a call whose outcome is unknown."""
     began = '' if row.started_at is None else f' at {row.started_at:%Y-%m-%d %H:%M:%S} UTC'
     return (
         f'The call of {row.tool_name!r} was started{began}, but its end was not recorded: its worker died, or the run '

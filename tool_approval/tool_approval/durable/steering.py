@@ -1,4 +1,4 @@
-"""Show durable runs to people, and let them cancel a run or settle a call of unknown outcome."""
+"""Show durable runs to people, and let them cancel a run or settle a call whose outcome is unknown."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class NotUnknown(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message."""
-        super().__init__('the run has no call with this id whose outcome is unknown; the call may be settled already')
+        super().__init__('the run has no unsettled call with this id; the call may be settled already')
 
 
 class NobodyMay(SteeringRefused):
@@ -55,7 +55,7 @@ class NobodyMay(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message. It suggests `tool-approval runs`, a command that does not check approvers."""
-        super().__init__('the requests of the run do not say who may change it; to change it, use `tool-approval runs`')
+        super().__init__('no request of this run says who may change the run; change the run with `tool-approval runs`')
 
 
 class _View(BaseModel):
@@ -99,7 +99,7 @@ class ExecutionView(_View):
     changed_at: AwareDatetime
     """Time of the last change of state, in UTC."""
     is_unsettled: bool
-    """Whether the outcome is unknown and was not settled."""
+    """Whether the outcome is unknown, and the call was neither tried again nor given up."""
 
 
 class RunSummary(_View):
@@ -203,7 +203,7 @@ class RunDetails:
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
     def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
-        """Raise an error unless this person may answer all of the run's requests for the tool of `row`.
+        """Raise an error unless the person may answer every request of the run for the tool that `row` names.
 
         Raises:
             NotAnApprover: The person is not allowed to answer some of these requests. The message states the reason.
@@ -318,7 +318,7 @@ def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
 
 
 Verdict: TypeAlias = Literal['result', 'again', 'give_up']
-"""A person's decision about a call of unknown outcome: report its result, run it again, or give it up."""
+"""A person's decision about a call whose outcome is unknown: report its result, run it again, or give it up."""
 
 
 async def settle_call(
@@ -331,7 +331,7 @@ async def settle_call(
     by: str,
     at: datetime,
 ) -> None:
-    """Settle a call of unknown outcome and withdraw the question about it, so that its run can continue.
+    """Settle a call whose outcome is unknown, and withdraw the question about it, so that its run can continue.
 
     Args:
         store: The store of the run.

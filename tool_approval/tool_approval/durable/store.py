@@ -150,8 +150,8 @@ class DurableStore:
     def release(self, worker: str, number: int, *, at: datetime) -> int:
         """Release the executions of a dead worker, unless the worker has recorded a later heartbeat.
 
-        A reserved execution becomes available to other workers again. The outcome of an execution that had begun
-        becomes unknown. If the worker is alive after all, it can still settle an execution that had begun.
+        A reserved execution becomes available to other workers again. If an execution had begun, its outcome
+        becomes unknown. If the worker is alive after all, the worker can still settle such an execution.
 
         Returns:
             The number of released executions.
@@ -336,7 +336,7 @@ class DurableStore:
     def prune(self, before: datetime) -> int:
         """Delete runs that ended before a given time, with their executions, and return the number of runs.
 
-        Executions of runs that are not in the store are kept, because such a run may be resumed by hand at any time.
+        Executions are kept if their run is not in the store, because such a run may be resumed by hand at any time.
         """
         ended = "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ?"
         with self.inbox_store.transaction() as execute:
@@ -506,7 +506,7 @@ def _number(moment: datetime) -> int:
 
 
 def open_store(url: str) -> DurableStore:
-    """Open the database that inbox, runs and executions share. The database is connected at the first use.
+    """Open the database that inbox, runs and executions share. The store connects when it is first used.
 
     Args:
         url: `postgresql://user@host/database`, or the path of an SQLite file, optionally with `sqlite:///` before it.

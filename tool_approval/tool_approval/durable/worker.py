@@ -39,7 +39,7 @@ _log = logging.getLogger('tool_approval')
 class Sweep:
     """Checks the store repeatedly, in a separate thread.
 
-    A process that receives an answer only stores the answer. Every living worker determines which runs can continue,
+    If a process receives an answer, it only stores the answer. Every living worker determines which runs can continue,
     which deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
     """
 
@@ -60,7 +60,7 @@ class Sweep:
         Args:
             store: The store of the runs, which only this object uses and closes.
             engine: Engine that runs the segments.
-            ledger: Ledger that sends heartbeats on request, and finds dead workers.
+            ledger: Ledger whose `tick` sends a heartbeat and finds dead workers.
             agent: The agent whose runs this process executes.
             is_readable: Function that returns whether this version can continue a run.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
@@ -112,7 +112,7 @@ class Sweep:
                 if (run_id, segment) in self._seen:
                     _log.error('The engine gave up on a segment of a durable run: %s', status)
                     told = (
-                        f'the engine gave up on segment {segment} ({status}), which was started too often or cancelled'
+                        f'the engine gave up on segment {segment} ({status}): it was cancelled or restarted too often'
                     )
                     outcome = json.dumps({'error': 'SegmentGivenUp', 'message': told})
                     self._store.finish(run_id, segment, 'failed', outcome, at=self._now())

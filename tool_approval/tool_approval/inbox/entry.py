@@ -22,7 +22,7 @@ from .errors import AlreadySettled, InvalidAnswer, NotAnApprover, OtherContent, 
 from .store import Row, State
 
 LONGEST_SHOWN = 80
-"""Maximum number of characters to show of a person's or run's name. The rest of a longer name is cut off."""
+"""Number of characters after which the name of a person or run is cut off when it is shown."""
 
 MAX_BYTES = 4 * 1024 * 1024
 """Maximum size of a request or an answer, about a thousand pages of text: more than an approver can read."""
@@ -80,7 +80,7 @@ class InboxEntry(BaseModel):
     content: Content
     """The content shown to approvers."""
     posted_at: AwareDatetime
-    """Time of posting in UTC, by the clock of the process that posted the request."""
+    """UTC time at which the request was posted, by the clock of the process that posted it."""
     settled_at: AwareDatetime | None = None
     """Time when the request was settled, by the clock of the process that settled it; `None` for an open request."""
     answer: Answer | None = None
@@ -205,7 +205,7 @@ def write_answer(answer: Answer) -> str:
 
 
 def digest_of(request_id: str, content: str) -> str:
-    """Return the digest that binds an answer to a request id and its stored content, as 64 hexadecimal digits."""
+    """Return the 64-digit hexadecimal digest of a request's id and content. The digest binds an answer to both."""
     return blake2b(content.encode(), digest_size=32, key=request_id.encode()[:64], person=b'inbox').hexdigest()
 
 

@@ -30,8 +30,8 @@ _log = logging.getLogger('tool_approval')
 
 
 class Channel(Protocol):
-    """Notifies approvers of requests, for example in a chat. A channel answers with `Inbox.decide`; the first answer
-    counts.
+    """Notifies approvers of requests, for example in a chat. A channel answers with `Inbox.decide`. Of several answers
+    to a request, only the first counts.
 
     Coroutine functions run on the event loop of the run, other functions in a thread. Exceptions, and calls that take
     longer than 30 seconds, are logged. A failing channel does not affect the other channels or the run. For each
@@ -223,9 +223,7 @@ class InboxUI:
                 # The first read may have begun before the withdrawal.
                 entry = [await self.inbox.get(request_id) for _ in range(2)][-1]
         except (ApprovalError, TimeoutError):
-            _log.warning(
-                'Could not read the inbox to check whether a call that another UI approved was denied there before'
-            )
+            _log.warning('Another UI approved a call. Could not read the inbox to check for an earlier denial.')
             return None
         return entry if entry.state == 'denied' else None
 

@@ -177,7 +177,7 @@ class Keeper:
         self._nudged.set()
 
     def settle_later(self, request_id: str, state: Settled) -> None:
-        """Settle a request that no caller waits for, as soon as the store can be reached."""
+        """Settle a request as soon as the store can be reached. No caller waits for this request."""
         with self._lock:
             self._late[request_id] = state
         self._due_at = min(self._due_at, self._clock() + LONGEST_PAUSE_S)

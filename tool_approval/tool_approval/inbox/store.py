@@ -38,11 +38,11 @@ class Row:
     content: str
     """`Content` as JSON, at most 4 MiB."""
     posted_at: datetime
-    """Time of posting in UTC, in whole milliseconds."""
+    """UTC time at which the request was posted, in whole milliseconds."""
     state: State = 'pending'
     """State of the request."""
     settled_at: datetime | None = None
-    """Time of settling in UTC, in whole milliseconds; `None` while the request is open."""
+    """UTC time at which the request was settled, in whole milliseconds; `None` while the request is open."""
     answer: str | None = None
     """`Answer` as JSON, at most 4 MiB; `None` unless the request was approved or denied."""
 
@@ -130,8 +130,8 @@ class InboxStore(Protocol):
         If the store keeps durable runs, a new run also ends the wait.
 
         Returns:
-            All changes since the last call, each at least once. A request added and settled in between may appear only
-            as settled. `None` if changes may have been missed: on the first call, and after each interruption.
+            All changes since the last call, each at least once. A request that was both added and settled may appear
+            only as settled. `None` if changes may have been missed: on the first call, and after each interruption.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -169,7 +169,7 @@ class Execute(Protocol):
 class ParkingStore(InboxStore, Protocol):
     """A database store that also keeps durable runs and their *parked* requests.
 
-    A parked request belongs to a run instead of a process. Such a request does not depend on a lease, and is kept until
+    A parked request belongs to a run, not to a process. Such a request does not depend on a lease, and is kept until
     the run has ended. See `tool_approval.durable`.
     """
 
@@ -191,7 +191,7 @@ class ParkingStore(InboxStore, Protocol):
         Args:
             execute: Executes statements in the transaction.
             state: New state of the requests.
-            at: Time of settling.
+            at: Time at which the requests are settled.
             which: SQL condition with one `?` that selects the requests.
             value: Value for the `?` in `which`.
 

@@ -25,7 +25,7 @@ class Worker:
     """Runs actions one after another in one thread. Any thread or event loop can submit an action."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Create a worker whose error messages name `place`. The thread starts with the first action."""
+        """Create a worker. Its error messages mention `place`. The thread starts with the first action."""
         self._place = place
         self._clock = clock
         self._process = os.getpid()
@@ -174,7 +174,7 @@ class RowReader:
 
 
 def _end(ended: asyncio.Future[T], found: T) -> None:
-    """Set the result of a future from any thread."""
+    """Set the result of a future. Any thread may call this function."""
     with contextlib.suppress(RuntimeError):  # the loop is closed
         ended.get_loop().call_soon_threadsafe(_set, ended, found)
 

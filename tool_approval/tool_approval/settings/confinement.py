@@ -46,7 +46,7 @@ REFUSED: Final = (
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
-"""Environment variables that the shell tool sets for commands, which would otherwise get this process's values."""
+"""Environment variables that the shell tool sets for commands. Otherwise, commands would get this process's values."""
 
 _NOT_FOUND: Final = 127
 """Exit status of bash for a program that does not exist."""
@@ -58,7 +58,7 @@ _SECRET: Final = 'No command can read {}, even with approval or extra access: th
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
     'that `tool-approval doctor` lists. Call a program of the project by its path, such as `.venv/bin/pytest`. For '
-    'other programs, the user can activate an environment and start again, or add a folder to `sandbox.toolchains`.'
+    'others, the user can activate an environment and restart the agent, or add a folder to `sandbox.toolchains`.'
 )
 _NOT_ACTIVE: Final = (
     'This directory has {0}, which looks like a virtual environment, but is not active, and was not checked. '
@@ -100,7 +100,7 @@ class Confinement:
         secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
         if len(secrets) > _MOST_SECRETS:
             raise OSSandboxError(
-                f'too many files may hold secrets (more than {_MOST_SECRETS}); list harmless ones in `sandbox.visible`'
+                f'more than {_MOST_SECRETS} files look like secrets; list the harmless ones in `sandbox.visible`'
             )
         return replace(profile, hidden=(*profile.hidden, *secrets))
 
@@ -142,7 +142,7 @@ class ConfinedShell(ShellTool):
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that a command's programs need, or that the model requests, in addition to the profile.
+        """Return access that a command's programs need or the model requests, unless the profile already gives it.
 
         Raises:
             PermissionError: The model requests an unknown kind of access.
@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the frozen folders that contain the paths, each with the reason why it gets no layer, or `None`."""
+        """Map each frozen folder that contains a path to the reason why it cannot get a layer (`None` if it can)."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)
@@ -285,8 +285,8 @@ class ConfinedShell(ShellTool):
         return result
 
     async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program in layers that give it the extra access. Unless the program reaches the time limit, keep its
-        permitted changes.
+        """Run a program inside layers, which give it the extra access. Unless the program reaches the time limit, keep
+        its permitted changes.
         """
         opened = ExitStack()
         try:
@@ -354,8 +354,8 @@ class ConfinedShell(ShellTool):
         effects = 'and the user is asked; the failed call may have had effects.'
         needed = next((name for name in lacked if name in explanation.needs), None)
         if needed is None:
-            return f'. If the lack of access caused the error, call again with one such name in `access`, {effects}'
-        return f". If the lack of access caused the error, call again with access=['{needed}'], {effects}"
+            return f'. If missing access caused the error, call again with one of these names in `access`, {effects}'
+        return f". If missing access caused the error, call again with access=['{needed}'], {effects}"
 
 
 async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:

@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """Return the expanded settings for unconfined commands: the presets' rules that allow commands are left out."""
+    """Return the expanded settings for unconfined commands, in which presets let no command run without approval."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
@@ -135,7 +135,7 @@ def unconfined(settings: Settings) -> Settings:
 
 
 def found_presets(directory: Path) -> dict[PresetName, str]:
-    """Return the presets that fit a directory, each with the file that led to this choice. `default` is left out."""
+    """Map each preset that fits a directory to the name of the file by which it was found. `default` is left out."""
     found: dict[PresetName, str] = {}
     for preset, names in _MARKS.items():
         name = next((name for name in names if os.path.lexists(directory / name)), None)

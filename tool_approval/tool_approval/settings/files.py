@@ -21,10 +21,10 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""Names of settings files. A TOML file is refused, but its name is listed so that the tools cannot write it."""
+"""Names of settings files. A TOML file is refused, but its name is included, so that tools cannot write the file."""
 
 MAX_BYTES = 400_000
-"""Maximum size of a settings file in bytes: four for each character of the longest text that the parser accepts."""
+"""Maximum size of a settings file: four bytes for each character of the longest text that the parser accepts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ def load_settings(
 
 
 def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
-    """Return `loaded` or, if no file was found, settings with the preset `default`, as in `tool-approval run`."""
+    """Return `loaded`. If no file was found, return settings with the preset `default`, as `tool-approval run` does."""
     return loaded if loaded.source is not None else replace(loaded, settings=Settings(extends=('default',)))
 
 
@@ -216,9 +216,9 @@ def effective(loaded: LoadedSettings) -> Settings:
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply as in a trusted file.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
     - Each `description` is ignored, because it would be part of the question to the approver.
-    - `visible` and `toolchains` are ignored, while `hidden` applies.
+    - `visible` and `toolchains` are ignored, but `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
-    - Shell rules that allow commands without approval are removed. Later rules or the default decide about these
+    - Shell rules that let commands run without approval are removed. Later rules or the default decide about these
       commands. Rules that require approval do not apply in a removed root. A rule that would block commands in a
       removed root blocks these commands everywhere.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.

@@ -56,7 +56,7 @@ class TrustError(ApprovalError):
     """The store cannot be read or written. No file is trusted until the store can be read."""
 
     def __init__(self, path: str, problem: str) -> None:
-        """Record the path of the store (empty if there is no home folder) and the problem with the store."""
+        """Record the problem and the path of the store. The path is empty if there is no home folder."""
         self.path = path
         self.problem = problem
         super().__init__(f'trusted files in {path!r}: {problem}' if path else problem)

@@ -76,7 +76,7 @@ def look_up(port: int) -> str:
 
 @contextmanager
 def server(wish: int = 0) -> Generator[tuple[subprocess.Popen[bytes], int]]:
-    """Run a web server on the loopback, and yield its process and port. If the port `wish` is free, the server uses it.
+    """Run a web server on the loopback address, and yield its process and port. The port is `wish` if that is free.
 
     The server ends when the `with` block or this process ends.
 

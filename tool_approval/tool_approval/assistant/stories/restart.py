@@ -27,7 +27,7 @@ _WITHIN_S = 60.0
 
 
 async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
-    """Play the story, and show the facts afterwards, even if the user stopped it.
+    """Play the story. Then show the facts, even if the user stopped the story.
 
     Raises:
         RuntimeError: The process of the agent did not respond in time.

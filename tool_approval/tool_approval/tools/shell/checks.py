@@ -46,7 +46,7 @@ _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
 
 
 def _is_one_test(words: Sequence[Word]) -> bool:
-    """Return whether the words are a single test of two or three words with a known operator, as defined by POSIX."""
+    """Return whether the words are a single test, as defined by POSIX: one known operator with one or two operands."""
     inner = list(words[1:])
     if words[0].value == '[' and inner and inner[-1].value == ']' and inner[-1].is_fixed:
         inner.pop()
@@ -145,7 +145,7 @@ def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""Functions by checker name. A checker returns `True` only if the code certainly writes no file and runs no program."""
+"""Functions by checker name. A checker returns `True` only for code that cannot write a file or run a program."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
     'test': unsafe_test,

@@ -103,7 +103,7 @@ class ShellConfig(BaseModel):
     default: ShellDefault = Field(default_factory=ShellDefault)
     """Default for commands that no rule matches."""
     rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
-    """Rules in order. The first rule that matches a command decides."""
+    """Rules in order. For each command, the decision comes from the first rule that matches."""
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can prevent network access."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)

@@ -72,7 +72,7 @@ Fields = Mapping[str, Any]
 
 Place = Literal['next', 'attached', 'either']
 """Where the value of an option can be. An `attached` value can only be in the same word as the option. A `next` value
-can also be in the next word, and so can an `either` value if the next word is not an option."""
+can also be in the next word. An `either` value can also be there, unless the next word is an option."""
 
 
 class OptionRole(NamedTuple):

@@ -69,7 +69,7 @@ class Explanation:
         return next(part for part in self.parts if part.decision == self.decision)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the decision with its rule and reason, and all parts, as a JSON object."""
+        """Return a JSON object with the decision, its rule and reason, and all parts of the command."""
         return {
             'decision': self.decision,
             'rule': self.deciding.rule,

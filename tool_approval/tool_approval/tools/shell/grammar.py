@@ -85,8 +85,8 @@ def parse(command: str, *, clock: Callable[[], float] = time.thread_time) -> Par
         clock: Monotonic time in seconds.
 
     Returns:
-        The syntax tree, or the reason why there is no tree. If the tree has a syntax error, the result has a tree and a
-        reason.
+        The syntax tree, or the reason why there is no tree. If the command has a syntax error, the result has both the
+        tree and a reason.
 
     Raises:
         MissingExtraError: tree-sitter or its grammar is not installed.

@@ -42,8 +42,8 @@ _NEUTRAL: Final = frozenset({
     ':', 'true', 'false', 'test', '[', '[[', 'cd', 'set', 'exit', 'return', 'break', 'continue', 'type', 'command',
     'read',
 })  # fmt: skip
-"""Programs that only return a status or change the shell itself. `cd` itself is harmless, because most programs need
-approval if they run after a `cd`."""
+"""Programs that only return a status or change the shell itself. Allowing `cd` is safe, because most programs that run
+after a `cd` need approval."""
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
 """Parts of a glob that may lead to a parent directory."""
 
@@ -308,7 +308,7 @@ class ShellJudge:
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState
     ) -> str | None:
-        """Return why a command needs approval even though a rule or the default allows it, or `None`."""
+        """Return the reason why an otherwise allowed command needs approval; `None` if no approval is needed."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
         runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags

@@ -1,4 +1,4 @@
-"""Label every word of a command, based on the entry of its program."""
+"""Label every word of a command. The labels are based on the entry that describes the program of the command."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, in the same word or the next. `command` marks a word of a command that the
-program runs. The value of an `unknown_word` is known only when the command runs, and may be an option."""
+"""Kind of a word. An `option` has a value, in the same word or the next. A `command` word belongs to another command,
+which the program runs. The value of an `unknown_word` is known only when the command runs, and may be an option."""
 
 
 class Label(NamedTuple):

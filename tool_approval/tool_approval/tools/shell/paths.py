@@ -146,7 +146,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
-    """Return whether a file list, a link or code may make a command read paths that its arguments do not name."""
+    """Return whether a command may read paths that its arguments do not name, due to a file list, a link or code."""
     entry = found.entry
     if entry is None:
         return False

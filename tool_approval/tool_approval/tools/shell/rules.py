@@ -1,7 +1,7 @@
 """Compile the rules, check their examples, and find the deciding rule for a command.
 
-A rule that allows commands matches only its exact words. A rule that blocks commands or requires approval also matches
-abbreviations and synonyms of its words, and ignores options between them.
+If a rule allows commands, a command matches only with the exact words of the pattern. If a rule blocks commands or
+requires approval, abbreviations and synonyms of these words also match, and options between them are ignored.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class RuleMatch:
     decided: CompiledRule | None
     """First rule that matches; `None` if no rule matches."""
     possible: CompiledRule | None
-    """First rule with `is_guard` before `decided` that may match, depending on an unknown word."""
+    """First guard (see `is_guard`) that comes before `decided` and matches for some values of an unknown word."""
     skipped: CompiledRule | None = None
     """First rule whose pattern matches but whose `sandbox_paths` do not match; always `None` if `decided` is a rule."""
 
@@ -104,7 +104,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that matches no known word. Unknown words that may match even this rule may match any rule."""
+    """Return a rule that matches no known word. If unknown words may match this rule, they may match any rule."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -286,7 +286,7 @@ def check_rules(config: ShellConfig, *, cwd: str, roots: Mapping[str, ShellRoot]
     Args:
         config: The rules.
         cwd: Absolute path of the directory that commands run in.
-        roots: Roots by name. Rules refer to these names in `sandbox_paths`.
+        roots: Roots by name. The `sandbox_paths` of a rule contain such names.
 
     Raises:
         ApprovalConfigError: A root does not exist, or an example contradicts its rule. The error contains the key of

@@ -107,8 +107,8 @@ async def run_command(
 ) -> ShellResult:
     """Run a program until it ends or the timeout is reached.
 
-    The program runs in a new session, without standard input or open descriptors of this process. When this function
-    returns or is cancelled, the process group and all processes found outside of the group have been killed.
+    The program runs in a new session. It has no standard input and inherits no descriptors of this process. When this
+    function returns or is cancelled, the process group and all processes found outside of the group have been killed.
 
     Args:
         argv: The program and its arguments.

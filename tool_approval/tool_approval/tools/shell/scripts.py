@@ -26,7 +26,7 @@ class WrappedCommand:
     is_program: bool = False
     """Whether the wrapper also has effects of its own, so that the wrapper itself is checked like any other program."""
     is_runner: bool = False
-    """Whether the wrapper runs programs and scripts, for example of a project or container, but not shell builtins."""
+    """Whether the wrapper runs programs and scripts, such as those of a project or container, but no shell builtins."""
     assignments: tuple[str, ...] = ()
     """Names of the environment variables that the wrapper sets for the commands."""
     own: int | None = None
@@ -50,12 +50,12 @@ minutes for a long run of blanks (test_grammar.py)."""
 
 
 def is_plain_sed(script: str) -> bool:
-    """Return whether a sed script certainly writes no file and runs no program."""
+    """Return whether it is certain that a sed script writes no file and runs no program."""
     return len(script) <= _MAX_SCRIPT and _SED.fullmatch(script) is not None
 
 
 def is_plain_awk(program: str) -> bool:
-    """Return whether an awk program certainly writes no file and runs no program.
+    """Return whether it is certain that an awk program writes no file and runs no program.
 
     After `print`, `>` writes a file and `|` runs a program. Elsewhere, these characters are comparisons or parts of a
     pattern.
@@ -72,8 +72,8 @@ _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
 _LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
 """A regular expression at the beginning of an awk program. There, a slash cannot be a division."""
 _STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""Matches a string. If a character makes it unclear where strings begin, matches from there to the end of the program.
-Attack: `/"/ { print > "x" }`."""
+"""Matches a string. If a character makes it unclear where strings begin, the match goes from that character to the end
+of the program. Attack: `/"/ { print > "x" }`."""
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {

@@ -32,7 +32,7 @@ _LONGEST_DESCRIPTION: Final = 160
 
 
 class ShellTool:
-    """Runs commands in bash, according to rules and in one working directory. Several tasks may share the object.
+    """Runs bash commands in one working directory, subject to rules. Several tasks may share the object.
 
     The class implements `ApprovalAware`. To run a command, `execute_tool` calls the object with `command=...`.
     """
@@ -57,8 +57,8 @@ class ShellTool:
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
             wrap: Function that adds an OS sandbox. The function takes the program with its arguments, and returns the
                 program and arguments to run instead.
-            env: Environment to copy variables from, by default that of this process. Variables that may
-                contain secrets or change which code runs are left out.
+            env: Environment to copy variables from, by default that of this process. Variables are left
+                out if they may contain secrets or change which code runs.
             max_output_bytes: Maximum bytes to keep from each output, half from the beginning and half from the end.
 
         Raises:

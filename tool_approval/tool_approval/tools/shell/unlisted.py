@@ -1,4 +1,4 @@
-"""Find words of a command that require approval, access that the command needs, and arguments that are only data."""
+"""Find which words of a command require approval, which access the command needs, and which arguments are only data."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def find_unlisted(
 
     Args:
         words: The words of a command whose program name is known.
-        named: Number of words that the rule names and that need no approval. `None` if no rule decides and the default
-            allows commands.
+        named: Number of words of the command that the deciding rule names. These words need no approval. `None` if no
+            rule decides and the default allows commands.
         any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
         may_write: Function that returns whether a file may be written without approval.
         is_here: Function that returns whether a path is certainly in the working directory.
@@ -88,7 +88,7 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
         path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
         if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'may be outside the working directory, and the program runs code beside it')
+            return UnsafeArgument(word.raw, 'may make the program run code from a folder outside the working directory')
     return None
 
 
@@ -168,7 +168,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Return whether a word is safe because it is a writable file, harmless code, or a separately checked command."""
+    """Return whether a word is safe: it names a writable file, is harmless code, or is a command checked separately."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'

@@ -24,8 +24,8 @@ class UnsafeArgument:
 
 
 Growth = Literal['none', 'alike', 'any']
-"""Whether a word may expand to several words. `alike` means words that begin the same way, such as the files that match
-a glob. `any` means arbitrary words, such as those in an unquoted variable."""
+"""Whether a word may expand to several words. `alike` means words that begin the same way, such as the file names that
+match a glob. `any` means arbitrary words, such as those in an unquoted variable."""
 
 
 @dataclass(frozen=True, slots=True)
