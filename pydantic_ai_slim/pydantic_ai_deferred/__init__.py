@@ -3,7 +3,7 @@
 A run uses the modules in this order. `agent` and `variants` accept the keyword, and `patching` adds the keyword to the
 host's classes. `starting` determines the `plan` of a run, and `capability` hooks into the host's loop. `run` keeps the
 state of a run, `snapshot` copies the requests for the handler, `handler` calls the handler, and `results` checks its
-answer. `streaming` keeps deferred calls from ending a stream, and `terminal` gives the handler the terminal in a chat.
+answer. `streaming` keeps deferred calls from ending a stream. In a chat, `terminal` hands the terminal to the handler.
 """
 
 from .agent import Agent

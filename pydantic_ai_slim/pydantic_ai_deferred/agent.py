@@ -55,8 +55,8 @@ class Agent(  # pyright: ignore[reportIncompatibleMethodOverride]
             output_type: As in `pydantic_ai.Agent`.
             deps_type: As in `pydantic_ai.Agent`.
             deferred_tool_handler: Resolves the deferred calls of every run that is not given another handler.
-            inherit_handler: Whether this agent may use the handler of the outer run, if this agent runs inside another
-                agent's tool and has no handler of its own.
+            inherit_handler: Whether this agent may use the handler of the outer run. This matters if the agent runs
+                inside another agent's tool and has no handler of its own.
             capabilities: As in `pydantic_ai.Agent`. Capabilities that handle deferred calls themselves are asked first;
                 the handler gets the remaining calls.
             keywords: All other keywords of `pydantic_ai.Agent`.

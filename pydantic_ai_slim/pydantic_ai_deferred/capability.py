@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept a new run if `delivering` handed over its state. `open_run` keeps the state until the run ends."""
+        """Accept a new run if `delivering` passed the run's state. `open_run` keeps the state until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self
@@ -306,8 +306,8 @@ class AgentHandler(FastPathHandler):
 class ToolGate(WrapperToolset[Any]):
     """Innermost wrapper of a run's tools.
 
-    This class is a toolset, because a handler must see the final arguments. The hook `wrap_tool_execute` is too early,
-    because on newer hosts other capabilities may still change the arguments inside that hook.
+    A handler must see the final arguments. This class therefore wraps the toolset instead of using the hook
+    `wrap_tool_execute`. On newer hosts, other capabilities may still change the arguments inside that hook.
     """
 
     run: Run

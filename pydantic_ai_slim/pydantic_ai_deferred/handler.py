@@ -26,9 +26,9 @@ DeferredToolHandler: TypeAlias = Callable[
 """Resolves all deferred tool calls of one model response, inside the run.
 
 The handler is called once for each response with deferred calls, before any of these calls executes. It gets the run's
-context and a snapshot of the calls, and must answer every call by `tool_call_id`: in `results.approvals` with `True`,
-`False`, `ToolApproved` or `ToolDenied`, and in `results.calls` with a value, a `ModelRetry` or (on newer hosts) a
-`ToolFailed`. An exception from the handler ends the run.
+context and a snapshot of the calls, and must answer every call. The dictionary `results.approvals` maps a
+`tool_call_id` to `True`, `False`, `ToolApproved` or `ToolDenied`; `results.calls` maps it to a value, a `ModelRetry` or
+(on newer hosts) a `ToolFailed`. An exception from the handler ends the run.
 
 A plain function is called in a separate thread, so it may block. A coroutine function runs on the event loop of the
 outermost run.
@@ -78,8 +78,8 @@ def bubble_up(ctx: RunContext[object], requests: DeferredToolRequests) -> Deferr
     """Decline all calls, so that they leave the run as `DeferredToolRequests`.
 
     If an agent has a handler, but one run should stop and be resumed later, pass `bubble_up` as that run's handler. The
-    run's output type must then contain `DeferredToolRequests`. A handler of your own may also decline a whole response:
-    `return bubble_up(ctx, requests)`. A run with `bubble_up` as its handler offers no handler to nested runs.
+    run's output type must then contain `DeferredToolRequests`. To decline all calls of a response, your own handler can
+    also `return bubble_up(ctx, requests)`. A run with `bubble_up` as its handler offers no handler to nested runs.
     """
     return Declined()
 
@@ -94,7 +94,7 @@ def check_handler(handler: object) -> None:
         return
     if not callable(handler):
         raise UserError(
-            f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
+            f'`deferred_tool_handler` must be a callable that takes `(ctx, requests)`, not {type(handler).__name__}. '
             'To use the default, omit `deferred_tool_handler` or pass `None`.'
         )
     around_execute = getattr(type(handler), 'around_execute', None)
@@ -197,7 +197,7 @@ _Work: TypeAlias = Callable[[], None]
 class HandlerThreads:
     """Daemon threads of one run, reused for later questions. A second thread starts only if questions overlap.
 
-    A shared pool would not work. A handler may wait minutes for a person, and would occupy a thread that sync tools
+    A shared pool would not work. A handler that waits minutes for a person would occupy a pool thread that sync tools
     need. At exit, the interpreter would wait for the handlers, because it joins the threads of a pool.
     """
 
@@ -286,7 +286,7 @@ class HandlerThreads:
 
 
 class _Starts:
-    """Starts many threads, but blocks the event loop only for the first.
+    """Starts many threads, but makes the event loop wait only for the start of the first one.
 
     `Thread.start` waits until the thread runs. If fifty questions came at once, the event loop would wait fifty times.
     Instead, the loop starts only the first thread, and each thread starts the next before its own work.

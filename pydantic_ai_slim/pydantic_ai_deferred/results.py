@@ -16,7 +16,7 @@ _MISSING = object()
 
 
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
-    """Return a copy of `answer`, which must resolve exactly `requests`.
+    """Return a copy of `answer`, which must resolve all of `requests` and nothing else.
 
     Args:
         requests: The host's own requests, of which the handler got a copy.

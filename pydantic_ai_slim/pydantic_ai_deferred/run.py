@@ -36,7 +36,7 @@ class Lifetime:
         self.is_over = False
 
     def end(self) -> None:
-        """End the lifetime, and cancel each watching future on its own event loop."""
+        """End the lifetime, and cancel each future that watches it. A future is cancelled on its own event loop."""
         with self._lock:
             self.is_over = True
             watchers, self._watchers = self._watchers, {}
@@ -75,9 +75,9 @@ class LineageLevel:
 def lineage() -> tuple[LineageLevel, ...]:
     """Return the chain of agent runs and tool calls above the current code, outermost first.
 
-    In a handler, the chain has the levels above the run that made the calls. In a handler of the outermost run, the
-    chain is empty. In a tool, and in a handler's `around_execute`, the chain also contains the current tool call, as
-    its last level. Outside of any run, the chain is empty. Sync tools and handlers see the chain in their threads too.
+    In a handler, the chain contains only the levels above the run that made the calls. In a tool, and in a handler's
+    `around_execute`, the last level is the current tool call. The chain is empty in a handler of the outermost run, and
+    outside of any run. Sync tools and handlers see the chain in their threads too.
     """
     place = _place.get()
     return place.levels if place is not None else ()
@@ -92,13 +92,13 @@ class Run:
     handler: AnyHandler | None
     """Handler for this run's own deferred calls, or `None`."""
     offered: AnyHandler | None
-    """Handler that a nested run inherits if it has no handler of its own, or `None`."""
+    """Handler that nested runs without their own handler inherit, or `None` if there is no handler to inherit."""
     giver: Run | None
     """The run from which `handler` and `offered` were inherited, or `None` if they were not inherited."""
     loop: asyncio.AbstractEventLoop
     """Event loop of the outermost run."""
     levels: tuple[LineageLevel, ...]
-    """Lineage above this run, outermost first."""
+    """Agent runs and tool calls in which this run is nested, outermost first."""
     required_lifetimes: tuple[Lifetime, ...]
     """Lifetimes that must not end before this run's handler has answered."""
     threads: HandlerThreads | None
@@ -106,13 +106,13 @@ class Run:
     lifetime: Lifetime = field(default_factory=Lifetime)
     """Lifetime of this run."""
     declared: DeclaredTools = field(default_factory=DeclaredTools)
-    """Declared deferred tools of the current step."""
+    """Tools of the current step that are declared as deferred."""
     validated: dict[str, ValidatedArgs] = field(default_factory=dict[str, ValidatedArgs])
     """Validated arguments by `tool_call_id`."""
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether no model request has been made yet. Until the first request, all approvals are from before the run."""
+    """Whether the run has made no model request yet, so that every approval was given before the run started."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
@@ -238,7 +238,7 @@ class Run:
 
 
 def is_nested() -> bool:
-    """Whether a run that the current code starts is nested in another run and may inherit its handler."""
+    """Whether a run that starts now would be nested in another run and could inherit that run's handler."""
     place = _place.get()
     return place is not None and not place.is_asking
 

@@ -1,9 +1,9 @@
 """Let the deferred calls of a streamed response reach the handler, and keep the history usable.
 
 A streamed run ends at the first response part that could be an output. A *declared* deferral is a call of a tool with
-`requires_approval=True`, or of an external tool. The host treats such a call as the output `DeferredToolRequests`,
-which would end the run before the handler is asked. Declared tools are therefore disguised as ordinary tools during a
-model request. When the response is complete, the tools get their declared kind back, and the loop continues as usual.
+`requires_approval=True`, or of an external tool. The host would treat such a call as an output, and end the run before
+the handler is asked. Declared tools are therefore disguised as ordinary tools during a model request. When the response
+is complete, the tools get their declared kind back, and the loop continues as usual.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SKIPPED = 'Not executed: the run had reached its final result.'
 
 @dataclass(eq=False)
 class DeclaredTools:
-    """Declared deferred tools of one run, and the progress of a streamed response."""
+    """Tools of one run that are declared as deferred, and the progress of a streamed response."""
 
     is_final: bool = False
     """Whether the response being streamed has given its final output. From then on, deferred calls are skipped."""
@@ -114,7 +114,7 @@ class DeclaredTools:
 
 
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
-    """Answer those calls of the last response that got no result because an output tool ended the run.
+    """Answer the open calls of the last response: those without a result, because an output tool ended the run.
 
     If a call defers while an output tool succeeds, the host drops the deferred call without a result. The next run
     would refuse a history in which a call has no result. `messages` is changed in place.

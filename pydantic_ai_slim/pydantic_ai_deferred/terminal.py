@@ -20,7 +20,7 @@ _chatting: ContextVar[bool] = ContextVar('pydantic_ai_deferred_chatting', defaul
 
 @contextmanager
 def chatting() -> Generator[None]:
-    """Mark the context as a chat of the host, so that each handler gets the terminal as long as the handler runs."""
+    """Mark the context as a chat of the host. In a chat, a handler has the terminal to itself while it runs."""
     token = _chatting.set(True)
     try:
         yield

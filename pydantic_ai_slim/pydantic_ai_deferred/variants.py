@@ -35,8 +35,8 @@ Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """Every way to run an agent, each with the keyword `deferred_tool_handler`.
 
-    Every variant eventually calls `iter`. A handler is passed to `iter` as a capability of the run, and `iter`
-    determines which handler is asked.
+    Every variant eventually calls `iter`, and passes its handler as a capability of the run. From the capabilities and
+    the agent's settings, `iter` determines which handler is asked.
     """
 
     _plan: RunPlan
@@ -209,7 +209,7 @@ class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
         """Chat with the agent in the terminal. The handler is asked during a turn of the chat.
 
         Args:
-            deps: As in the host's `to_cli`, which also explains the other arguments except the handler.
+            deps: See the host's `to_cli`, which explains all arguments except `deferred_tool_handler`.
             prog_name: The name in the prompt.
             message_history: The conversation so far.
             model_settings: Settings for every request.
@@ -261,8 +261,8 @@ class HandlerAgent(  # pyright: ignore[reportIncompatibleMethodOverride]
         Args:
             wrapped: The agent.
             deferred_tool_handler: Resolves the deferred calls of every run that is given no other handler.
-            inherit_handler: Whether this agent may use the handler of the outer run, if this agent runs inside another
-                agent's tool and has no handler of its own.
+            inherit_handler: Whether this agent may use the handler of the outer run. This matters if the agent runs
+                inside another agent's tool and has no handler of its own.
 
         Raises:
             UserError: The handler cannot be called.
@@ -285,8 +285,8 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
     """Return the keywords for the host's run, with `handler` added to the capabilities.
 
-    The host infers an agent's name from the variables in the frame of its caller. The host's caller is our method,
-    which calls the agent `self`, so this function infers the name from the frame of the method's own caller.
+    The host infers an agent's name from the variables in the frame that calls the host. That frame belongs to our
+    method, in which the agent's variable is `self`. This function therefore uses the frame that called our method.
 
     Raises:
         UserError: The handler cannot be called.

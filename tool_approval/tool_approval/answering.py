@@ -105,7 +105,7 @@ def decision_on(
     remember_option: str = EXACT,
     is_whole: bool | None = None,
 ) -> ApprovalDecision:
-    """Make the decision for an answer to a request.
+    """Turn an approver's answer to a request into a decision.
 
     Args:
         request: Request that was answered.

@@ -12,7 +12,7 @@ OLD_NAME = 'pydantic_ai_blocking_approval'
 
 
 class AliasError(ApprovalError, ImportError):
-    """The old module name belongs to another module, whose classes would be mixed with ours."""
+    """The old module name already belongs to another module. An alias would mix that module's classes with ours."""
 
     def __init__(self, module: ModuleType) -> None:
         """Set the message, which names the file of the other module."""

@@ -42,7 +42,7 @@ class ApprovalController:
         """Function that decides a request according to the mode.
 
         Raises:
-            NotImplementedError: The mode is `interactive` without a callback. This error is also a `RuntimeError`.
+            NotImplementedError: In mode `interactive`, there is no callback. This error is also a `RuntimeError`.
         """
         if self.mode == 'approve_all':
             return lambda request: ApprovalDecision(approved=True)
@@ -55,10 +55,10 @@ class ApprovalController:
         return self._callback
 
     def request_approval_sync(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Decide a request by mode, then memory, then callback. Remember an approval with `remember='session'`.
+        """Decide a request by mode, then memory, then callback. Remember an approval that has `remember='session'`.
 
         Raises:
-            NotImplementedError: The mode is `interactive`, and there is no callback.
+            NotImplementedError: The mode is `interactive`, but there is no callback.
             TypeError: The callback is async, or did not return a decision.
         """
         remembered = self._memory.lookup(request.tool_name, request.tool_args)

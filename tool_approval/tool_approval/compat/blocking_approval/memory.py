@@ -1,4 +1,4 @@
-"""Remember calls approved for the session, by tool name and arguments."""
+"""Remember the tool name and arguments of each call that was approved for the session."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ApprovalMemory:
         return None if key is None else self._approvals.get(key)
 
     def store(self, tool_name: str, args: Mapping[str, Any], decision: ApprovalDecision) -> None:
-        """Remember an approval with `remember='session'`. Any other decision is ignored."""
+        """Remember an approval that has `remember='session'`, and ignore any other decision."""
         key = _key(tool_name, args)
         if key is not None and decision.approved and decision.remember == 'session':
             self._approvals[key] = decision

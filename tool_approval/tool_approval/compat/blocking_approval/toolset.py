@@ -197,7 +197,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return _read_verdict(await verdict if inspect.isawaitable(verdict) else verdict)
 
     async def _marked(self, name: str, args: dict[str, Any], tool: ToolsetTool[AgentDepsT]) -> ApprovalResult | None:
-        """Return the verdict of `@requires_approval` on the tool's function, or `None` if there is no such mark."""
+        """Return the verdict of `@requires_approval`, or `None` if the tool's function does not have this decorator."""
         function = function_of(tool)
         if function is None:
             return None
@@ -246,7 +246,7 @@ def _plain_description(name: str) -> str:
 
 
 def _by_name(tool_args: object) -> dict[str, Any]:
-    """Return argument values by parameter name, even if the toolset has validated them into an object."""
+    """Return argument values by parameter name, even if validation has turned the arguments into an object."""
     if isinstance(tool_args, dict):
         return cast('dict[str, Any]', tool_args)
     if isinstance(tool_args, Mapping | BaseModel):

@@ -71,7 +71,7 @@ ApprovalCallback: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | Awa
 
 
 class ApprovalResult(verdict.ApprovalResult):
-    """Return value of `needs_approval`: `tool_approval.ApprovalResult` with the older package's constructor."""
+    """Value that `needs_approval` returns: `tool_approval.ApprovalResult` with the constructor of the older package."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from tool_approval.core.redact import Outcome
 from .calls import CallReader
 
 ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
-"""Input of a tool: a text, arguments by name, or a model's call, which is answered with a message."""
+"""Input of a tool: a string, arguments by name, or a model's tool call. Only a tool call is answered with a message."""
 
 
 class StandIn(BaseTool):
@@ -46,7 +46,7 @@ class StandIn(BaseTool):
 
     @property
     def func(self) -> Callable[..., Any] | None:
-        """The tool's function. The host inspects it to find injected parameters, and the policy to find checks."""
+        """The tool's function, in which the host finds injected parameters and the policy finds checks."""
         return getattr(self._inner, 'func', None)
 
     @property
@@ -119,7 +119,7 @@ def _as_invoked(name: str, tool_input: str | dict[str, Any], options: Mapping[st
 
 
 def refusal(reason: str, *, name: str, call_id: str) -> ToolMessage:
-    """Return the result of a call that did not run."""
+    """Return the message that the model gets for a call that did not run."""
     return ToolMessage(content=reason, name=name, tool_call_id=call_id, status='error')
 
 

@@ -99,7 +99,7 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
         config: The configuration, whose `configurable.thread_id` (or else `configurable.session_id`) is the session.
         caller: Name of the agent, instead of the name in the configuration.
         run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id changes with
-            each step, so if the session has no id, an approval for the session ends with the call.
+            each step. Therefore, if the session has no id, an approval for the session ends with the call.
     """
     configurable = cast('Mapping[str, object]', config.get('configurable') or {})
     metadata = cast('Mapping[str, object]', config.get('metadata') or {})
@@ -151,9 +151,9 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
 
     Args:
         tool: The tool.
-        given: Values by parameter name, or a text, which the host uses as the tool's first parameter.
-        judges_injected: Whether to judge and show the values of parameters that the host fills in, because a model may
-            have sent these values. A value without a JSON form is left out.
+        given: Values by parameter name, or a string, which the host uses as the tool's first parameter.
+        judges_injected: Whether to judge and show the values of parameters that the host fills in. This is necessary if
+            a model may have sent these values. A value without a JSON form is left out.
 
     Raises:
         ValueError: The arguments do not fit the tool, cannot be copied, or have no JSON form. The error's message names

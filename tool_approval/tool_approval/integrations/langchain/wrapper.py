@@ -60,7 +60,7 @@ class ApprovalToolWrapper(StandIn):
             ValueError: `default` is neither `required` nor `none`.
         """
         if not isinstance(tool, BaseTool):  # pyright: ignore[reportUnnecessaryIsInstance] - most pass a function
-            raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; decorate it with `@tool`')
+            raise TypeError(f'`ApprovalToolWrapper` wraps a tool, not {type(tool).__name__}; make a tool with `@tool`')
         super().__init__(tool)
         self._gate = Gate(controller, default=default, tells_changes=tells_changes)
         self._caller = caller
@@ -69,12 +69,12 @@ class ApprovalToolWrapper(StandIn):
         """Ask if necessary, and run the tool. This call blocks, even if an event loop is running.
 
         Args:
-            input: Arguments by name, a text for the first parameter, or a model's call.
+            input: Arguments by name, a string for the first parameter, or a model's tool call.
             config: LangChain's configuration. Approvals are remembered for the session `configurable.thread_id`.
             **kwargs: Arguments that are passed on to the tool.
 
         Returns:
-            The tool's result. A model's call is answered with a message.
+            The tool's result. A model's tool call is answered with a message.
 
         Raises:
             ApprovalBlocked: Policy refuses the call. The tool has not run.

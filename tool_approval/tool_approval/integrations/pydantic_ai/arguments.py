@@ -41,7 +41,7 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the arguments that the tool `name` gets for `args`, with defaults. Return `args` if the tool is unknown.
+    """Return `args` as the tool `name` receives them: validated, with defaults. For an unknown tool, only decode `args`.
 
     Raises:
         ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
@@ -77,7 +77,7 @@ def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
 
 
 def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> Iterator[object]:
-    """Yield everything that may have a check of its own: the toolsets from `toolset` inwards, then the function.
+    """Yield all objects that may have a check of their own: `toolset`, the toolsets inside it, and the tool's function.
 
     Args:
         toolset: The outermost toolset; with `None`, no toolset is yielded.
@@ -108,7 +108,7 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
 
 
 _MAX_DEPTH = 100
-"""Maximum depth of nested toolsets, far more than anyone needs. A cycle of toolsets exceeds this depth."""
+"""Maximum depth of nested toolsets, far more than anyone needs. Deeper nesting is reported as a cycle."""
 
 
 def function_of(tool: ToolsetTool[Any]) -> object:
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""For each large response, by `id()`: the number of parts, and the positions of the calls whose call id is unique."""
+"""Number of parts of each large response, and positions of its calls with a unique id. The key is `id(response)`."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

@@ -161,12 +161,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return self.get(run_id)
 
     def get(self, run_id: str) -> DurableRun[OutputT]:
-        """Return the run with this id, without checking that it exists."""
+        """Return a `DurableRun` with this id, without checking that the store contains such a run."""
         return DurableRun(self, run_id)
 
     @asynccontextmanager
     async def worker(self, *, polling: float = 0.1, lease: float = LEASE_S) -> AsyncGenerator[None]:
-        """While the context is open, execute runs of this agent on an event loop of the engine.
+        """While the context is open, execute this agent's runs on an event loop of the engine.
 
         Args:
             polling: Seconds between two searches for segments that can be run.

@@ -90,7 +90,7 @@ class FileToolset(FunctionToolset[Any]):
 
         Raises:
             ApprovalRequired: The call needs approval, and no `ApprovalToolset` asked for it.
-            ToolFailed: The call is refused, or failed. On hosts without `ToolFailed`, the message is the result.
+            ToolFailed: The call was refused or failed. On hosts without `ToolFailed`, the message is the result.
         """
         try:
             return await super().call_tool(name, tool_args, ctx, tool)

@@ -95,13 +95,13 @@ class ApprovalHandler:
     tells_changes: bool = True
     """Whether the model is informed of arguments that an approver changed."""
     ledger: ExecutionLedger | None = None
-    """Ledger that executes each call at most once, or `None`."""
+    """Ledger that keeps each call from executing twice, or `None`."""
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer every deferred call of a response.
 
         Raises:
-            StoreError: Remembered approvals cannot be trusted or saved. No call of `requests` has run.
+            StoreError: Remembered approvals cannot be trusted or saved. None of the calls in `requests` has run.
         """
         facts = facts_of(ctx, self.session)
         batch = Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
@@ -156,8 +156,8 @@ class Batch:
             external: Functions that execute external calls, by tool name.
             facts: Known facts of the run.
             ctx: The run that waits for the answer, or `None` if that run has ended.
-            ledger: Ledger that executes each external call of a waiting run at most once.
-            place: Identifies the calls for the ledger after the run has ended, when there is no `ctx`.
+            ledger: Ledger that keeps each external call of a waiting run from executing twice.
+            place: If the run has ended and `ctx` is `None`, the ledger identifies the calls by this place.
         """
         self.place = place
         self.ledger = ledger

@@ -66,7 +66,7 @@ def request_of(
     Args:
         call: The call, with its arguments as JSON text or as a mapping.
         metadata: The metadata that the tool gave when it deferred the call. The description is the first of
-            `approval_description`, `summary`, `reason` and `path` that has a text.
+            `approval_description`, `summary`, `reason` and `path` that is a nonempty string.
         known: Known facts of the run, which override `metadata`.
         tool: Facts about the tool, as returned by `tool_facts`. Like `known`, these facts override `metadata`.
         args: Arguments to show in place of the arguments in `call`.
@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """Return metadata that contains the request, for our own handler, and the keys that other handlers read."""
+    """Return metadata with the request, which our own handler reads, and with the keys that other handlers read."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
@@ -174,8 +174,8 @@ def executing(
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
         session: The conversation for which approvals are remembered.
-        tool: Used to find the name by which the model calls the tool, and the facts about the tool. `None` uses `name`
-            and leaves out the facts.
+        tool: Used to find the name by which the model calls the tool, and the facts about the tool. Without a tool,
+            the call keeps `name` and has no facts about a tool.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id

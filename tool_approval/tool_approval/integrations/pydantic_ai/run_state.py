@@ -44,7 +44,7 @@ class StoredCall(BaseModel):
     status: Literal['blocked', 'pre_approved', 'needs_approval']
     """Status of the verdict."""
     reason: str | None
-    """Reason of the verdict."""
+    """Reason for the verdict."""
     question: str | None = None
     """Id of the parked request, if an approver was asked."""
     denial: ApprovalDecision | None = None
@@ -67,7 +67,7 @@ class DecidedExternal(BaseModel):
     model_config = ConfigDict(extra='forbid')
 
     refused: str | None = None
-    """Reason of a refusal, or `None` if the call may run."""
+    """Reason for the refusal, or `None` if the call may run."""
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Arguments with which an allowed call runs."""
     binding: dict[str, Any] | None = None
@@ -95,7 +95,7 @@ class Question(BaseModel):
     content: str
     """Content to post."""
     expires_at: AwareDatetime | None
-    """Time of day at which the request expires and is denied, or `None`."""
+    """Date and time when the request expires and is denied, or `None` if the request does not expire."""
 
 
 class Stop(BaseModel):
@@ -140,7 +140,7 @@ class RunState(BaseModel):
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this version of the package can continue a run. `True` if the state is corrupt, so that the run fails."""
+    """Whether this package version can continue a run. A corrupt state counts as readable, so that the run fails."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:

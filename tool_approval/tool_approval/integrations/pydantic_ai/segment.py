@@ -1,7 +1,7 @@
 """Execute one segment of a durable run: start or resume the run, and continue until the run ends or has new questions.
 
 Each agent run ends at deferred calls. After the decisions, a new agent run executes the calls. If the new run also ends
-at deferred calls, the durable run can be parked again. Read `Segment.run` from top to bottom.
+at deferred calls, the durable run can be parked again. Start reading this module at `Segment.run`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class ToolChanged(Exception):
-    """The definition of a tool changed after its call was approved. No call of the response has run."""
+    """The definition of a tool changed after its call was approved. None of the calls in the response has run."""
 
     def __init__(self, ctx: RunContext[Any]) -> None:
         super().__init__('a tool was changed')
@@ -138,7 +138,7 @@ class Segment:
             assert state.stop is not None, 'only the handler of the segment may end a run before all calls are answered'
 
     async def _decided(self, stop: Stop) -> Stop:
-        """Return the `Stop` with the decisions about its calls, or with the questions to ask first."""
+        """Return a `Stop` that contains the decisions about its calls, or the questions that must be asked first."""
         if stop.decided is not None:
             return stop
         recorded = await self.durable.engine.record('decide', lambda: self._decide(stop))

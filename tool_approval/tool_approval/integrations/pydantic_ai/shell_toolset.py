@@ -25,7 +25,7 @@ class ShellToolset(FunctionToolset[Any]):
         """Offer a shell tool.
 
         Args:
-            shell: The shell tool: its rules, and how commands run.
+            shell: The shell tool, which has the rules and runs the commands.
             id: The toolset's id, for durable agents.
             reasons: Explanations to add to the result of a failed command. Each key is a text in the error output, such
                 as `Read-only file system`, and its value explains the text.

@@ -45,7 +45,7 @@ async def collect_approvals(
         mode: `interactive`, `approve_all` or `strict`.
         memory: Remembered approvals. Pass the same memory each time the conversation stops. `None` uses a new memory.
         controller: Controller in place of `ui`, `mode` and `memory`. Give the same controller to the
-            `ApprovalToolset`s. If another process resumes the run, give the controller a lasting `key`.
+            `ApprovalToolset`s. Give the controller a lasting `key` if another process may resume the run.
         external: Functions that execute external calls, by tool name.
         session: The conversation for which approvals are remembered. `None` uses the whole memory as one conversation.
         caller: The agent's name.
@@ -87,8 +87,8 @@ async def run_with_approval(
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
         session: The conversation for which approvals are remembered. `None` uses `deps.session_id`. If the deps have no
-            `session_id`, calls of this function that are given the same `memory` share one conversation, and each call
-            that is given a `controller` is a conversation of its own.
+            `session_id`, all calls of this function with the same `memory` share one conversation. If the deps have no
+            `session_id` and a `controller` is given, each call of this function is a separate conversation.
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:

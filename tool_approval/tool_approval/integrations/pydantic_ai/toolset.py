@@ -24,9 +24,9 @@ from .results import execute_once, find_binding, refuse
 class ApprovalToolset(WrapperToolset[Any]):
     """A toolset whose calls are judged before they run, and deferred if they need approval.
 
-    Each call is judged separately. All calls of a response that need approval go to the handler together or, without a
-    handler, into the run's output. If the inner toolset marks a tool as needing approval, the mark is ignored, so that
-    `approval: none` can apply. A blocked call is refused without asking, even if the call was approved before.
+    Each call is judged separately. If calls of a response need approval, the handler gets them together. Without a
+    handler, they go into the run's output. If the inner toolset marks a tool as needing approval, the mark is ignored,
+    so that `approval: none` can apply. A blocked call is refused without asking, even if it was approved before.
     """
 
     controller: ApprovalController = field(kw_only=False)
@@ -39,7 +39,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     """Whether the model is informed of arguments that an approver changed. For calls that an `approval_handler`
     executes, the handler's own option applies."""
     ledger: ExecutionLedger | None = field(default=None, kw_only=True)
-    """Runs approved calls at most once. Calls that an `approval_handler` runs need the handler's ledger instead."""
+    """Keeps approved calls from executing twice. An `approval_handler` that executes calls needs its own ledger."""
 
     def __post_init__(self) -> None:
         """Reject invalid arguments now, not in the middle of a run.
@@ -54,7 +54,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 
     @property
     def id(self) -> str | None:
-        """Id of the inner toolset, because durable agents need an id."""
+        """Id of the inner toolset. Durable agents need toolsets that have an id."""
         return self.wrapped.id
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:

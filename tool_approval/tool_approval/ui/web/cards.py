@@ -215,8 +215,8 @@ def hidden(context: PageContext, **values: str) -> Sequence[Html]:
 
     Without the hidden button, Enter in a field would press the first visible button and answer by accident. The hidden
     button comes first and does nothing, because its form method has no effect outside of a dialog. The hidden button is
-    not disabled, because Chromium skips disabled buttons in forms with choices (test_stories.py:
-    test_enter_in_a_field_answers_nothing).
+    not disabled. If it were disabled, Chromium would press the next button of a form that contains choices
+    (test_stories.py: test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}
     inputs = (element('input', type='hidden', name=key, value=value) for key, value in fields.items())

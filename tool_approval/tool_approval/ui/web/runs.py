@@ -60,7 +60,7 @@ class Runs:
         self._has_any = False
 
     async def has_any(self) -> bool:
-        """Return whether the store has had any run since the application started."""
+        """Return whether the store contains a run, or contained one when this method was called before."""
         self._has_any = self._has_any or bool(await self.some(None, 1))
         return self._has_any
 

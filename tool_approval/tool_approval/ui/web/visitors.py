@@ -31,7 +31,7 @@ NEW_LINK = (
     'A link works only once, and expires after an hour. A login lasts twelve hours. For a new link, press Enter '
     'in the terminal where `tool-approval serve` runs. Open requests keep waiting'
 )
-"""Advice for visitors who are not logged in, without the final full stop."""
+"""Advice, without the final full stop, for visitors who are not logged in."""
 
 
 class LocalLogin:
@@ -51,8 +51,8 @@ class LocalLogin:
         self._sessions: dict[bytes, tuple[Approver, float]] = {}
 
     def ticket(self, approver: Approver) -> str:
-        """Return a secret that lets one browser log in as this approver, by the query parameter `token`. The secret
-        expires after an hour.
+        """Return a secret with which one browser can log in as this approver. The browser sends the secret as the
+        query parameter `token`. The secret expires after an hour.
         """
         return self._new(self._tickets, approver, TICKET_S)
 
