@@ -41,7 +41,7 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return `args` as the tool `name` receives them: validated, with defaults. For an unknown tool, only decode `args`.
+    """Return `args` as the tool `name` gets them: validated, with defaults. For an unknown tool, only decode `args`.
 
     Raises:
         ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
