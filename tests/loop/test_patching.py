@@ -141,7 +141,7 @@ def test_stock_agent_without_a_handler_still_needs_the_output_type():
     ],
 )
 def test_handler_that_is_not_callable_is_refused_when_it_is_passed(give: Any):
-    with install(), pytest.raises(UserError, match='must be callable'):
+    with install(), pytest.raises(UserError, match='must be a callable'):
         give(stock())
 
 

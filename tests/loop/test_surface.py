@@ -92,7 +92,7 @@ def test_handler_that_is_not_callable_is_refused_when_it_is_passed(handler: Any)
     ]
 
     for give in given:
-        with pytest.raises(UserError, match='must be callable'):
+        with pytest.raises(UserError, match='must be a callable'):
             give()
 
 
@@ -110,7 +110,7 @@ def test_handler_that_is_not_callable_is_refused_before_the_first_request(varian
             async for _ in entered:
                 pass
 
-    with pytest.raises(UserError, match='must be callable'):
+    with pytest.raises(UserError, match='must be a callable'):
         asyncio.run(main())
 
     assert asked == []
@@ -129,7 +129,7 @@ def test_handler_that_is_not_callable_is_refused_without_entering_the_context(ha
     ]
 
     for give in given:
-        with pytest.raises(UserError, match='must be callable'):
+        with pytest.raises(UserError, match='must be a callable'):
             give()
 
 

@@ -36,7 +36,7 @@ def check_deferred_tool_handler(handler: object) -> None:
     """
     if handler is not None and not callable(handler):
         raise UserError(
-            f'`deferred_tool_handler` must be callable as `handler(ctx, requests)`, not {type(handler).__name__}. '
+            f'`deferred_tool_handler` must be a callable that takes `(ctx, requests)`, not {type(handler).__name__}. '
             'To use the default, omit `deferred_tool_handler` or pass `None`.'
         )
 

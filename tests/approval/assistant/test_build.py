@@ -131,7 +131,7 @@ def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(fol
 
     needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
     what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
-    assert notes[-1] == f'{what} until the folder has {needed}: layers do not work here'
+    assert notes[-1] == f'{what} because layers do not work here; to lift this limit, create {needed}'
     assert f'make, rename or delete files directly in {folder}.' in results[0].content
     assert results[1].content == '[no output]'
 
@@ -254,7 +254,8 @@ def test_rule_that_no_call_can_reach_is_reported(folder, tmp_path):
 
     *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    assert notes[-1] == 'the rule for pay applies only to deferred calls: set requires_approval=True on the tool'
+    expected = 'the rule for pay applies only to deferred calls; requires_approval=True on the tool defers every call'
+    assert notes[-1] == expected
     assert unreached(notes) == ('pay',)
 
 

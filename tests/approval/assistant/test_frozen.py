@@ -44,7 +44,7 @@ def test_note_on_a_frozen_directory_names_what_would_lift_it(frozen, made, neede
         (frozen.directory / name).mkdir()
 
     what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
-    assert limits_of(frozen)[0] == (OTHER, f'{what} until the folder has {needed}: no layers')
+    assert limits_of(frozen)[0] == (OTHER, f'{what} because no layers; to lift this limit, create {needed}')
 
 
 def test_directory_whose_names_can_be_asked_for_has_no_note(frozen):

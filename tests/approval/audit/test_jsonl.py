@@ -343,7 +343,7 @@ def test_a_file_that_holds_no_key_is_refused(key_file, content):
     load_key(key_file)
     key_file.write_bytes(content.encode('latin-1'))
 
-    with pytest.raises(AuditError, match='the key cannot be used: the file contains no key'):
+    with pytest.raises(AuditError, match='the key file cannot be used: it contains no valid key'):
         load_key(key_file)
 
 
@@ -351,7 +351,7 @@ def test_a_key_that_others_may_read_is_refused(key_file):
     load_key(key_file)
     key_file.chmod(0o640)
 
-    with pytest.raises(AuditError, match='the key cannot be used: others can access the file'):
+    with pytest.raises(AuditError, match='the key file cannot be used: others can access the file'):
         load_key(key_file)
 
 

@@ -158,7 +158,7 @@ def test_similar_findings_are_printed_together(tool_approval, work):
     shown = finished.out.splitlines()
     assert shown[0].startswith('warning: approvals.yaml:3: shell.rules.0: `make` runs files that an agent may have')
     assert shown[1] == '  the same applies to `pytest` (line 5), `npm test` (line 7)'
-    assert shown[2].startswith('note: approvals.yaml:4: shell.rules.1: `ours` is unknown, so without ')
+    assert shown[2].startswith('note: approvals.yaml:4: shell.rules.1: `ours` is an unknown program; ')
     assert shown[3] == '  the same applies to `theirs` (line 6)'
     assert '0 errors, 3 warnings' in finished.out
 

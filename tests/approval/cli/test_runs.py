@@ -194,7 +194,7 @@ def test_key_selects_one_of_two_calls_with_the_same_id(tool_approval, store):
     refused = tool_approval('runs', 'settle', 'order-17', 'c1', '--again')
     assert refused.status == 2
     assert 'several unsettled calls have this id' in refused.err
-    assert refused.err.endswith('; as CALL, give one of these keys: key (pay), second (pay)\n')
+    assert refused.err.endswith('; give one of these keys instead: key (pay), second (pay)\n')
     assert tool_approval('runs', 'settle', 'order-17', 'second', '--again').status == 0
     assert tool_approval('runs', 'settle', 'order-17', 'c1', '--again').status == 0
 

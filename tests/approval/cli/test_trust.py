@@ -44,7 +44,7 @@ def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, wor
         f'{work}/approvals.yaml would allow:',
         '  - tools that need no approval: `a`, `c`',
         '  - every tool without a rule runs without approval',
-        '  - the profile `box` grants without approval: read, write',
+        '  - the profile `box` grants these capabilities without approval: read, write',
         '  - commands can read and run everything in /srv/tools',
         f'  - files can be read, written and deleted without approval in {work}/cache (`cache`)',
         f'  - files can be read with approval in {work.parent}, outside of the working directory (`above`)',

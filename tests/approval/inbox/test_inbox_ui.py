@@ -446,4 +446,4 @@ async def test_answer_elsewhere_counts_during_an_outage_of_the_store(inbox, page
 
     assert decided.approved
     assert entry.state == 'withdrawn'
-    assert 'whether a call that another UI approved was denied there before' in caplog.text
+    assert 'Could not read the inbox to check for an earlier denial' in caplog.text

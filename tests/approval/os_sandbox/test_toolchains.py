@@ -372,7 +372,7 @@ def test_folders_that_the_settings_name_are_opened_as_a_whole(home, work):
         ('{work}/tools', 'the folder is in the workspace, where an agent may write'),
         ('{work}/..', 'the folder contains the workspace'),
         ('{home}/nowhere', 'there is no such directory'),
-        ('{home}/.config', 'the folder contains more than a toolchain'),
+        ('{home}/.config', 'the folder also contains files that belong to no toolchain'),
         ('{home}/tools', None),
     ],
 )

@@ -39,7 +39,7 @@ SETTINGS = """\
 NETWORK = "network (every host and this machine's own services; the command can send all it can read)"
 NAMES = 'names (adds or removes files in this directory)'
 ADVICE = (
-    '[The OS sandbox gave this command no access to: network. If the lack of access caused the error, call again with '
+    '[The OS sandbox gave this command no access to: network. If missing access caused the error, call again with '
     "access=['network'], and the user is asked; the failed call may have had effects.]"
 )
 UNASKED = (
@@ -131,7 +131,7 @@ def test_the_digest_and_the_payload_differ_with_the_access(desk):
 def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
-    unpredicted = ADVICE.replace("access=['network']", 'one such name in `access`')
+    unpredicted = ADVICE.replace("access=['network']", 'one of these names in `access`')
     assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
     assert desk.run('printf a') == ('a', True)
     assert desk.run('false', access=['network']) == ('[exit status 1]', True)
@@ -153,7 +153,7 @@ def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp
     assert said == (
         f'[exit status 1]\n{UNASKED}\n'
         '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
-        "If the lack of access caused the error, call again with access=['environment'], and the user is asked; "
+        "If missing access caused the error, call again with access=['environment'], and the user is asked; "
         'the failed call may have had effects.]'
     )
     assert 'no access to: environment (writes to .venv). If the lack' in again
@@ -314,7 +314,7 @@ def confined(tmp_path, settings):
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
     unasked, was_asked = confined.run(f'curl -sS {address}')
     assert ('hello' in unasked, was_asked) == (False, False)
-    assert f'no access to: network, environment (writes to .venv), {NAMES}. If the lack of access' in unasked
+    assert f'no access to: network, environment (writes to .venv), {NAMES}. If missing access' in unasked
     assert "access=['network']" in unasked
 
     assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
@@ -396,7 +396,7 @@ def test_confined_names_are_made_and_removed_at_the_top_only_after_approval(conf
     approved, was_asked = confined.run(script)
 
     assert 'Read-only file system' in unasked
-    assert f'{NAMES}. If the lack of access caused the error' in unasked
+    assert f'{NAMES}. If missing access caused the error' in unasked
     assert "access=['names']" in unasked
     assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
     assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['adds or removes files in this directory']
@@ -535,9 +535,9 @@ def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_
     assert said == (
         '[exit status 127]\n'
         '[A program was not found. Commands can use programs of the system, of the active environment and of the '
-        'toolchains that `tool-approval doctor` lists. Call a program of the project by its path, such as '
-        '`.venv/bin/pytest`. For other programs, the user can activate an environment and start again, or add a folder '
-        'to `sandbox.toolchains`.]'
+        'toolchains that `tool-approval doctor` lists. Call a program of the project by path, such as '
+        '`.venv/bin/pytest`. For other programs, the user can activate an environment and restart the agent, or add '
+        'a folder to `sandbox.toolchains`.]'
     )
 
 

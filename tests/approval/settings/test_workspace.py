@@ -170,7 +170,7 @@ def test_confined_note_names_a_link_to_the_settings_that_freezes_its_folder(desk
 
     assert (
         f'commands cannot make, rename or delete anything directly in {desk.folder}/sub while conf is a symbolic link; '
-        'this limit ends once each of these names is a folder'
+        'to lift this limit, make a real file or folder for each name'
     ) in desk.workspace.notes
     assert desk.run('touch good') == ('[no output]', False)
 

@@ -278,7 +278,7 @@ def test_a_large_new_file_is_cut_paged_and_cannot_be_remembered(story: Story) ->
 │ 900 ┊ line 900
 │ ! Some content is not shown.
 │ mark: 0123456789abcdef
-│ ! 56 rows do not fit; scroll to the top.
+│ ! 56 rows do not fit; scroll up to see all.
 ╰─ write_file: y approve   n deny   v view all   ? more\
 """)
     assert '│ 1 ┊ line 1' in re.sub(' +', ' ', first)

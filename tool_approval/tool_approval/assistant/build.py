@@ -114,7 +114,7 @@ def build_assistant(
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
     else:
         limits = tuple(
-            f'the rule for {name} applies only to deferred calls: set requires_approval=True on the tool'
+            f'the rule for {name} applies only to deferred calls; requires_approval=True on the tool defers every call'
             for toolset in agent.toolsets
             for name in _undeclared(toolset)
             # The policy sees deferred calls only, and these tools defer only if they raise `ApprovalRequired`.
@@ -187,7 +187,7 @@ def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
         missing.append(NAMES[0])
     # If no name is missing, a symbolic link is the reason, and the note names it.
     what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
-    short = f'{what} until the folder has {" and ".join(missing)}: {problem}'
+    short = f'{what} because {problem}; to lift this limit, create {" and ".join(missing)}'
     notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
     return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}
 

@@ -42,10 +42,10 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
                 append_whole(descriptor, text + b'\n', size=0, fsync=True)
         key = bytes.fromhex(text.decode())
     except (OSError, UnicodeDecodeError, ValueError) as error:
-        problem = error.strerror or str(error) if isinstance(error, OSError) else 'the file contains no key'
-        raise AuditError(str(place), f'the key cannot be used: {problem}') from None
+        problem = error.strerror or str(error) if isinstance(error, OSError) else 'it contains no valid key'
+        raise AuditError(str(place), f'the key file cannot be used: {problem}') from None
     if len(key) != 32:
-        raise AuditError(str(place), 'the key cannot be used: the file contains no key')
+        raise AuditError(str(place), 'the key file cannot be used: it contains no valid key')
     return key
 
 

@@ -25,7 +25,7 @@ STATUS: Final = {'allow': 0, 'ask': 10, 'block': 20}
 def run(options: argparse.Namespace, output: Output) -> int:
     """Explain one call, or the call in each line of a batch."""
     if (options.batch is None) == (options.tool is None):
-        raise UsageError('name a tool, or a file with `--batch`; see `tool-approval explain --help`')
+        raise UsageError('name a tool, or pass `--batch FILE`; see `tool-approval explain --help`')
     configurations = Configurations(options.config, output.note)
     if options.batch is not None:
         return _batch(options, configurations, output)

@@ -20,7 +20,7 @@ from .commands import COMMANDS, CommandEntry
 from .output import FAILED, INTERRUPTED, NOBODY_READS, Output, UsageError
 
 _DESCRIPTION = 'Run AI agents whose tool calls need approval, and check approval rules.'
-_EXIT = 'exit status: 0 = done, 2 = failed or called wrongly; some commands have more, listed in their help'
+_EXIT = 'exit status: 0 = done, 2 = failure or wrong usage; some commands have more, listed in their help'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -117,7 +117,7 @@ def _settle(store: DurableStore, options: argparse.Namespace, output: Output) ->
     verdict, result = _verdict(options)
     rows = [each for each in executions_of(store, options.run) if options.call in (each.tool_call_id, each.key)]
     if len(found := [f'{each.key} ({each.tool_name})' for each in rows if each.is_unsettled]) > 1:
-        raise UsageError(f'several unsettled calls have this id; as CALL, give one of these keys: {", ".join(found)}')
+        raise UsageError(f'several unsettled calls have this id; give one of these keys instead: {", ".join(found)}')
     row = only(rows)
     asyncio.run(settle_call(store, options.run, row, verdict, result, by=user(), at=datetime.now(UTC)))
     told = {'result': 'done, with your result', 'again': 'to be run again', 'give_up': 'given up'}[verdict]

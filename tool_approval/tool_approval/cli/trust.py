@@ -79,11 +79,11 @@ def _tools(settings: Settings) -> Iterator[str]:
         yield f'tools that need no approval: {", ".join(free)}'
     for name, rule in settings.policy_config.tools.items():
         if rule.description is not None:
-            yield f'questions about the tool `{name}` describe it as: {rule.description}'
+            yield f'in questions, the tool `{name}` is described as: {rule.description}'
     if settings.default == 'none':
         yield 'every tool without a rule runs without approval'
     for profile, capabilities in settings.auto_grant.items():
-        yield f'the profile `{profile}` grants without approval: {", ".join(capabilities)}'
+        yield f'the profile `{profile}` grants these capabilities without approval: {", ".join(capabilities)}'
 
 
 def _files(settings: Settings, directory: Path) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _commands(settings: Settings) -> Iterator[str]:
         yield f'{len(patterns)} commands of the preset `{name}` run without approval if they are confined'
     for rule in settings.shell.rules:
         if rule.description is not None:
-            yield f'if a command begins with `{rule.pattern}`, the question describes it as: {rule.description}'
+            yield f'in questions, a command that begins with `{rule.pattern}` is described as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
         yield 'commands without a matching rule need no approval'
     if settings.shell.network:

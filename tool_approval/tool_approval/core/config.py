@@ -255,7 +255,7 @@ def _type_at(model: type[BaseModel], path: Path) -> object:
 def _unknown_value(given: object, allowed: tuple[str, ...]) -> str:
     match given:
         case bool():
-            return f'unknown value {given}; YAML reads yes, no, on and off as true and false'
+            return f'unknown value {given}; if you wrote yes, no, on or off, YAML read the word as true or false'
         case 'deny' if 'blocked' in allowed:
             return 'unknown value `deny`; did you mean `blocked`?'
         case str():

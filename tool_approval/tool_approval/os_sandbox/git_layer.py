@@ -167,7 +167,7 @@ class GitLayer:
             raise LayerError('HEAD is missing or invalid')
         branch = os.fsdecode(after['HEAD'].removeprefix(b'ref: ').rstrip(b'\n'))
         if branch in before.keys() - after.keys():
-            raise LayerError('the branch that HEAD names was removed')
+            raise LayerError('the branch that HEAD points to was removed')
         dropped = _lengthen(before, after)
         kept = before.keys() | after.keys()
         differing = {name for name in kept if before.get(name) != after.get(name)}
@@ -178,7 +178,7 @@ class GitLayer:
         ]
         unfinished = sorted(name for name in dropped if name.split('/')[0] in _STATE or name.startswith('BISECT_'))
         if unfinished:
-            raise LayerError(f'a git operation is unfinished ({listed(unfinished)}); begin and end it in one command')
+            raise LayerError(f'a git operation is unfinished ({listed(unfinished)}); run all its steps in one command')
         removed = _removed(before, changes)
         objects = NewObjects(
             os.path.join(self._copy, 'objects'), os.path.join(self._git, 'objects'), self._check_folder

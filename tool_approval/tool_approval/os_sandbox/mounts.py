@@ -224,4 +224,4 @@ def _frozen_note(folder: str, steps: Collection[Step]) -> str:
     names = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'missing')
     links = ', '.join(posixpath.basename(step.path) for step in steps if step.kind == 'link')
     why = [f'it has no {names}'] * bool(names) + [f'{links} is a symbolic link'] * bool(links)
-    return f'{FROZEN} {folder} while {", and ".join(why)}; this limit ends once each of these names is a folder'
+    return f'{FROZEN} {folder} while {", and ".join(why)}; to lift this limit, make a real file or folder for each name'

@@ -49,7 +49,7 @@ def _too_much(entries: Iterable[os.DirEntry[str]], profile: OSProfile) -> str | 
         is_shown = _is_shown(each.stat(follow_symlinks=False), profile.access(each.path))
         shown, copied = shown + is_shown, copied + (not is_shown)
         if shown > MOST_FROZEN_ENTRIES:
-            return f'more than {MOST_FROZEN_ENTRIES} folders and files in the folder cannot be copied'
+            return f'the folder has more than {MOST_FROZEN_ENTRIES} folders and files that cannot be copied'
         if copied > _MOST_COPIED:
             return f'the folder has more than {_MOST_COPIED} files'
     return None

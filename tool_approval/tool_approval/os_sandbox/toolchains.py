@@ -286,7 +286,7 @@ class _Finder:
         if any(covers((folder,), home) for home in self._homes):
             return 'the folder is the home directory, or contains it'
         if any(folder == posixpath.join(home, wide) for home in self._homes for wide in _WIDE):
-            return 'the folder contains more than a toolchain'
+            return 'the folder also contains files that belong to no toolchain'
         if not is_active and covers(self._workspace, folder):
             return 'the folder is in the workspace, where an agent may write'
         if any(root != folder and covers((folder,), root) for root in self._workspace):

@@ -57,8 +57,8 @@ _UNASKED: Final = (
 _SECRET: Final = 'No command can read {}, even with approval or extra access: the file may hold secrets. Tell the user.'
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
-    'that `tool-approval doctor` lists. Call a program of the project by its path, such as `.venv/bin/pytest`. For '
-    'others, the user can activate an environment and restart the agent, or add a folder to `sandbox.toolchains`.'
+    'that `tool-approval doctor` lists. Call a program of the project by path, such as `.venv/bin/pytest`. For other '
+    'programs, the user can activate an environment and restart the agent, or add a folder to `sandbox.toolchains`.'
 )
 _NOT_ACTIVE: Final = (
     'This directory has {0}, which looks like a virtual environment, but is not active, and was not checked. '

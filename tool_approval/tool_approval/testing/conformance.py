@@ -162,7 +162,7 @@ def _check_emptiness(store: InboxStore) -> None:
     assert list(store.history(10)) == []
     assert dict(store.beats()) == {}
     assert store.settle('missing', 'approved', at=_AT) is False, 'a request that does not exist was settled'
-    assert list(store.get(['missing'])) == [], '`settle` with the id of a missing request created a request'
+    assert list(store.get(['missing'])) == [], 'calling `settle` for a request that does not exist created a request'
 
 
 def _check_keeping(store: InboxStore, other: InboxStore) -> None:

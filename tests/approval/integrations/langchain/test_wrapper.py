@@ -109,7 +109,7 @@ def test_unknown_default_is_refused(files):
 
 
 def test_a_function_is_no_tool():
-    with pytest.raises(TypeError, match='wraps a tool, not function; decorate it with `@tool`'):
+    with pytest.raises(TypeError, match='wraps a tool, not function; make a tool with `@tool`'):
         ApprovalToolWrapper(lambda path: path, ApprovalController())
 
 

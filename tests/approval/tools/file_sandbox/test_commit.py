@@ -173,7 +173,7 @@ def test_file_that_cannot_be_restored_is_named(folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(commit, 'state_of', taken)
 
-    with pytest.raises(FileToolError, match=r"was not renamed back, and is now '\.tool-approval-[0-9a-f]{16}\.tmp'"):
+    with pytest.raises(FileToolError, match=r"left the file under the name '\.tool-approval-[0-9a-f]{16}\.tmp'"):
         commit.take_away(folder, 'x', expected='sha256:seen', shown='root:x')
 
     assert contents(tmp_path) == ['another', 'not what was seen']

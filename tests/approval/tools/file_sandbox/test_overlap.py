@@ -21,7 +21,7 @@ def test_another_name_for_the_directory_of_a_root_is_refused(world, monkeypatch)
     decision = sandbox.decide('write_file', 'cache/x')
 
     assert decision.outcome == 'block'
-    assert "may be an alias of a path in 'ref'" in decision.reason
+    assert "may be an alias of a path in root 'ref'" in decision.reason
 
 
 def test_an_inode_that_was_used_again_is_no_other_name(world):

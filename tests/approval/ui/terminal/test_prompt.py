@@ -470,7 +470,7 @@ def test_choices_that_fill_the_screen_say_so_and_the_request_is_drawn_again_afte
 
     _, person = ask(request, steps=[(Q, 'r'), ('Press 1 to 9', looking(seen, '\x1b')), (Q, 'n')], lines=24)
 
-    assert '26 rows do not fit; scroll to the top.' in seen[0]
+    assert '26 rows do not fit; scroll up to see all.' in seen[0]
     assert '╭─ delete' not in seen[0]
     assert '╭─ delete' in person.text
 

@@ -248,7 +248,7 @@ def test_a_box_that_is_higher_than_the_screen_says_so_and_names_the_tool_again()
     request = command('ls\n' * 30)
     written = plain(request)
 
-    assert f'│ ! {written.count(chr(10)) + 1} rows do not fit; scroll to the top.\n' in written
+    assert f'│ ! {written.count(chr(10)) + 1} rows do not fit; scroll up to see all.\n' in written
     assert written.endswith('\n╰─ run_shell: y approve   n deny   s the same call this session   ? more ')
     assert plain(request, height=34).endswith('\n╰─ y approve   n deny   s the same call this session   ? more ')
 

@@ -226,7 +226,7 @@ def _put_back(rename: Callable[[], None], kept: str, shown: str) -> None:
         rename()
     except OSError:
         raise FileToolError(
-            shown, f'the content kept changing, so the call failed; the file was not renamed back, and is now {kept!r}'
+            shown, f'the content kept changing, so the call failed and left the file under the name {kept!r}'
         ) from None
 
 

@@ -284,7 +284,7 @@ class SandboxRoots:
             for depth, folder in enumerate(place.folders)
         ):
             raise PermissionError(
-                f'The path may be an alias of a path in {root.name!r}; write that root as the configuration does.'
+                f'The path may be an alias of a path in root {root.name!r}; spell that root as in the configuration.'
             )
 
     def below(self, names: Sequence[str]) -> list[SandboxRoot]:

@@ -108,7 +108,7 @@ class CommandReader:
             self._problem('brackets that may be arithmetic')
         # In bash, the next backquote ends the substitution, quoted or not. The grammar nests backquotes.
         if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
-            self._problem('backquotes with a backslash or nested backquotes inside')
+            self._problem('backquotes that contain a backslash or other backquotes')
         self.has_loop = self.has_loop or node.type in ('for_statement', 'while_statement')
         before = self._input
         for at, child in enumerate(node.children):
@@ -282,7 +282,7 @@ class CommandReader:
         opening, closing = ('[[', ']]') if text.startswith('[[') else ('[', ']')
         inner = text.removeprefix(opening).removesuffix(closing)
         if not re.match(r'[ \t]', inner) or not re.search(r'(?<!\\)[ \t]\Z', inner):
-            self._problem('brackets that may be a glob, because the text inside has no blank at each end')
+            self._problem('brackets that may be a glob, because a blank is missing after `[` or before `]`')
         words: list[Word] = []
         self._leaves(node, words)
         self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))

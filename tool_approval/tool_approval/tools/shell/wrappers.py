@@ -89,7 +89,7 @@ def _env(found: LabelledCommand) -> WrappedCommand | None:
     for word in found.words[1 : found.command_at]:
         # `-S` splits its value by rules that differ from the shell's.
         if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
-            return WrappedCommand(words=(_split(found.words),), problem='`env -S` splits its value into a command')
+            return WrappedCommand(words=(_split(found.words),), problem='`env -S` runs its value as a command')
     return _labelled(found)
 
 

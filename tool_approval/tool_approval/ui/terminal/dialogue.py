@@ -59,7 +59,7 @@ class Dialogue:
         plain = self.terminal.is_plain
         rows = [row for line in lines for row in continued(line, room, indent='    ', ascii_only=plain)]
         if len(rows) >= height:
-            rows.append(fitted(f'{len(rows)} rows do not fit; scroll to the top.', room))
+            rows.append(fitted(f'{len(rows)} rows do not fit; scroll up to see all.', room))
         self._put(''.join(f'{row}\n' for row in rows) + last)
         self._rows_above = len(rows)
 

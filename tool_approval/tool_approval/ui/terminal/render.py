@@ -86,7 +86,7 @@ def render_request(
     below, question = _question(request, layout, '', in_sight)
     if len(rows) + len(below) + 1 > height:
         below, question = _question(request, layout, name_of(request.tool_name, ascii_only=ascii_only), in_sight)
-        note = f'{len(rows) + len(below) + 2:,} rows do not fit; scroll to the top.'
+        note = f'{len(rows) + len(below) + 2:,} rows do not fit; scroll up to see all.'
         below = [*layout.labelled('!', note, style='strong'), *below]
     return '\n'.join([*rows, *below, question])
 
