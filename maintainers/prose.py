@@ -33,9 +33,10 @@ _FIRST_LINE = r'^From\b.* to '
 _CODE = re.compile(r'^ *```.*?^ *```|<!--.*?-->|``.*?``|`[^`]*`', re.MULTILINE | re.DOTALL)
 _PROGRAM_TEXT = re.compile(
     r"\b(SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|PRAGMA|WHERE|AND) |^\((version|allow|deny) |-src '"
+    r'|^(examples: )?tool-approval \w+ '
     r'|"\$\d"|\$[(_{]|<\(|; &|\bsearch_path ='
 )
-"""Matches in SQL, shell scripts, sandbox profiles and response headers."""
+"""Matches in SQL, shell scripts, sandbox profiles, response headers and examples of commands."""
 _BREAK = re.compile(r'(?:(?<=[.!?]) +| *\| *)(?=(?:[^`]*`[^`]*`)*[^`]*$)')
 """Matches between the sentences or table cells of a paragraph, but not within code."""
 _MARKUP = re.compile(r'^[ >]*([-*] |\d+\. )?')
