@@ -134,8 +134,8 @@ class Inbox:
 
         Raises:
             UnknownRequest: The store does not have the request, or no longer has it.
-            InboxUnavailable: The timeout passed, and the store did not report within 5 seconds whether the request was
-                answered. The request expires as soon as the store can be reached again.
+            InboxUnavailable: After the timeout, the store was asked whether the request was answered, and did not reply
+                within 5 seconds. The request expires as soon as the store can be reached again.
             OtherContent: The digest in the answer is not that of the posted content, so the store was tampered with.
         """
         self._keeper.start()
