@@ -20,7 +20,7 @@ from .scene import Scene, Step, denied, scripted
 
 @contextmanager
 def _folder(root: str, files: Mapping[str, str], *, asks_to_read: bool = False) -> Generator[tuple[Path, FileToolset]]:
-    """Yield a temporary folder with `files`, plus file tools that need approval. In messages, the folder is named `root`."""
+    """Yield a temporary folder with `files`, and file tools that need approval. Messages name the folder `root`."""
     with tempfile.TemporaryDirectory(prefix='tool-approval-demo-') as temporary:
         folder = Path(temporary).resolve()
         for name, content in files.items():
