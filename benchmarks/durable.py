@@ -594,14 +594,17 @@ def page(
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors, shared by all processes and the database.'
         ),
-        f'The measurements took {minutes:.0f} minutes, most of them for parking the runs.',
+        f'The measurements took {minutes:.0f} minutes; parking the runs took most of this time.',
         '"Load" is the load average of the last minute.',
         f'SQLite and PostgreSQL both synced to the disk. DBOS looked for work every {POLLING_S * 1000:.0f} ms.',
         '',
         '## Parked runs',
         '',
         'Each parked run has called a tool with 500 characters of text, and waits for an approver.',
-        f'After the sizes were measured, a store with fewer than {PARKED} runs was filled up with copies of its runs.',
+        (
+            f'After the sizes were measured, each store with fewer than {PARKED} runs was filled up to {PARKED} with '
+            'copies of its runs.'
+        ),
         'Sizes are bytes per run, including indexes. The history contains the messages to and from the model.',
         f'A run may take at most {BYTES_LIMIT} bytes in addition to its history.',
         '',
@@ -662,8 +665,8 @@ def page(
         'The three programs took turns. Each ratio compares measurements of the same turn.',
         'The table shows the median ratio for each of these three columns, with quartiles in brackets.',
         (
-            'In the column "from the start", a run that is approved immediately may take at most '
-            f'{COST_LIMIT:g} times as long as the workflow.'
+            'The limit applies to the column "from the start": a run that is approved immediately may take at most '
+            f'{COST_LIMIT:g} times as long as the DBOS workflow.'
         ),
         '',
         '| store | program | from the start | from the first segment | processor | ratios to DBOS | verdict |',

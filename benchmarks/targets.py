@@ -88,7 +88,7 @@ def _growth(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, host.upper)
     yield Verdict(
         target=f'linear growth: one run with K = 1000 takes at most {limit:.2f} times as long as ten runs with '
-        f'K = 100 (this limit is the upper quartile for "{UPSTREAM}", or 1 if the quartile is lower)',
+        f'K = 100 (the limit is the upper quartile for "{UPSTREAM}", but at least 1)',
         measured=f'{shown(ours)}; "{UPSTREAM}": {shown(host)}',
         holds=ours.median <= limit,
     )
@@ -102,7 +102,7 @@ def _stalls(results: Results) -> Iterator[Verdict]:
     limit = max(1.0, control.upper)
     yield Verdict(
         target=f'event loop: with a blocking sync handler, the longest gap is at most {limit:.2f} times as long as '
-        f'with an async handler (this limit is the upper quartile for "{OURS_CONTROL}", or 1 if the quartile is lower)',
+        f'with an async handler (the limit is the upper quartile for "{OURS_CONTROL}", but at least 1)',
         measured=f'{shown(ratios[OURS_SYNC])}; "{OURS_CONTROL}": {shown(control)}',
         holds=ratios[OURS_SYNC].median <= limit,
     )

@@ -233,7 +233,7 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
-        'Each ratio compares a program with the program of the first row, measured in the same round.',
+        'Each ratio compares a program with the program of the first row. Both were measured in the same round.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',

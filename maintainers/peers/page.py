@@ -32,9 +32,9 @@ A ratio above 1 means that a system is slower than this project with an async ha
 _DIFFERENCES = """\
 ## What is not the same
 
-- Besides approval, frameworks do different work in a run: validation, message types, state, traces. To choose a \
+- Frameworks differ in what they do in a run besides approval: validation, message types, state, traces. To choose a \
 framework, compare whole runs. To judge a framework's approval alone, compare the costs that approval adds to a run.
-- With `HandleDeferredToolCalls`, with our handler, and with stop and resume, one question covers all calls of a \
+- `HandleDeferredToolCalls`, our handler, and stop and resume each ask one question for all calls of a \
 response. In this benchmark, `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. In \
 the other systems (stop and resume, LangChain and the OpenAI Agents SDK), the run ends before the answer, and another \
@@ -43,16 +43,16 @@ is needed while the call waits for its answer.
 - To end and resume a run, LangChain needs a checkpointer, and writes a checkpoint for each step. In this benchmark, \
 the checkpointer is in memory. Checkpoints are part of the cost of LangChain's approval; a run without approval \
 writes none. A finished run is deleted from the checkpointer.
-- The OpenAI Agents SDK binds each approval to its call and copies its state on each resume.
+- The OpenAI Agents SDK binds each approval to its call, and copies the state of the run on each resume.
 - Inspect AI is made for evaluations. This benchmark runs no evaluation, but only the loop (`generate`, \
 `execute_tools`) that Inspect AI's documentation gives for custom agents. An evaluation adds the cost of its sample, \
 log and display.
-- `pydantic-ai-blocking-approval` is installed without its dependencies, on the same release of `pydantic-ai-slim` as \
-this project. `pydantic-ai-blocking-approval` has no rules with patterns, remembers no \
+- `pydantic-ai-blocking-approval` is installed without its dependencies, and uses the same release of \
+`pydantic-ai-slim` as this project. `pydantic-ai-blocking-approval` has no rules with patterns, remembers no \
 approvals and writes no log.
-- The *whole layer* is our controller with a policy, session memory and an approver; *with audit log* also writes each \
-question and each answer to a file before the tool runs. Inspect AI keeps approvals in its transcript, \
-which is in memory in this benchmark. The other systems keep no record.
+- The *whole layer* is our controller with a policy, session memory and an approver. The *whole layer with audit \
+log* also writes each question and each answer to a file before the tool runs. Inspect AI keeps approvals in its \
+transcript, which is in memory in this benchmark. The other systems keep no record.
 """
 
 _WAITING = """\
@@ -62,8 +62,10 @@ M runs are started, each with one call to approve. All M runs wait before the fi
 Two computing times are given per run: from the start until the run waits, and from the answer to the end of the run.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 `traced` and `resident` are measured in a fresh process, after a first run that is not counted.
-For a single run, `resident` is left out, because a process grows in steps that are larger than what one run needs.
-For "stop and resume", LangChain and the OpenAI Agents SDK, the figures describe a stopped run, not a waiting run.
+For a single run, `resident` is left out, because the memory of a process grows in steps that are larger than one run \
+needs.
+In the rows of stop and resume, LangChain and the OpenAI Agents SDK, the figures describe a stopped run, not a waiting \
+run.
 In this benchmark, a stopped run stays in memory. If it were saved in a file, it would take no memory.
 """
 
@@ -134,7 +136,7 @@ def _verdict(found: Sequence[tuple[Case, Sequence[Cost]]]) -> Iterator[str]:
     yield (
         f'Each system is compared with our async handler. "{CONTROL}" is a second copy of our handler. Its figures '
         'show the noise of the measurement. The table names a system as faster only if the upper quartile of its '
-        'figure is below the lower quartile of the noise. If a measurement has fewer than '
+        "measurements is below the lower quartile of the second copy's measurements. If a measurement has fewer than "
         f'{ENOUGH} rounds, the table names no system as faster.'
     )
     yield ''
