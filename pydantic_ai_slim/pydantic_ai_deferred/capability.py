@@ -283,7 +283,7 @@ class AgentHandler(FastPathHandler):
         self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept a new run if `delivering` passed the run's state. `open_run` keeps the state until the run ends."""
+        """Accept a new run if `delivering` provided the run's state. `open_run` keeps the state until the run ends."""
         run = delivered_to(self)
         if run is None:
             return self

@@ -1,7 +1,7 @@
 """Define the types of an agent's keyword arguments: `deferred_tool_handler` and the keyword arguments of the host.
 
 At runtime every keyword is passed on to the host, so a new keyword of the host works at once. Type checkers know only
-the keywords listed here. `test_typed_keywords.py` compares these lists with the newest host and names missing keywords.
+the keywords listed here. `test_typed_keywords.py` compares these lists with the newest host, and reports differences.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Lifetime:
 
 @dataclass(frozen=True, kw_only=True)
 class LineageLevel:
-    """One level of a lineage: an agent run, and its tool call that executes the next level or the current code."""
+    """One level of a lineage: an agent run and a tool call in it. The call runs the next level or the current code."""
 
     agent_name: str | None
     """Name of the agent, or `None` if the agent has no name."""
@@ -92,7 +92,7 @@ class Run:
     handler: AnyHandler | None
     """Handler for this run's own deferred calls, or `None`."""
     offered: AnyHandler | None
-    """Handler that nested runs without their own handler inherit, or `None` if there is no handler to inherit."""
+    """Handler for nested runs that have no handler of their own, or `None` if there is no handler to inherit."""
     giver: Run | None
     """The run from which `handler` and `offered` were inherited, or `None` if they were not inherited."""
     loop: asyncio.AbstractEventLoop
@@ -112,13 +112,13 @@ class Run:
     asked: set[str] = field(default_factory=set[str])
     """Ids of the calls that the handler was asked to approve."""
     is_resuming: bool = True
-    """Whether the run has made no model request yet, so that every approval was given before the run started."""
+    """Whether the run has made no model request yet. If so, every approval was given before the run started."""
     executing: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Calls being executed, by `tool_call_id`. Calls that were approved, but not by our handler, are left out."""
     deferred_again: list[ToolCallPart] = field(default_factory=list[ToolCallPart])
     """Calls that were deferred again after their approval."""
     tool_errors: list[UserError] = field(default_factory=list[UserError])
-    """`UserError`s that tools raised, to distinguish them from the host's own."""
+    """`UserError`s that tools raised, kept to distinguish these errors from errors of the host."""
 
     @classmethod
     def start(cls, plan: RunPlan) -> Run:
@@ -177,8 +177,8 @@ class Run:
         """Show the handler a snapshot of `requests` and return its answer.
 
         Raises:
-            UserError: Before the handler answered, one of these ended: the tool call that started this run, or the run
-                from which the handler was inherited. A handler that is still being asked is cancelled.
+            UserError: The tool call that started this run, or the run from which the handler was inherited, ended
+                before the handler answered. A handler that is still being asked is cancelled.
         """
         snapshot = take_snapshot(requests, messages=ctx.messages, validated=self.validated)
         if not self.required_lifetimes:

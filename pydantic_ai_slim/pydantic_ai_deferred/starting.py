@@ -107,7 +107,7 @@ async def _started(
 
 
 def bound_plan(agent: Any) -> RunPlan | None:
-    """Return the plan of a stock agent created under `install`, or `None` if the agent was given no handler."""
+    """Return the plan of a stock agent created with `install` active, or `None` if the agent was given no handler."""
     bound, _ = _capabilities_of(agent)
     return bound.plan if bound is not None else None
 
@@ -138,7 +138,7 @@ def engines_among(capabilities: Iterable[object]) -> list[Any]:
 
 
 def may_rewrite(capability: object) -> bool:
-    """Whether a capability may rewrite arguments; `True` for a function that creates capabilities."""
+    """Whether a capability may rewrite arguments. The answer is `True` for a function that creates capabilities."""
     return any(
         getattr(type(capability), hook, None) is not getattr(AbstractCapability, hook) for hook in _REWRITING_HOOKS
     )

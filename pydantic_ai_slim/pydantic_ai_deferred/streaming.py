@@ -30,7 +30,7 @@ ToolKind: TypeAlias = Literal['function', 'output', 'external', 'unapproved']
 """How a tool was declared, as in `ToolDefinition.kind`."""
 
 SKIPPED = 'Not executed: the run had reached its final result.'
-"""Text recorded as the result of a deferred call, if the run reached its final output first."""
+"""Text recorded as the result of a deferred call that did not run because the run had reached its final output."""
 
 
 @dataclass(eq=False)
@@ -116,7 +116,7 @@ class DeclaredTools:
 def answer_open_calls(messages: list[ModelMessage], ctx: RunContext[object]) -> None:
     """Answer the open calls of the last response: those without a result, because an output tool ended the run.
 
-    If a call defers while an output tool succeeds, the host drops the deferred call without a result. The next run
+    If a call is deferred while an output tool succeeds, the host drops the deferred call without a result. The next run
     would refuse a history in which a call has no result. `messages` is changed in place.
     """
     following: list[object] = []

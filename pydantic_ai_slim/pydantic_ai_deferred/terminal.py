@@ -20,7 +20,7 @@ _chatting: ContextVar[bool] = ContextVar('pydantic_ai_deferred_chatting', defaul
 
 @contextmanager
 def chatting() -> Generator[None]:
-    """Mark the context as a chat of the host. In a chat, a handler has the terminal to itself while it runs."""
+    """Mark code in the context as part of the host's chat. In a chat, a running handler has the terminal to itself."""
     token = _chatting.set(True)
     try:
         yield
@@ -67,7 +67,7 @@ def leaving_nothing() -> Generator[None]:
     """End unfinished tasks of a run when `KeyboardInterrupt` or `SystemExit` passes through the event loop.
 
     Both exceptions stop the event loop at once. The run's tasks then stay pending, and the threads that ran its sync
-    tools wait for more work. The interpreter joins the threads on exit, and so would wait forever.
+    tools wait for more work. On exit, the interpreter joins these threads and would wait forever.
     """
     before = _tasks(_current_loop())
     try:

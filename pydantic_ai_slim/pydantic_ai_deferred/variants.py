@@ -35,8 +35,8 @@ Prompt: TypeAlias = 'str | Sequence[UserContent] | None'
 class RunVariants(AbstractAgent[AgentDepsT, OutputDataT]):
     """Every way to run an agent, each with the keyword `deferred_tool_handler`.
 
-    Every variant eventually calls `iter`, and passes its handler as a capability of the run. From the capabilities and
-    the agent's settings, `iter` determines which handler is asked.
+    Every variant eventually calls `iter`, and passes its handler as a capability of the run. `iter` uses the
+    capabilities and the agent's settings to determine which handler is asked.
     """
 
     _plan: RunPlan
@@ -283,10 +283,10 @@ def given_handler(agent: AbstractAgent[Any, Any], handler: AnyHandler | None) ->
 
 
 def carry(agent: Any, handler: Any, keywords: dict[str, Any], frame: FrameType | None) -> dict[str, Any]:
-    """Return the keywords for the host's run, with `handler` added to the capabilities.
+    """Return the keyword arguments for the host's method that runs the agent, with `handler` added to the capabilities.
 
     The host infers an agent's name from the variables in the frame that calls the host. That frame belongs to our
-    method, in which the agent's variable is `self`. This function therefore uses the frame that called our method.
+    method, where the variable for the agent is `self`. This function therefore uses the frame that called our method.
 
     Raises:
         UserError: The handler cannot be called.

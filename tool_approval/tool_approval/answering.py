@@ -141,7 +141,7 @@ def decision_on(
 
 
 def may_approve_together(requests: Sequence[ApprovalRequest]) -> bool:
-    """Return whether one answer may approve several requests, which requires that each request is shown in full."""
+    """Return whether one answer may approve several requests. Each of the requests must be shown in full."""
     return all(map(is_shown_whole, requests))
 
 

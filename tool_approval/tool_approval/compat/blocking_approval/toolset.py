@@ -67,8 +67,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         Args:
             inner: The toolset whose tools need approval.
             approval_callback: Decides each request: a plain function, or an async one.
-            memory: Calls approved for the session; `None` uses a new memory. A mapping in this position is used as the
-                `config`, as in version 0.9. Approvals are then not remembered.
+            memory: Calls approved for the session; with `None`, a new memory is created. A mapping in this position is
+                used as the `config`, as in version 0.9. Approvals are then not remembered.
             config: Settings by tool name; `pre_approved: True` lets a tool run without asking. If `inner` has a
                 `needs_approval` method, only that method gets the config, as an optional fourth argument.
             pre_approved: Deprecated: names of tools to run without asking, unless they have an entry in `tool_configs`.
@@ -275,7 +275,7 @@ def _call_check(check: Callable[..., object], name: str, args: Any, ctx: object,
 
 
 def _read_verdict(said: object) -> ApprovalResult:
-    """Return the verdict for a return value of `needs_approval`; `SupportsNeedsApproval` lists the types."""
+    """Return the verdict for a value that `needs_approval` returned. `SupportsNeedsApproval` lists the valid values."""
     match said:
         case ApprovalResult():
             return said

@@ -20,7 +20,7 @@ from tool_approval.core.redact import Outcome
 from .calls import CallReader
 
 ToolInput: TypeAlias = str | dict[str, Any] | ToolCall
-"""Input of a tool: a string, arguments by name, or a model's tool call. Only a tool call is answered with a message."""
+"""Input of a tool: a string, arguments by name, or a model's tool call. A message is returned only for a tool call."""
 
 
 class StandIn(BaseTool):

@@ -1,4 +1,4 @@
-"""Ask about the tool calls of a LangChain agent inside its run."""
+"""Ask about the tool calls of a LangChain agent while the agent runs."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return wait_for(lambda: self._decide_all(state, config))
 
     async def aafter_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """Decide all calls on the event loop."""
+        """Do the same as `after_model`, in a coroutine."""
         return await self._decide_all(state, get_config())
 
     def wrap_tool_call(

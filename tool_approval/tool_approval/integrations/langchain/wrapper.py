@@ -26,8 +26,8 @@ class ApprovalToolWrapper(StandIn):
     `create_agent(tools=[...])`. The wrapper asks about each call separately; `ApprovalMiddleware` asks about all calls
     of a response together.
 
-    If a model's call (one with an id) does not run, the model gets a message that has `status='error'`. Code that calls
-    the tool with plain arguments gets an exception.
+    If a model's tool call (a call with an id) does not run, the model gets a message that has `status='error'`. Code
+    that calls the tool with plain arguments gets an exception.
 
     An approval for a session applies to one `thread_id` and one agent. Set the `thread_id`, and give the agent a name
     or set `caller`. Without a name or `caller`, each call in an agent's run is a separate session.

@@ -41,7 +41,7 @@ def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None
 
 
 def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return `args` as the tool `name` gets them: validated, with defaults. For an unknown tool, only decode `args`.
+    """Return `args` in the form that the tool gets: validated, with defaults. For an unknown tool, only decode `args`.
 
     Raises:
         ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
@@ -133,7 +133,7 @@ def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCal
 
 _FEW_PARTS = 16
 _indexed: dict[int, tuple[weakref.ref[ModelResponse], int, dict[str | None, int]]] = {}
-"""Number of parts of each large response, and positions of its calls with a unique id. The key is `id(response)`."""
+"""For each large response, by `id(response)`: the number of its parts, and the positions of calls with a unique id."""
 
 
 def _positions(response: ModelResponse) -> Mapping[str | None, int]:

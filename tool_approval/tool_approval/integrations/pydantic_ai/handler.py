@@ -247,7 +247,7 @@ class Batch:
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
     def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
-        """Return the values for a tool of this run, and the JSON form that approvers see and approvals are bound to.
+        """Return the values for the tool, and the JSON form that approvers see. Approvals are bound to the JSON form.
 
         Raises:
             ValueError: The arguments do not fit the tool, or have no JSON form.

@@ -36,7 +36,7 @@ Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
 `ctx.deps.session_id` if the deps have one, else the outermost run's id."""
 
 REQUEST_KEY = 'tool_approval_request'
-"""Key of the request that `ApprovalToolset` puts into a deferral's metadata. Only an `ApprovalRequest` object is
+"""Key under which `ApprovalToolset` puts the request into a deferral's metadata. Only an `ApprovalRequest` object is
 accepted. Data from a model or a file is never an `ApprovalRequest` object."""
 
 
@@ -107,7 +107,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
-    """Return metadata with the request, which our own handler reads, and with the keys that other handlers read."""
+    """Return metadata that contains the request for our own handler, and the keys that other handlers read."""
     values = {
         'approval_description': request.attributed_description,
         'approval_reason': request.reason,
@@ -132,7 +132,7 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
         tool_name: Name by which the model calls the tool. If `None`, the facts about the tool are left out.
 
     Raises:
-        UserError: The given session, the session that a function returned, or `deps.session_id` is not a string.
+        UserError: The session is not a string, whether given, returned by a function or read from `deps.session_id`.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)
@@ -201,7 +201,7 @@ def executing(
 
 
 def session_of_deps(deps: object) -> str | None:
-    """Return `deps.session_id`, the id of the conversation, or `None` if the id is missing or empty.
+    """Return the conversation's id in `deps.session_id`, or `None` if the id is missing or empty.
 
     Raises:
         UserError: The value is not a string.

@@ -158,7 +158,7 @@ def _adapter() -> TypeAdapter[ToolReturn[Any]]:
 
 
 def _dumped(result: object) -> object:
-    """Return a result in the form that a ledger stores. A `ToolReturn` keeps parts that are not sent to the model."""
+    """Return a result in the form that a ledger stores. For a `ToolReturn`, include the parts not sent to the model."""
     if not isinstance(result, ToolReturn):
         return result
     return {'__tool_return__': _adapter().dump_python(cast('ToolReturn[Any]', result), mode='json')}
@@ -259,7 +259,7 @@ _log = logging.getLogger('tool_approval')
 
 
 def unfit(ctx: RunContext[Any] | None, name: str, args: Mapping[str, Any]) -> str | None:
-    """Return why arguments do not fit the tool's schema, without quoting a value, or `None` if they fit."""
+    """Return why arguments do not fit the tool's schema, or `None` if they fit. The reason quotes no value."""
     tool = find_tool(ctx, name)
     if tool is None:
         return None

@@ -140,7 +140,7 @@ class RunState(BaseModel):
 
 
 def is_readable(row: RunRow) -> bool:
-    """Whether this package version can continue a run. A corrupt state counts as readable, so that the run fails."""
+    """Whether this package version can continue a run. A corrupt state counts as readable, and the run then fails."""
     try:
         version = Versioned.model_validate_json(row.state).version
     except ValidationError:

@@ -1,7 +1,7 @@
 """Execute one segment of a durable run: start or resume the run, and continue until the run ends or has new questions.
 
-Each agent run ends at deferred calls. After the decisions, a new agent run executes the calls. If the new run also ends
-at deferred calls, the durable run can be parked again. Start reading this module at `Segment.run`.
+An agent run ends when calls are deferred. After the decisions, a new agent run executes the calls. If the new run also
+ends with deferred calls, the durable run can be parked again. Start reading this module at `Segment.run`.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ async def run_with_approval(
         prompt: The user's prompt, which appears once in the history.
         ui: As in `collect_approvals`.
         mode: As in `collect_approvals`.
-        memory: Remembered approvals. `None` uses a new memory for this call of the function.
+        memory: Remembered approvals. With `None`, a new memory is created for this call of the function.
         controller: As in `collect_approvals`.
         external: As in `collect_approvals`.
         session: The conversation for which approvals are remembered. `None` uses `deps.session_id`. If the deps have no

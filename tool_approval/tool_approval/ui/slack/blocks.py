@@ -31,7 +31,7 @@ LONGEST_NOTE = 3000
 """Maximum number of characters in a plain text input. Source: Slack's reference."""
 
 _SHOWN_NOTE = 300
-"""Maximum length of a shown note, in characters. The inbox shows the whole note."""
+"""Number of characters after which a note is cut off. The inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
 """Maximum number of characters in the text of a confirmation dialog. Source: Slack's reference."""

@@ -102,8 +102,8 @@ class Replays:
         self._seen: OrderedDict[str, float] = OrderedDict()
 
     def is_new(self, signature: str) -> bool:
-        """Return whether this signature is new, and remember it. Beyond `MOST` remembered signatures, every request is
-        treated as a replay.
+        """Return whether this signature is new, and remember it. While `MOST` signatures are remembered, every request
+        is treated as a replay.
         """
         now = self._clock()
         while self._seen and now - next(iter(self._seen.values())) >= REMEMBERED_S:

@@ -18,7 +18,7 @@ _LONGEST_PIECE = 900
 """Lines are split into pieces of at most this many characters, because short pieces fill sections better."""
 
 LONGEST_NAME = 80
-"""Maximum length of a shown name, in characters."""
+"""Number of characters after which a name is cut off."""
 
 # Source: Slack's "Formatting text for app surfaces": only these three begin a mention, a link or an entity.
 _ENTITIES = {'&': '&amp;', '<': '&lt;', '>': '&gt;'}
@@ -74,8 +74,8 @@ def sections(lines: Iterable[Line]) -> list[str]:
 
 
 def cut(texts: Sequence[str], most: int) -> tuple[list[str], bool]:
-    """Limit the sections to `most`, and return whether all sections were kept. The last section is always kept, because
-    the end of the text may matter most.
+    """Return at most `most` sections, and whether all sections were kept. The last section is always kept, because the
+    end of the text may matter most.
     """
     if len(texts) <= most:
         return list(texts), True

@@ -23,10 +23,10 @@ _SPOKEN: Mapping[LineKind, str] = {'added': 'added: ', 'removed': 'removed: ', '
 
 
 _ROOM = 200_000
-"""Maximum number of characters per page if a request is shown whole. Only a page with a single line may be longer."""
+"""Maximum number of characters on one page of a whole request. Only a page with a single line may be longer."""
 
 _ROWS = 2_000
-"""Maximum number of lines per page if a request is shown whole."""
+"""Maximum number of lines on one page of a whole request."""
 
 
 def pages_of(lines: Sequence[DisplayLine]) -> list[range]:
@@ -215,7 +215,7 @@ def hidden(context: PageContext, **values: str) -> Sequence[Html]:
 
     Without the hidden button, Enter in a field would press the first visible button and answer by accident. The hidden
     button comes first and does nothing, because its form method has no effect outside of a dialog. The hidden button is
-    not disabled. If it were disabled, Chromium would press the next button of a form that contains choices
+    not disabled, because in a form with choices, Chromium would skip a disabled button and press the next button
     (test_stories.py: test_enter_in_a_field_answers_nothing).
     """
     fields = {'csrf': context.token, **values}

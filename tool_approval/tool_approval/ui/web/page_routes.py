@@ -1,4 +1,4 @@
-"""Handle the requests of the page: lists, forms and answers."""
+"""Handle the HTTP requests of the page: show lists and forms, and accept answers."""
 
 from __future__ import annotations
 

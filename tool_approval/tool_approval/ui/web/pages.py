@@ -167,7 +167,7 @@ def shown_text(entry: InboxEntry) -> str:
 
 
 def in_order(entries: Sequence[InboxEntry]) -> list[InboxEntry]:
-    """Gather the entries of each model response where the first of them was, in the order of the response's calls."""
+    """Move all entries of a model response to the position of its first entry, in the order of the response's calls."""
     first: dict[str, int] = {}
     places: list[tuple[int, int]] = []
     for number, entry in enumerate(entries):

@@ -45,7 +45,7 @@ RUNS_AT_ONCE = 50
 """Maximum number of runs on a page."""
 
 _LONGEST_OUTCOME = 2_000
-"""Maximum length of a shown outcome, in characters. `tool-approval runs show` prints the whole outcome."""
+"""Number of characters after which an outcome is cut off. `tool-approval runs show` prints the whole outcome."""
 
 STATUSES: Mapping[str, RunStatus] = {each: each for each in get_args(RunStatus)}
 """Maps each run status, as untyped text, to the typed `RunStatus`."""
@@ -60,7 +60,7 @@ class Runs:
         self._has_any = False
 
     async def has_any(self) -> bool:
-        """Return whether the store contains a run, or contained one when this method was called before."""
+        """Return whether the store contains a run, or contained a run at an earlier call of this method."""
         self._has_any = self._has_any or bool(await self.some(None, 1))
         return self._has_any
 

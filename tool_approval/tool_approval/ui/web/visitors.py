@@ -67,7 +67,7 @@ class LocalLogin:
         return self._find(self._sessions, request.cookies.get(COOKIE, ''))
 
     def end(self, request: Request) -> None:
-        """End the session of the cookie, in every browser that has this cookie."""
+        """End the session that the cookie identifies, in every browser that has this cookie."""
         self._sessions.pop(_hash(request.cookies.get(COOKIE, '')), None)
 
     def set_cookie(self, request: Request, response: Response, session: str | None) -> None:
@@ -122,7 +122,7 @@ class Hosts:
         """Validate the host names.
 
         Args:
-            allowed: Host names as in a URL. If a name contains a port, the port must match.
+            allowed: Host names, written as in a URL. If a name contains a port, the port must match.
 
         Raises:
             ValueError: No host is given, or a host is invalid, such as `*`.
@@ -174,7 +174,7 @@ class Visitors:
         return hmac.new(self._secret, b'csrf\0' + visitor.id.encode(), sha256).hexdigest()
 
     async def changing(self, request: Request, token: str | None) -> Approver:
-        """Check the origin and token of a request for a change, and return the logged-in approver who sent the request.
+        """Check origin and token of a state-changing request, and return the logged-in approver who sent the request.
 
         Raises:
             HttpRefusal: The visitor is not logged in, the request comes from another site, or the token is missing.
