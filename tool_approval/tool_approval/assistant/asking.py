@@ -25,7 +25,7 @@ from .events import TurnView
 from .screen import Screen
 
 _ARRIVES_WITHIN = 1000
-"""Maximum passes of the event loop before the UI stops waiting for a cancelled run. A nested run needs five passes."""
+"""Maximum number of event loop passes for which the UI waits for a cancelled run. A nested run needs five passes."""
 
 WIDEST = 100
 """Maximum width, in columns, of a question that is written to a file or pipe."""
@@ -67,7 +67,7 @@ class PreparedAnswers:
         return decision.model_copy(update={'decided_by': 'prepared answers'})
 
     def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
-        """Show the questions of a group, and answer them one after another."""
+        """Show the questions of a group one after another, and answer each from the list."""
         return [self.choose(request, mode=mode) for request in requests]
 
 

@@ -137,7 +137,7 @@ def build_assistant(
 
 
 def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """Yield the names, as the model sees them, of the tools that do not declare when they need approval.
+    """Yield the names of the tools that do not declare when they need approval. The model sees the same names.
 
     A tool is left out if a wrapper around its toolset may ask for approval.
     """

@@ -27,10 +27,10 @@ from tool_approval.display.fact_texts import summary
 from .screen import Screen, StreamWrapper
 
 FIRST_LINES, LAST_LINES = 4, 8
-"""The user sees this many lines from the start of a long result, and this many from its end."""
+"""Number of lines that the user sees from the start and from the end of a long result."""
 
 MOST_CALLS = 20
-"""Maximum number of calls to list before a question."""
+"""Maximum number of calls that are listed above a question."""
 
 LONGEST_LINE = 500
 """Each line of a result, and the arguments of each call, are cut to this many characters."""

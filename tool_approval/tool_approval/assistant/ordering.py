@@ -81,7 +81,7 @@ class CallOrder:
             self.let_through.discard(key)
 
     async def run_inner(self, ctx: RunContext[Any], run: _Run) -> Any:
-        """Run a call that needs no approval. If an earlier call of the response waits, defer the call."""
+        """Run a call that needs no approval, or defer the call if an earlier call of the same response is waiting."""
         key = (ctx.run_id, ctx.tool_call_id)
         if key not in self.let_through and (ctx.run_id, ctx.run_step) in self.deferred_at:
             self.waiting.add(key)

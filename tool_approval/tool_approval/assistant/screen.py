@@ -117,7 +117,7 @@ _ITEM = re.compile(r'[-*+]|[0-9]{1,3}[.)]')
 _FENCE = re.compile('```+|~~~+')
 
 _BOLD, _DIM, _PLAIN = '\x1b[1m', '\x1b[2m', '\x1b[0m'
-"""Styles for the model's text. The styles have no colours, because only the program's own lines are coloured."""
+"""Styles for the model's text. None of the styles is a colour, because only the lines of this program are coloured."""
 
 
 class StreamWrapper:

@@ -246,7 +246,7 @@ def _does(rule: CompiledRule) -> str:
 
 
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
-    """Return a description of access that a rule allows but the OS sandbox grants only after approval, or `None`."""
+    """Describe access that a rule allows but the OS sandbox grants only after approval, or return `None`."""
     words = [fixed(word) for word in rule.words]
     needs, _ = needed_access(words)
     found = label(words)
@@ -298,7 +298,7 @@ def commands_of_presets(settings: Settings) -> list[str]:
 
 
 def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of commands that need no approval, from the file (grouped by condition) and from each preset."""
+    """Return patterns of commands that need no approval: those in the file by condition, those in presets by preset."""
     own: dict[str, list[str]] = {}
     presets: dict[str, list[str]] = {}
     seen: set[object] = set()

@@ -33,7 +33,7 @@ def _flag(name: str, help: str) -> Option:
 
 
 SHORTEST_ID: Final = 8
-"""Number of digits that lists show of each 64-digit id. To identify an approval, at least this many are needed."""
+"""Number of digits that lists show of each 64-digit id. An approval is identified by at least this many digits."""
 
 _JSON: Final = _flag('--json', 'answer in JSON')
 _FILE: Final = _option('file', nargs='?', metavar='FILE', help='the settings file; by default, approvals.yaml here')

@@ -84,8 +84,8 @@ class Output:
 
 
 def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
-    """Show a question at the terminal, and wait for one key. The question must be escaped already. Pastes, and keys
-    that were typed before the question, are ignored.
+    """Show a question at the terminal, and wait for one key. The question must be escaped already. Pasted text is
+    ignored, and so are keys that were typed before the question.
 
     Returns:
         The key's name, or `None` if there is no terminal or the terminal was closed.

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def _existing(place: str | None) -> DurableStore:
-    """Return the store of runs, which must exist."""
+    """Return the store of runs. If the store's file does not exist, raise `UsageError`."""
     store = named_store(place)
     if isinstance(store.inbox_store, SQLiteStore) and not os.path.lexists(store.inbox_store.path):
         raise UsageError(f'there is no inbox in {store.place}; name another place with `--store`')

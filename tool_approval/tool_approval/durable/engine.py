@@ -28,7 +28,7 @@ GRACE_S = 10
 interrupted, its outcome is unknown."""
 
 CONNECTIONS = 8
-"""Maximum connections that DBOS opens in each process. By default, PostgreSQL allows 100 connections in total."""
+"""Maximum number of connections that DBOS opens per process. By default, PostgreSQL allows 100 connections in total."""
 
 Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 """Function that runs one segment of a run, given the run's id and the segment's number. The function must not raise."""
@@ -79,8 +79,8 @@ APPLICATION = 'tool-approval'
 """Application name of our processes in DBOS. A process resumes only workflows with the same name and version."""
 
 APPLICATION_VERSION = 'runs-1'
-"""Version for DBOS. The version changes only if the steps that segments record, or their order, change. DBOS's default
-version changes whenever code changes. Because ours does not, a new release can resume the runs of an older release."""
+"""Version for DBOS. It changes only if segments record other steps, or steps in another order. With DBOS's default
+version, which changes whenever code changes, a new release could not resume the runs of an older release."""
 
 SCHEMA = 'tool_approval_dbos'
 """PostgreSQL schema of DBOS's tables."""
@@ -95,7 +95,7 @@ _GIVEN_UP = ['ERROR', 'CANCELLED', 'MAX_RECOVERY_ATTEMPTS_EXCEEDED']
 """States that DBOS gives to segments that were started, did not end, and will not run again."""
 
 _PRUNED_AT_ONCE = 500
-"""Maximum records to delete in one transaction."""
+"""Maximum number of records to delete in one transaction."""
 
 
 @DBOS.workflow(name=_SEGMENT)

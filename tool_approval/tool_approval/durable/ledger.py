@@ -200,7 +200,7 @@ class Ledger:
         """Let the tool determine the unknown outcome of its call.
 
         Returns:
-            `True` if the tool settled the call. Then the result is recorded, or a new attempt may run.
+            `True` if the tool settled the call. In this case, the result is recorded or a new attempt is allowed.
 
         Raises:
             InboxError: The store cannot be used.
@@ -288,7 +288,7 @@ class Ledger:
             workers: Ids of workers that may be dead and have never sent a heartbeat.
 
         Returns:
-            The dead workers. Every call returns a dead worker until `DurableStore.forget_worker` is called for it.
+            The dead workers. Later calls return the same workers again, until `DurableStore.forget_worker` is called.
 
         Raises:
             InboxError: The store cannot be used.

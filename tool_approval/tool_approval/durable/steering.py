@@ -203,7 +203,7 @@ class RunDetails:
         return only([row for row in self.executions if (row.key, row.attempt) == (key, attempt)])
 
     def check_may_settle(self, row: ExecutionRow, by: Approver) -> None:
-        """Raise an error unless the person may answer every request of the run for the tool that `row` names.
+        """Check that the person may answer all of the run's requests for the tool in `row`.
 
         Raises:
             NotAnApprover: The person is not allowed to answer some of these requests. The message states the reason.
@@ -318,7 +318,7 @@ def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
 
 
 Verdict: TypeAlias = Literal['result', 'again', 'give_up']
-"""A person's decision about a call whose outcome is unknown: report its result, run it again, or give it up."""
+"""A person's decision about a call with an unknown outcome: to report the result, run the call again, or give it up."""
 
 
 async def settle_call(

@@ -77,8 +77,8 @@ class ExecutionRow:
     state: ExecutionState = 'approved'
     """State of the execution."""
     owner: str | None = None
-    """Worker that holds the execution, or that held the execution when the execution ended. `None` for an execution
-    that waits for a worker, or whose call was tried again."""
+    """Worker that holds the execution or, if the execution has ended, held it last. `None` for an execution that waits
+    for a worker, or whose call was tried again."""
     result: str | None = None
     """Outcome as JSON."""
     started_at: datetime | None = None

@@ -20,7 +20,7 @@ from .ledger import Ledger
 from .store import DurableStore, RunRow
 
 AT_ONCE = 100
-"""Maximum runs to find in one check. The next check finds the remaining runs."""
+"""Maximum number of runs to find in one check. The next check finds the remaining runs."""
 
 WATCH_S = 0.25
 """Seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
@@ -39,8 +39,8 @@ _log = logging.getLogger('tool_approval')
 class Sweep:
     """Checks the store repeatedly, in a separate thread.
 
-    If a process receives an answer, it only stores the answer. Every living worker determines which runs can continue,
-    which deadlines have passed, and which runs of dead workers to resume. Several workers may check at the same time.
+    If a process receives an answer, it only stores the answer. Every living worker finds the runs that can continue,
+    the deadlines that have passed, and the runs of dead workers. Several workers may check at the same time.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ class Inbox:
         Args:
             store: Store of the requests. The inbox closes the store.
             keep_history: Time after which settled requests are deleted.
-            now: Clock that returns the time of day. It is read for the times to record and for `keep_history`.
+            now: Clock that returns the time of day, to record times and to apply `keep_history`.
             clock: Monotonic clock in seconds, to measure leases and pauses.
         """
         self.store = store

@@ -109,7 +109,7 @@ class Leases:
 
 
 WATCH_S = 0.5
-"""Maximum seconds that a wait for changes lasts. A change ends the wait early. Closing may take as long as one wait."""
+"""Maximum seconds that a wait for changes lasts. A change ends the wait early. Closing may take just as long."""
 
 PRUNE_S = 3600.0
 """Seconds between deletions of old history. The history is kept for weeks, so an extra hour does not matter."""
@@ -190,7 +190,7 @@ class Keeper:
         self.nudge()
 
     def stop_listening(self, listener: Listener) -> None:
-        """Report no more changes to this listener."""
+        """Stop reporting changes to a listener."""
         with self._lock:
             self._listeners.remove(listener)
 

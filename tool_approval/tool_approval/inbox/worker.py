@@ -25,7 +25,7 @@ class Worker:
     """Runs actions one after another in one thread. Any thread or event loop can submit an action."""
 
     def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Create a worker. Its error messages mention `place`. The thread starts with the first action."""
+        """Create a worker. Its error messages mention `place`. The first submitted action starts the thread."""
         self._place = place
         self._clock = clock
         self._process = os.getpid()
@@ -103,7 +103,7 @@ class Worker:
 
 
 AT_ONCE = 20
-"""Maximum rows per read. If thousands of calls wake together, a few hundred reads are needed, and only a few
+"""Maximum number of rows per read. If thousands of calls wake together, a few hundred reads are needed, and only a few
 large rows are in memory at the same time."""
 
 _Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'

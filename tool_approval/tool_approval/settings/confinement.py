@@ -142,7 +142,7 @@ class ConfinedShell(ShellTool):
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return access that a command's programs need or the model requests, unless the profile already gives it.
+        """Return the access that a command's programs need or the model requests, beyond what the profile gives.
 
         Raises:
             PermissionError: The model requests an unknown kind of access.
@@ -187,7 +187,7 @@ class ConfinedShell(ShellTool):
         return wanted.beyond(profile)
 
     def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Map each frozen folder that contains a path to the reason why it cannot get a layer (`None` if it can)."""
+        """Return the paths' frozen folders, each with the reason why it cannot get a layer (`None` if it can)."""
         try:
             frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
             mounted = as_mounted(self._confinement.approved)

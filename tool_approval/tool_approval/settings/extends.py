@@ -111,7 +111,7 @@ def expand(settings: Settings) -> Settings:
 
 
 def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
-    """Add a directory of a preset, and return the name of its entry."""
+    """Add a preset's directory to `paths`, and return the name of the directory's entry."""
     place = os.path.normpath(path.root)
     known = next((key for key, each in paths.items() if os.path.normpath(each.root) == place), None)
     if known is None and name in paths:
@@ -127,7 +127,7 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
 
 
 def unconfined(settings: Settings) -> Settings:
-    """Return the expanded settings for unconfined commands, in which presets let no command run without approval."""
+    """Return the expanded settings for unconfined commands. Presets' rules that pre-approve commands are left out."""
     if settings.shell is None:
         return settings
     rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
@@ -135,7 +135,7 @@ def unconfined(settings: Settings) -> Settings:
 
 
 def found_presets(directory: Path) -> dict[PresetName, str]:
-    """Map each preset that fits a directory to the name of the file by which it was found. `default` is left out."""
+    """Return the presets that fit a directory, each with the file name that indicates it. `default` is left out."""
     found: dict[PresetName, str] = {}
     for preset, names in _MARKS.items():
         name = next((name for name in names if os.path.lexists(directory / name)), None)

@@ -21,7 +21,7 @@ from .model import DEFAULT_SANDBOX, PathSettings, SandboxSettings, Settings, rea
 from .trust import CHANGED, TrustError, TrustStore
 
 NAMES = ('approvals.yaml', 'approvals.yml', 'approvals.toml')
-"""Names of settings files. A TOML file is refused, but its name is included, so that tools cannot write the file."""
+"""Names of settings files. `approvals.toml` is refused, but is listed so that tools cannot write the file."""
 
 MAX_BYTES = 400_000
 """Maximum size of a settings file: four bytes for each character of the longest text that the parser accepts."""
@@ -219,8 +219,8 @@ def effective(loaded: LoadedSettings) -> Settings:
     - `visible` and `toolchains` are ignored, but `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
     - Shell rules that let commands run without approval are removed. Later rules or the default decide about these
-      commands. Rules that require approval do not apply in a removed root. A rule that would block commands in a
-      removed root blocks these commands everywhere.
+      commands. Rules that require approval do not apply in a removed root. If a rule blocks commands in a removed
+      root, the rule blocks these commands everywhere.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)

@@ -98,8 +98,7 @@ def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, Ro
 
     Args:
         files: The file sandbox with the roots.
-        is_confined: Whether an OS sandbox prevents pre-approved commands from reading paths for which a root requires
-            approval.
+        is_confined: Whether an OS sandbox prevents pre-approved commands from reading paths that need approval.
     """
     return {root.name: RootCheck(files, root, is_confined) for root in files.roots.all}
 
@@ -115,7 +114,7 @@ class RootCheck:
     root: SandboxRoot
     """Root to check."""
     is_confined: bool
-    """Whether an OS sandbox prevents pre-approved commands from reading paths for which a root requires approval."""
+    """Whether an OS sandbox prevents pre-approved commands from reading paths that need approval."""
 
     def __call__(self, path: str) -> bool:
         """Whether this root, or a root nested in it, lets a pre-approved command read a path.

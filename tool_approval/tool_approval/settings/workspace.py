@@ -79,7 +79,7 @@ def open_workspace(
     Args:
         settings: Loaded settings, or settings created in code. Settings created in code are trusted.
         directory: The directory in which commands run, and against which relative paths are resolved. The default is
-            the directory of loaded settings, or else the working directory of the process.
+            the `directory` of `LoadedSettings`, or else the working directory of the process.
         protected: More files that no tool can write, such as the audit log or a memory store at another path. The
             settings file, the user's state directory and `.git` are always protected.
         readable: Additional folders that commands can read, such as the folder of a toolchain.

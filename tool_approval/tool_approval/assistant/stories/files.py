@@ -1,4 +1,4 @@
-"""Stories in a temporary folder: diffs before changes, an agent as a tool, and several calls at once."""
+"""Stories that use a temporary folder. They show diffs before changes, agents as tools, and several calls at once."""
 
 from __future__ import annotations
 

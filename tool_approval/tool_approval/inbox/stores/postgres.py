@@ -73,7 +73,7 @@ class PostgresConnection:
         """Yield the connection. Each statement is a separate transaction.
 
         Raises:
-            InboxUnavailable: The database cannot be reached, or refuses the statement at the moment.
+            InboxUnavailable: The database cannot be reached, or temporarily refuses the statement.
             InboxUntrusted: The schema differs from the one that this version creates, or access to the schema is
                 denied.
         """
@@ -224,7 +224,7 @@ _ALL = '*'
 """Notification that many requests have changed. The notification does not contain the ids of the requests."""
 
 _ADDED = '+'
-"""Prefix of a new request's id in a notification. No request id begins with this prefix."""
+"""Prefix that notifications add to the id of a new request. No request id itself begins with this prefix."""
 
 _RUN = ''
 """Notification that a durable run was added. The notification does not contain the run's id."""

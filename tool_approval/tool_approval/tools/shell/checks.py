@@ -153,4 +153,4 @@ CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'printf': unsafe_printf,
     'tar': _tar,
 }
-"""Functions by checker name. A function returns the first word that requires approval, or `None`."""
+"""Functions by checker name. Each function returns the first word that requires approval, or `None`."""

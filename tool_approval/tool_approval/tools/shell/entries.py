@@ -24,7 +24,7 @@ from .names import guarded_name, program_name, trusted_name
 SOURCES: Final = Path(__file__).with_name('programs')
 """Folder of the entries."""
 BUILT: Final = 'programs.json'
-"""Name of the file with all entries, which the build creates. Editable installations do not have this file."""
+"""Name of the file with all entries. The build creates this file, but editable installations do not have it."""
 
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
@@ -72,7 +72,7 @@ Fields = Mapping[str, Any]
 
 Place = Literal['next', 'attached', 'either']
 """Where the value of an option can be. An `attached` value can only be in the same word as the option. A `next` value
-can also be in the next word. An `either` value can also be there, unless the next word is an option."""
+can also be in the next word. An `either` value can also be in the next word, unless that word may be an option."""
 
 
 class OptionRole(NamedTuple):

@@ -81,8 +81,8 @@ class Explanation:
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
 _RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
 _MODULE: Final = 'pytest'
-"""The only module for which an approval of `python -m` can be remembered. Any other module may be a file in the working
-directory."""
+"""The only module for which an approval of `python -m` can be remembered. Any other module could come from a file in
+the working directory."""
 
 
 def remembered_words(
@@ -90,8 +90,8 @@ def remembered_words(
 ) -> tuple[str, ...] | None:
     """Return program and sub-command, such as `git commit`, if the line is a single plain command; otherwise `None`.
 
-    A plain command has only arguments listed as safe and only paths in the working directory. A plain command contains
-    no redirection, assignment, substitution or other command. For example, a remembered approval for `git fetch` does
+    In a plain command, all arguments are listed as safe, and all paths are in the working directory. A plain command
+    contains no redirection, assignment, substitution or other command. For example, an approval for `git fetch` does
     not cover `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
     """
     if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):

@@ -15,8 +15,8 @@ LabelKind = Literal[
     'unknown_sub_command', 'unknown_option', 'unlisted_operand', 'missing_operand', 'refused_value', 'unknown_word',
     'response_file',
 ]  # fmt: skip
-"""Kind of a word. An `option` has a value, in the same word or the next. A `command` word belongs to another command,
-which the program runs. The value of an `unknown_word` is known only when the command runs, and may be an option."""
+"""Kind of a word. An `option` has a value, in the same word or the next. A `command` word is part of a second command
+that the program runs. The value of an `unknown_word` is known only when the command runs, and may be an option."""
 
 
 class Label(NamedTuple):
@@ -33,7 +33,7 @@ class Label(NamedTuple):
     value: str | None = None
     """The operand or option value that the word contains."""
     follows: bool = False
-    """Whether the word is the value of an option in an earlier word."""
+    """Whether the word is the value of an option that an earlier word contains."""
 
     def __str__(self) -> str:
         """Return the kind of the word and the kind of its value, such as `option(read)`."""

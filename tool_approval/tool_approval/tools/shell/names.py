@@ -65,7 +65,7 @@ def sub_command_at(words: Sequence[Word]) -> int:
 
 
 def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
-    """Return how many words match a rule that allows commands. Harmless flags of git count as matching words."""
+    """Return how many words match a rule that allows commands. Harmless flags of git are counted as well."""
     is_shifted = trusted_name(words[0].value) == 'git' and [word.value for word in words[: len(pattern)]] != [
         words[0].value, *pattern[1:]
     ]  # fmt: skip

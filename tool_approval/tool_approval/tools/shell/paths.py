@@ -75,7 +75,7 @@ class ShellRoots:
             names: Names of the roots.
             after: Number of words in the rule's pattern.
             is_here: Whether the command also reads the working directory.
-            approves: Whether the rule allows the command. If so, no nested root may refuse a path or require approval.
+            approves: Whether the rule allows the command. If so, nested roots must not refuse a path or ask about it.
         """
         touched = self._touched(command, after, is_here=is_here)
         return touched is not None and all(
@@ -146,7 +146,7 @@ def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:
-    """Return whether a command may read paths that its arguments do not name, due to a file list, a link or code."""
+    """Return whether a command may read paths other than its arguments, through a file list, a link or code."""
     entry = found.entry
     if entry is None:
         return False

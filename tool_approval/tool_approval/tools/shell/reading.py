@@ -35,7 +35,7 @@ _KEYWORDS: Final = frozenset({
 })  # fmt: skip
 _DESCRIPTOR: Final = re.compile(r'[0-9]+|\{\w+\}')
 _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
-"""A regular expression that bash reads as a single word, without quotes, expansions, groups or blanks."""
+"""Matches a regular expression without quotes, expansions, groups or blanks, so that bash reads it as one word."""
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
 _Input = Literal['none', 'pipe', 'document', 'file']
@@ -204,7 +204,7 @@ class CommandReader:
             self._problem('a program name that may be an assignment')
 
     def _between(self, before: Node, after: Node) -> list[Word]:
-        """Check for blanks between two nodes. If the tree omits a `-` before a here-document, return the `-`."""
+        """Check for blanks between two nodes. Return the `-` before a here-document, because the tree omits it."""
         gap = self._parsed.source[before.end_byte : after.start_byte]
         if after.type == 'heredoc_redirect' and re.fullmatch(rb'[ \t]+-[ \t]+', gap):
             return [fixed('-')]
@@ -321,7 +321,7 @@ def _is_output(node: Node) -> bool:
 
 
 def _is_plain_input(node: Node) -> bool:
-    """Return whether a node reads only a file (`< file`) or only text. Attack: `cat <<E < /etc/passwd` names both."""
+    """Return whether a node reads a file (`< file`) or text, not both. Attack: `cat <<E < /etc/passwd` names both."""
     if node.type == 'file_redirect':
         return node.children[0].type == '<'
     return not any(child.type == 'file_redirect' for child in node.children)

@@ -1,7 +1,7 @@
 """Compile the rules, check their examples, and find the deciding rule for a command.
 
-If a rule allows commands, a command matches only with the exact words of the pattern. If a rule blocks commands or
-requires approval, abbreviations and synonyms of these words also match, and options between them are ignored.
+The words of a rule that allows commands must match exactly. A rule that blocks commands or requires approval also
+matches abbreviations and synonyms of its words, and ignores options between these words.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that matches no known word. If unknown words may match this rule, they may match any rule."""
+    """Return a rule that no known word matches. If a command may match this rule, the command may match any rule."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
@@ -211,8 +211,8 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether a command matches a rule that blocks commands or requires approval. Options between the words of
-    the pattern are ignored, and the name of the program is not compared.
+    """Return whether the words after the program match a rule that blocks commands or requires approval. The command
+    may have other options between the words of the pattern.
     """
     wanted = rule.words[1:]
     if not words[0].is_fixed:

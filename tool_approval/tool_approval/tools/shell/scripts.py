@@ -24,7 +24,7 @@ class WrappedCommand:
     changes_cwd: bool = False
     """Whether the wrapper may run the commands in directories other than its own working directory."""
     is_program: bool = False
-    """Whether the wrapper also has effects of its own, so that the wrapper itself is checked like any other program."""
+    """Whether the wrapper itself is checked like any other program, because it also has effects of its own."""
     is_runner: bool = False
     """Whether the wrapper runs programs and scripts, such as those of a project or container, but no shell builtins."""
     assignments: tuple[str, ...] = ()

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
 """Paths of bash. The paths are fixed, because `PATH` may have been changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
-"""Maximum bytes of an output, about as much as a model can use."""
+"""Maximum number of bytes of an output, about as much as a model can use."""
 _AGAIN: Final = 'the command may already have run and had effects'
 _LONGEST_DESCRIPTION: Final = 160
-"""Maximum characters of the command in the one-line description. The presentation shows the whole command."""
+"""Maximum number of characters of the command in the one-line description. The presentation shows all of them."""
 
 
 class ShellTool:

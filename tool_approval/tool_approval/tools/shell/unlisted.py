@@ -52,7 +52,7 @@ def find_unlisted(
 
     Args:
         words: The words of a command whose program name is known.
-        named: Number of words of the command that the deciding rule names. These words need no approval. `None` if no
+        named: Number of the command's words that match the deciding rule. These words need no approval. `None` if no
             rule decides and the default allows commands.
         any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
         may_write: Function that returns whether a file may be written without approval.
@@ -104,8 +104,8 @@ def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[s
         words: The words of a command whose program name is known.
 
     Returns:
-        The kinds of access, and the paths if one kind is `names`. Paths are as written in the command, or `.` if no
-        path is known.
+        The kinds of access, and the paths. There are paths only if `names` is one of the kinds. Paths are as written in
+        the command, or `.` if no path is known.
     """
     found = label(words)
     is_listed = all(each.kind not in _ASKS for each in found.labels)

@@ -79,10 +79,10 @@ class SimpleCommand:
     is_fed: bool = False
     """Whether the standard input of the command is a pipe, a file, or text in the command."""
     is_fed_here: bool = False
-    """Whether the standard input is certainly a pipe, text in the command, or a file named in the command itself."""
+    """Whether the input is certainly one of these: a pipe, text in the command, or a file named in the command."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
-        """Return the command that this wrapper runs, with the given words and the wrapper's standard input."""
+        """Return the command that this wrapper runs. The command has the given words and the wrapper's input."""
         raw = ' '.join(word.raw for word in words)
         # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
         is_fed_here = self.is_fed_here and not self.redirects
