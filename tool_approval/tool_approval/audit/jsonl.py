@@ -24,7 +24,7 @@ def load_key(path: str | os.PathLike[str]) -> bytes:
     """Read the key from a private file, which is created if it does not exist.
 
     Args:
-        path: Path of the key file. This file must be outside the log's folder, and unreadable for the agent.
+        path: Path of the key file. The file must be outside the log's folder, and the agent must not have read access.
 
     Returns:
         32 bytes.

@@ -105,7 +105,7 @@ def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, A
 
     Args:
         values: Argument values by parameter name.
-        in_clear: Whether to return secrets in clear text, as a model writes them in the arguments of a call.
+        in_clear: Whether to return secrets in clear text, in the form in which a model gives them.
 
     Returns:
         A deep copy.

@@ -43,7 +43,7 @@ class InForce:
     approval: Approval | None = None
     """Value of `approval` in the deciding rule, or `None` if no rule decides."""
     description: str | None = None
-    """First description of a matching rule, in order of precedence, up to the first rule that sets `approval`."""
+    """First description found in the matching rules, searched by precedence up to the first that sets `approval`."""
     decided_by: str | None = None
     """Name or glob of the deciding rule, or `None`."""
 
@@ -120,11 +120,11 @@ def read_config(
     Args:
         config: The document as nested mappings.
         source: File that the document was read from, named in the error.
-        line_of: Returns the line number of the value at a key path, for the error.
+        line_of: Returns the line number of the value at a key path. The error reports this number.
 
     Raises:
-        ApprovalConfigError: A key or value is unknown or of the wrong type. The error names the first mistake in the
-            file and its line.
+        ApprovalConfigError: A key or value is unknown or of the wrong type. The error describes the first mistake in
+            the file and gives its line number.
     """
     return read_model(PolicyConfig, plain_rules(config), source=source, line_of=line_of)
 

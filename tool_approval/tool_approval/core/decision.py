@@ -25,7 +25,7 @@ _MODES: dict[str, ApprovalMode] = {
 
 
 def read_mode(mode: str) -> ApprovalMode:
-    """Return the mode called `mode`. `auto_approve` and `auto_deny` are older names of `approve_all` and `strict`.
+    """Return the mode of the given name. `auto_approve` and `auto_deny` are older names of `approve_all` and `strict`.
 
     Raises:
         ValueError: The name is unknown.

@@ -58,7 +58,7 @@ class ApprovalConfigError(ApprovalError, ValueError):
             problem: The mistake, and how to correct it.
             key: Path of the wrong key, such as `tools.rm.approval`.
             source: File with the mistake.
-            line: Line of the mistake in the file, from 1.
+            line: Line of the mistake in the file, counted from 1.
         """
         self.problem = problem
         self.key = key

@@ -32,7 +32,7 @@ async def execute_tool(
         args: Argument values by parameter name. The values are copied before an approver is asked.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
-        default: For functions that have no rule and no check: `none` runs them, and `required` asks an approver first.
+        default: `none` runs a function that has no rule and no check; `required` asks an approver first.
         ledger: Executes the call at most once. With a ledger, `context_metadata` must contain `tool_call_id`, and also
             either `session_id` or `run_id`. Together, these ids identify the call on every attempt.
 
@@ -41,7 +41,7 @@ async def execute_tool(
 
     Raises:
         ApprovalBlocked: Policy blocks the call. Nothing has run.
-        ApprovalDenied: The call was denied (the note is the reason), or changed after it was approved. Nothing has run.
+        ApprovalDenied: The call was denied (the note has the reason), or it changed after approval. Nothing has run.
         AuditError: The refusal could not be logged. Nothing has run.
         StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
         ValueError: There is a ledger, but the metadata does not identify the call. Nothing has run.

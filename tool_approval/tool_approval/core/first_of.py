@@ -140,7 +140,7 @@ class _Questions:
             return []  # `_hear` has the stop. Raised here, it would end the event loop or only this task
 
     def _hear(self, indices: list[int], answer: Answer) -> None:
-        """Apply a denial or a stop, from any thread. After all questions have ended, only log such an answer."""
+        """Apply a denial or a stop. Any thread may call this method. After the last question, only log the answer."""
         decisions = zip(indices, answer, strict=True) if isinstance(answer, list) else ()
         denials = {index: each for index, each in decisions if not (each.approved or _is_of_nobody(each))}
         stop = None if isinstance(answer, list) else answer
@@ -157,7 +157,7 @@ class _Questions:
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
-        """Apply timely answers. If this UI got none, ignore its denial while another UI may still get an answer."""
+        """Apply timely answers. If a UI got no answer, ignore its denial while another UI may still get one."""
         for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
@@ -183,5 +183,5 @@ class _Questions:
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
-    """Return whether a UI got no answer: the denial has a note, and `decided_by` is `ui` or `timeout`."""
+    """Return whether a UI got no answer. Its denial then has a note, and `decided_by` is `ui` or `timeout`."""
     return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')

@@ -52,7 +52,7 @@ class Call(NamedTuple):
     tool_name: str
     """Name by which the model calls the tool."""
     arguments: CallArguments
-    """Arguments as the model gave them and as validated."""
+    """The arguments in two forms: as the model gave them, and after validation."""
     values: Mapping[str, Any]
     """Values passed to the tool, by parameter name."""
     given: Mapping[str, Any] | None = None
@@ -97,7 +97,7 @@ class Binding(NamedTuple):
     decided: str | None
     """Digest of the decision in the log."""
     bound_to: Mapping[str, Any]
-    """Values, besides the arguments shown, that the digest covers."""
+    """Values that the digest covers in addition to the arguments shown."""
     granted: object = None
     """Names of the capabilities that the approval grants, as a list; `None` if there are none."""
     has_changed_arguments: bool = False
@@ -154,7 +154,7 @@ def _text(carried: object) -> str | None:
 def was_asked(binding: Binding | None) -> bool:
     """Return whether an approver, a mode or the memory approved a call. If only a rule approved the call, return false.
 
-    If there is no binding, other code approved the call, and the function returns true.
+    Without a binding, the function also returns true, because other code approved the call.
     """
     return binding is None or not binding.by_policy
 
@@ -163,7 +163,7 @@ class Refused(NamedTuple):
     """A call that does not run."""
 
     reason: str
-    """Reason for the caller or the model."""
+    """Reason for the refusal, as reported to the caller or the model."""
     is_block: bool = False
     """Whether policy refused the call without asking."""
     decision: ApprovalDecision | None = None
@@ -369,9 +369,9 @@ class Gate:
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: GateResult) -> GateResult:
-        """Judge arguments that an approver changed, and bind the approval to the values that the tool then declares.
+        """Judge arguments changed by an approver, and bind the approval to the values that the tool declares for them.
 
-        Without this step, `confirm` would refuse the call if the change makes the tool declare different values.
+        If the tool declares different values after the change, `confirm` would refuse the call without this step.
 
         Raises:
             AuditError: The refusal of a blocked call could not be logged. Nothing has run.
@@ -430,7 +430,7 @@ class Gate:
             call: The call as the ledger identifies it.
             allowed: The allowed call.
             run: Executes the call.
-            recheck: Checks the approval again right before execution. If `recheck` is `None`, `still_holds` does so.
+            recheck: Checks the approval again right before execution. `None` means `still_holds`.
             **how: See `ExecutionLedger.execute`.
         """
 

@@ -37,8 +37,8 @@ class ApprovalPresentation(BaseModel):
     - `extra_access`: Lines that list access beyond the tool's usual limits.
     - `brief_access`: The beginning of each `extra_access` line, for a UI that shows the rest when a key is pressed.
     - `defaults`: Arguments that have their default values, by name. These arguments need not be shown.
-    - `is_usual`: Whether a UI may omit the description and the reason. True if the whole description is part of
-      the presentation, and the reason is the tool's usual reason."""
+    - `is_usual`: Whether a UI may omit the description and the reason. True if the presentation contains the
+      whole description, and if the reason is the tool's usual reason."""
 
     @classmethod
     def of(

@@ -16,13 +16,13 @@ from .request import ApprovalContext, ApprovalRequest
 class ApprovalUI(Protocol):
     """Asks an approver about one request.
 
-    A plain `choose` may block, because it has a daemon thread of its own. A coroutine function runs on the event loop.
-    If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and
+    A synchronous `choose` may block, because it runs in its own daemon thread. A coroutine function runs on the event
+    loop. If `choose` raises, the request is denied. Two exceptions end the run instead: `KeyboardInterrupt`, and
     `RunCancelled` of `tool_approval.core.threads`, which a UI raises after it has cancelled the run.
 
-    `choose` may be cancelled or abandoned at any time, because the run was cancelled, the controller's timeout passed,
-    or another UI of a `FirstOf` answered. The result of a cancelled or abandoned call is dropped, but `FirstOf` still
-    applies a denial or a stop.
+    `choose` may be cancelled or abandoned at any time: when the run is cancelled, when the controller's timeout passes,
+    or when another UI of a `FirstOf` answers. The result of such a call is dropped, except that `FirstOf` still applies
+    a result that is a denial or a stop.
 
     Optional members are listed in `tool_approval.core.protocols.UIAbilities`; a UI may have any of them.
     """
@@ -31,7 +31,7 @@ class ApprovalUI(Protocol):
         """Ask, and return the decision.
 
         Args:
-            request: Request to ask about. `request.metadata` has `position` and `batch_size` (request i of n). If the
+            request: The request to decide. `request.metadata` has `position` and `batch_size` (request i of n). If the
                 response has several requests, the metadata also has the `batch_id` that these requests share.
             mode: Currently always `interactive`.
         """
@@ -49,15 +49,15 @@ class UIAbilities(NamedTuple):
     one_at_a_time: bool | None = None
     """`True` if the whole process may have only one open question at a time, as in a terminal; `False` if several
     questions may be open at once. If this member is missing, a UI that has only coroutine functions may get several
-    questions at once. A UI with a plain `choose` or `choose_group` then gets one question at a time, across all
-    controllers, runs and threads. A question asked within another question does not wait for the outer question."""
+    questions at once. A UI with a synchronous `choose` or `choose_group` then gets one question at a time, across
+    all controllers, runs and threads. A question asked within another question does not wait for the outer question."""
     asks_in_turn: bool = False
     """Whether the UI is asked one question at a time. Equal to `one_at_a_time`, if the UI has that member;
     otherwise, true if `choose` or `choose_group` may block."""
     withdraw: Callable[[ApprovalRequest], object] | None = None
     """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If the
-    UI blocks and is asked one question at a time, the next question waits until `choose` or `choose_group` has returned
-    for the old question. Otherwise, input typed for the old question could answer the next question."""
+    UI may block and is asked one question at a time, the next question waits until `choose` or `choose_group` has
+    returned for this request. Otherwise, input typed for this request could answer the next question."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
     """Whether an approver may still approve a request; called right before the call runs."""
 
@@ -168,7 +168,7 @@ class AuditSink(Protocol):
     """Writes decisions and outcomes to a log. `record` is called from the event loop's thread, one entry at a time."""
 
     def record(self, entry: Mapping[str, Any]) -> None:
-        """Write one entry. Do not return until the entry is outside this process, such as in a file or on a server.
+        """Write one entry. Return only when the entry is stored outside this process, such as in a file or on a server.
 
         Args:
             entry: A JSON object with secrets redacted. `event` is `decision`, `outcome` or `settings`; the

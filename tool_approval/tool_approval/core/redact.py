@@ -93,11 +93,11 @@ SECRET_KEYS = re.compile(rf'(?i)(?:{_NAMES}|passwords|secrets|credentials?|autho
 """Keys whose values are always replaced."""
 
 _SHORTEST = 4
-"""Excluded values with fewer characters are not replaced. Very short values, such as "1", occur everywhere."""
+"""Excluded values with fewer characters than this are not replaced. Short values, such as "1", occur everywhere."""
 
 
 _SHORTEST_TOKEN = 16
-"""Single words with fewer characters are not compared with the patterns. Most keys and many values are that short."""
+"""Single words shorter than this are not compared with the patterns. Most keys and many values are that short."""
 
 
 class Redactor:
@@ -171,7 +171,7 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _forms(text: str) -> Iterator[str]:
-    """Yield the text, the text as descriptions escape it, and the text as JSON escapes it."""
+    """Yield the text unescaped, escaped as in descriptions, and escaped as in JSON."""
     yield text
     yield repr(text)[1:-1]
     yield json.dumps(text)[1:-1]

@@ -45,8 +45,8 @@ class RememberOption(BaseModel):
     payload: Mapping[str, Any]
     """Values that are equal in all requests that this option covers."""
     brief: str = ''
-    """Short text, such as "edits of notes/a.txt", shown next to the key that remembers this scope for the session.
-    Set `brief` only if an approver expects this key to choose the scope. Other options are chosen from a list."""
+    """Short text, such as "edits of notes/a.txt", shown next to the key that approves this scope for the session.
+    Set `brief` only if an approver expects the key to mean this scope. Other options are chosen from a list."""
 
     @field_validator('kind')
     @classmethod
@@ -283,7 +283,7 @@ class ApprovalRequest(BaseModel):
     def attributed_description(self) -> str:
         """The description, preceded by the configuration's name if the description comes from a configuration.
 
-        Attack: for a tool that writes files, a settings file gives the description "Read the README (changes nothing)".
+        Attack: a settings file describes a tool that writes files as "Read the README (changes nothing)".
         """
         if self.described_by is None:
             return self.description
@@ -348,7 +348,7 @@ def _shown(value: object, max_chars: int) -> str:
 
 
 def _beginning(value: object, max_chars: int, room: list[int]) -> Any:
-    """Copy only as much of `value` as a description of `max_chars` characters can show."""
+    """Copy only as much of `value` as fits in a description of at most `max_chars` characters."""
 
     def kept(items: Iterable[T]) -> Iterator[T]:
         for item in items:

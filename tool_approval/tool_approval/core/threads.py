@@ -21,8 +21,8 @@ _SIGNAL_CHECK_S = 0.5
 
 
 class RunCancelled(asyncio.CancelledError):
-    """Raised by a UI that has cancelled the run for its user. The UI does not raise `KeyboardInterrupt`, which would
-    end more than the run.
+    """Raised by a UI after it has cancelled the run at the user's request. The UI does not raise `KeyboardInterrupt`,
+    which would end more than the run.
 
     The functions of this module pass `RunCancelled` on to their callers, even if the cancelled run is an outer run or
     in another thread.
@@ -101,7 +101,7 @@ def _has_result(awaited: object) -> bool:
 
 
 def check_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Raise an error if the event loop cannot receive results from threads, because a wait would never end.
+    """Raise an error if the event loop cannot receive results from threads. Otherwise, a wait would never end.
 
     Raises:
         ApprovalError: The loop cannot receive results from threads.

@@ -179,7 +179,7 @@ async def ask_check(
 
 
 def from_request(request: ApprovalRequest) -> ApprovalResult:
-    """Convert a request returned by a tool's check to a verdict."""
+    """Turn a request that a tool's check returned into a verdict."""
     verdict = ApprovalResult.needs_approval(
         description=request.description,
         payload=request.payload,

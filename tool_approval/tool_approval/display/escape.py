@@ -4,8 +4,8 @@ All UIs use the same form of escape, such as `<U+200B>`. A `<` before `U+` in th
 begins an escape. Therefore, escapes never make different texts look the same.
 
 Invisible characters are escaped even where a text needs them, such as within an emoji, or between two letters that
-must not be joined. However, an invisible character that the text needs causes no warning and is accepted in a file
-name.
+must not be joined. However, if a text needs an invisible character, the character causes no warning and is accepted
+in a file name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ESCAPE: Final = re.compile(r'<U\+[0-9A-F]{4,6}>')
 """Matches the escapes in an escaped text."""
 
 TAB: Final = '\u21e5'
-"""Character that represents a tab, followed by blanks up to the next multiple of 4 columns. If a text contains this
+"""Character shown in place of a tab. Blanks follow up to the next multiple of 4 columns. If a text contains this
 character, the character is escaped."""
 
 HIDDEN: Final = re.compile(
@@ -52,7 +52,7 @@ def escape_text(text: str, *, ascii_only: bool = False, mark_end: bool = False) 
 def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, also: str = '') -> str:
     """Return `text` on one line, with escapes for characters that are invisible or unclear, or affect other characters.
 
-    The function escapes controls, direction and format characters, invisible characters, unusual blanks, private and
+    The function escapes control, direction and format characters, invisible characters, unusual blanks, private and
     unassigned code points, lone surrogates, and combining marks that do not belong to the letter before them. Letters
     that are not in normalization form C (Unicode Standard Annex 15), such as an `e` with a separate accent in place of
     `é`, are escaped, too.
@@ -68,7 +68,7 @@ def escape_line(text: str, *, ascii_only: bool = False, mark_end: bool = False, 
 
 
 def is_plain(text: str) -> bool:
-    """Return whether no character of `text` needs an escape. A blank at the end is not checked."""
+    """Return whether `text` is ASCII and can be shown without escapes. A blank at the end is not checked."""
     return text.isascii() and text.isprintable() and '<U+' not in text
 
 

@@ -26,8 +26,8 @@ def facts(
 ) -> list[tuple[str, str]]:
     """Return pairs of label and text, escaped and each on one line, in display order.
 
-    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and, once per line, `extra access`.
-    Facts without a text are left out.
+    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and `extra access`. Each line of
+    extra access has a pair of its own. Facts without a text are left out.
 
     Args:
         request: The request.
@@ -85,7 +85,7 @@ def extra_access(request: ApprovalRequest) -> list[str]:
 
 
 def brief_access(request: ApprovalRequest) -> list[str]:
-    """Return the lines of `extra_access`. If a line begins with the tool's short form, return that form instead."""
+    """Return the lines of `extra_access`. A line that begins with the tool's short form is replaced by that form."""
     lines, given = extra_access(request), cast('object', _metadata(request).get(BRIEF_ACCESS))
     briefs = cast('list[object]', given) if isinstance(given, list) else []
     # Attack: the brief line says something other than the full line (test_facts.py).

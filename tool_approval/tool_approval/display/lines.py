@@ -37,7 +37,7 @@ class DisplayLine:
     text: str
     """Text with escapes for characters that are invisible or unclear, or that affect other characters."""
     number: int | None = None
-    """Number of the line in its file or text, from 1. For a removed line, the number in the old file."""
+    """Number of the line in its file or text, counted from 1. For a removed line, the number in the old file."""
     is_first: bool = True
     """For a line of kind `command`, whether the command begins here."""
     marks: tuple[Span, ...] = ()

@@ -29,7 +29,7 @@ _UNLIKE_SIGNS: Final = re.compile(
     r'|OVER|OR|NOT|TOP|BOTTOM|TRIANGLE|WHITE|DOUBLE (?:ANGLE|DANDA)|TURNSTILE|SUPERSCRIPT|SUBSCRIPT|MUSICAL'
     r'|SIGNWRITING|BLOCK)\b'
 )
-"""Words in names of characters that do not look like ASCII punctuation, although the names match `_ALIKE_SIGNS`."""
+"""Exceptions to `_ALIKE_SIGNS`: a character whose name has such a word does not look like ASCII punctuation."""
 
 _SIGN_PICTURES: Final = re.compile(
     'BOX DRAWINGS (?:LIGHT|HEAVY|DOUBLE) (?:HORIZONTAL|VERTICAL)$|ASTERISK|SOLIDUS|(?:VERTICAL|BROKEN) BAR|ORNAMENT'
@@ -203,8 +203,8 @@ def look_alikes(text: str, chars: frozenset[str], traits: Traits, care: Care) ->
     """Return a sorted list of the characters that a reader of `text` may mistake for other characters.
 
     If all letters with the trait `letter` look Latin, all of them are returned. Otherwise, those in words that also
-    have Latin letters are returned. If `care` is not `PROSE`, the letters of a Latin-looking word are also returned if
-    a sign such as a dot joins the word to Latin text. `chars` are the text's characters. `traits` may contain more.
+    have Latin letters are returned. Unless `care` is `PROSE`, the result also has the letters of a Latin-looking word
+    that a sign such as a dot joins to Latin text. `chars` are the text's characters. `traits` may contain more.
     """
     if _ANY_FORMULA.search(text):
         # In code, a name that looks like a Latin letter at a glance is kept.
@@ -250,7 +250,7 @@ def _mixed(text: str, letters: Collection[str], digits: Collection[str]) -> set[
 
 
 def _disguised(text: str, care: Care) -> set[str]:
-    """Return the letters of each Latin-looking word that adjoins Latin text, even with a sign such as a dot between."""
+    """Return the letters of each Latin-looking word next to Latin text, even if a sign such as a dot is between."""
     # Attack: an unrelated letter elsewhere, such as in a comment, makes the text look foreign (test_warnings.py).
     is_code = care is Care.CODE
     before, after = (_TOUCHES_BEFORE, _TOUCHES_AFTER) if is_code else (_LATIN_BEFORE, _LATIN_AFTER)

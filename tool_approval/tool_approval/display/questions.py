@@ -77,7 +77,7 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
 
 
 def session_choice(request: ApprovalRequest) -> tuple[str, str]:
-    """Return the kind and a short description of the scope for which an approval with the key `s` is remembered.
+    """Return the kind and a short description of the scope that the key `s` approves for the session.
 
     The scope is the last option that has a `brief`, or `exact` if no option has a `brief`. The description is empty if
     it would have to quote values of the call. A `brief` is ignored if it would have to be escaped, or if another option
@@ -156,7 +156,7 @@ def _exact(request: ApprovalRequest, *, ascii_only: bool) -> str:
 
 
 def _what_counts(request: ApprovalRequest) -> str:
-    """Describe which arguments the payload contains, or return an empty string if the payload contains all."""
+    """Describe which arguments the payload contains, or return an empty string if the payload contains all of them."""
     args, payload = request.args, request.payload
     try:
         if payload == args or all(key in payload and payload[key] == value for key, value in args.items()):

@@ -28,7 +28,7 @@ _SAMPLE = 1_000
 """Number of characters in the sample from which the length of an escaped text is estimated."""
 
 LINE: int = 100
-"""Number of characters that count as one line, because a long line takes several lines on a screen."""
+"""Number of characters that count as one line. A longer line counts as several, as it takes several screen rows."""
 
 
 @dataclass(frozen=True)

@@ -48,8 +48,8 @@ _REPLACED = tuple((f'old{what}', f'new{what}') for what in ('', '_text', '_str',
 def uncovered(presentation: ApprovalPresentation, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that a presentation does not show.
 
-    An argument counts as shown if it equals the content, a text that the diff replaces or inserts, or the
-    corresponding fact of the presentation, such as the path. Arguments with default values need not be shown. An
+    An argument counts as shown if it equals one of these: the content, a text that the diff replaces or inserts, or
+    the corresponding fact of the presentation, such as the path. Arguments with default values need not be shown. An
     argument that only occurs somewhere within the content does not count as shown. Otherwise, a model could hide the
     target of a call by writing the target into the content (test_display.py).
     """
@@ -104,7 +104,7 @@ def _defaults_of(presentation: ApprovalPresentation, args: Mapping[str, Any]) ->
 
 
 def _replaced_in(args: Mapping[str, Any], sides: tuple[str, str, str]) -> tuple[str, ...]:
-    """Return the pair of `_REPLACED` that names the old and the new text, if the diff makes only this replacement."""
+    """Return the names of the old and the new text from `_REPLACED` if the diff only replaces one with the other."""
     before, after, _ = sides
     for names in _REPLACED:
         old, new = map(args.get, names)
@@ -142,7 +142,7 @@ ROOM = 100
 """Maximum number of lines to show: a few screens. Lines of over 100 characters count as several. A pager shows more."""
 
 COMMAND_ROOM = 400
-"""Maximum number of lines shown for a command. Commands that people type have fewer lines and are shown in full."""
+"""Maximum number of lines shown for a command. Commands that people type are shorter and are shown in full."""
 
 DIFF_ROOM = 250
 """Maximum number of lines shown for a diff. If a tool has shortened the diff to 200 lines, all of them fit."""

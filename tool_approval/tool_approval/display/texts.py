@@ -30,7 +30,7 @@ _WORD_OF_PROSE: Final = (
 _PROSE: Final = re.compile(f'{_WORD_OF_PROSE}(?: (?:{_WORD_OF_PROSE}|[-+\u00b7\u00d7\u2013\u2014\u2022]))+')
 
 _LONGEST_BEFORE: Final = 1_000
-"""Maximum length of the part of a command that precedes a message. This part is searched again for each quoted text."""
+"""Maximum length of the text before a message in a command. For each quoted text, all text before it is searched."""
 
 _COMMANDS: Final = frozenset({
     'awk', 'bash', 'cat', 'chmod', 'chown', 'copy', 'cp', 'curl', 'dd', 'del', 'delete', 'docker', 'drop', 'echo',
@@ -38,7 +38,7 @@ _COMMANDS: Final = frozenset({
     'npm', 'perl', 'pip', 'psql', 'python', 'python3', 'rm', 'rmdir', 'scp', 'sed', 'select', 'sh', 'source', 'ssh',
     'sudo', 'tar', 'touch', 'update', 'wget', 'zsh',
 })  # fmt: skip
-"""First words that indicate a command rather than a sentence."""
+"""Words that, at the beginning of a text, indicate a command rather than a sentence."""
 
 _APOSTROPHE: Final = re.compile(f'(?<={_LETTER})\u2019(?={_LETTER})')
 _QUOTED: Final = re.compile('\u2018[^\u2018-\u201f]*\u2019|[\u201c\u201e][^\u201c-\u201f]*[\u201c\u201d]')
@@ -65,11 +65,11 @@ def is_prose(text: str) -> bool:
 
 
 def apart(command: str) -> tuple[str, list[str]]:
-    """Take messages for people, such as commit messages, out of a command. Return the rest and the messages.
+    """Separate messages for people, such as commit messages, from a command. Return the rest and the messages.
 
-    An attacker may use a curly quotation mark that seems to begin or end a quoted text, so that executed text looks
-    like a message or a comment (test_prose.py). Therefore, messages are taken out only if the command's quoting is
-    simple. A message that has both curly quotes and special characters of the shell is not taken out.
+    A curly quotation mark can seem to begin or end a quoted text. Such a mark may make an attacker's command look
+    like a message or a comment (test_prose.py). Therefore, messages are separated only if the command's quoting is
+    simple. A message that has both curly quotes and special characters of the shell is not separated.
     """
     if len(command) > _LONGEST_LINE:
         return command, []
@@ -97,7 +97,7 @@ def _is_calm(message: str) -> bool:
 
 
 _MOST_VALUES = 1_000
-"""Maximum number of values to read. A container counts as one value, and so does a name with its value."""
+"""Maximum number of values to read. A container counts as one value. A name and its value count as one value."""
 
 _MOST_LEVELS = 100
 """Maximum number of levels to read above the calling agent. A question names at most five agents."""
@@ -106,7 +106,7 @@ _FILES = frozenset({'file_content', 'diff'})
 """Types of presentations that show the present or future content of a file."""
 
 _MOST_OPTIONS = 9
-"""Maximum number of a request's `remember_options` to read. With more options, the approver is offered none of them."""
+"""Maximum number of a request's `remember_options` to read. If there are more, the approver is offered none of them."""
 
 _DEEPEST = 20
 """Maximum depth of nested values to read. Values below this depth are never drawn."""
@@ -117,7 +117,7 @@ _CODE = frozenset({
     'host', 'input', 'key', 'name', 'path', 'paths', 'pattern', 'program', 'python', 'query', 'regex', 'script',
     'shell', 'source', 'sql', 'stdin', 'target', 'uri', 'url', 'user',
 })  # fmt: skip
-"""Names (in lower case) of arguments for programs, not for people. Every character of these arguments matters."""
+"""Lower-case names of arguments that programs read, not people. Every character of these arguments matters."""
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Texts:
     """All texts that an approver reads in a request."""
 
     by_text: dict[str, Care] = field(default_factory=dict[str, Care])
-    """Each text occurs once, in display order, with the strictest check that any of its occurrences requires."""
+    """Each text, in display order, with its check. A text that occurs several times gets the strictest check."""
     is_all: bool = True
     """Whether all texts of the request are included."""
 

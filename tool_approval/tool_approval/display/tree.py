@@ -38,7 +38,7 @@ class Tree:
 
         Args:
             values: Mapping of names to values, or sequence of values.
-            room: Number of available lines of 100 characters. Values that do not fit are cut, usually in the middle.
+            room: Available lines, each of 100 characters. Values that do not fit are cut, usually in the middle.
         """
         self._container(values, 0, room)
 

@@ -16,10 +16,10 @@ from .quote import shares
 from .texts import apart, texts_of
 
 _SCREEN: Final = 80
-"""Width of an ordinary terminal, in columns. A reader notices text that begins before this column, even after a gap."""
+"""Columns of an ordinary terminal. A reader notices text that begins before this column, even after many blanks."""
 
 _HIGH_GAP: Final = '\n' * 20
-"""Shortest run of newlines that counts as a gap. This run fills most of a screen."""
+"""Shortest sequence of newlines that counts as a gap. Such a sequence fills most of a screen."""
 
 _TAB_COLUMNS: Final = 4
 """Columns per tab."""
@@ -34,7 +34,7 @@ _GAPS: Final = (
     (' ' * _WIDE_GAP, re.compile('[^ ]'), 1),
     ('\t' * (_WIDE_GAP // _TAB_COLUMNS), re.compile('[^\t]'), _TAB_COLUMNS),
 )
-"""For blanks and for tabs: the shortest gap, a pattern for the character after a gap, and the columns per character."""
+"""An entry for blanks and one for tabs: shortest gap, pattern for the character after a gap, columns per character."""
 
 
 def has_gap(text: str, *, is_code: bool) -> bool:
@@ -44,7 +44,7 @@ def has_gap(text: str, *, is_code: bool) -> bool:
 
     Args:
         text: Any text.
-        is_code: Whether the text could be input to a program. If so, blanks in a table or at the beginning can be gaps.
+        is_code: Whether a program may read the text. If so, blanks in a table or at the text's start can be gaps.
     """
     if _HIGH_GAP in text.rstrip('\n'):
         return True

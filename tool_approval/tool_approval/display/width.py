@@ -86,7 +86,7 @@ def _before_marks(text: str, start: int, end: int) -> int:
 def _break(text: str, start: int, end: int) -> int:
     """Return the index of the last run of blanks in the last third of a part, or `end` if there are no blanks there.
 
-    All blanks of the run move to the next part, because their number would be invisible at the end of a row.
+    All consecutive blanks move to the next part, because their number would be invisible at the end of a row.
     """
     blank = text.rfind(' ', start + (end - start) * 2 // 3, end + 1)
     while blank > start and text[blank - 1] == ' ':

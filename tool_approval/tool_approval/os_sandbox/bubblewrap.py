@@ -151,7 +151,7 @@ def _argument(mount: Mount) -> list[str]:
 
 
 def _not_confined(status: str) -> str:
-    """Return the fields in the text of `/proc/self/status` that show a lack of confinement, or an empty string."""
+    """Return the fields of `/proc/self/status` that show a lack of confinement, or `''` if there are none."""
     lines = dict(line.split(':\t', 1) for line in status.splitlines() if ':\t' in line)
     expected = {'CapEff': '0' * 16, 'CapPrm': '0' * 16, 'NoNewPrivs': '1', 'Seccomp': '2'}
     return ', '.join(

@@ -31,7 +31,7 @@ _IN_PROJECT: Final = {
     'MYPY_CACHE_DIR': 'mypy',
     'RUFF_CACHE_DIR': 'ruff',
 }
-"""Caches that programs keep in the project unless the environment variable sets another path. Pre-approved
+"""Caches that programs keep in the project unless an environment variable, the key, sets another path. Pre-approved
 commands need the variables, because these commands cannot write to the project."""
 _PYTEST: Final = 'PYTEST_ADDOPTS'
 """Environment variable from which pytest reads extra options."""

@@ -37,7 +37,7 @@ def system_profile(readable: Iterable[str] = (), *, platform: str = sys.platform
         platform: The platform, in the form of `sys.platform`.
 
     Returns:
-        A profile with the existing folders and files, as real paths.
+        A profile with the real paths of those folders and files that exist.
     """
     wanted = _MACOS if platform == 'darwin' else _LINUX
     found = {os.path.realpath(path) for path in (*wanted, *readable) if os.path.exists(path)}

@@ -230,7 +230,7 @@ def is_kept(name: str, data: bytes) -> bool:
 
 
 def refs_of(files: Mapping[str, File]) -> dict[str, bytes]:
-    """Return each valid ref with its content, both from `packed-refs` and from separate files."""
+    """Return each valid ref with its content. Refs are in `packed-refs` and in separate files."""
     refs: dict[str, bytes] = {}
     for line in (files['packed-refs'].data or b'').split(b'\n') if 'packed-refs' in files else []:
         value, _, name = line.partition(b' ')

@@ -26,9 +26,9 @@ from .mounts import Mount
 from .profile import Access, OSProfile, OSSandboxError, covers, trail
 
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
-"""The paths are fixed, because a command may be able to write to a folder of `PATH`."""
+"""Paths of git. `PATH` is not searched, because a command may be able to write to a folder in `PATH`."""
 _COPIED: Final = frozenset({'refs', 'logs', 'info', 'hooks', 'branches', 'rebase-merge', 'rebase-apply', 'sequencer'})
-"""Folders to copy. Other folders can be large, such as those of submodules, so they are mounted read-only instead."""
+"""Folders to copy. Other folders, such as those of submodules, can be large, so they are mounted read-only instead."""
 _OBJECTS: Final = 'objects-before'
 """Folder in the copied `.git` where the repository's objects are mounted."""
 _ALTERNATES: Final = f'../{_OBJECTS}\n'.encode()

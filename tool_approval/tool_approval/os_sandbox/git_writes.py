@@ -12,7 +12,7 @@ from typing import Final
 from .git_files import LayerError, without_refs
 
 Kept = Mapping[str, bytes]
-"""Content of each file that a layer can write back, by path below `.git`. Packed refs are included, but not objects."""
+"""Content of each file that a layer can write back, by path below `.git`. Packed refs are included. Objects are not."""
 
 
 class PartlyWritten(Exception):

@@ -52,8 +52,8 @@ class Layer:
     ) -> None:
         """Store the parts that `open_layer` created."""
         self.problems = tuple(problems)
-        """A line for each layer that could not be created. Without layers, the command has the access of its
-        profile."""
+        """A line for each layer that could not be created. Without layers, the command has only the access that
+        its profile gives."""
         self._backend = backend
         self._profile = profile
         self._parts = parts
@@ -134,7 +134,7 @@ def _staging(profile: OSProfile, near: str | None = None) -> Generator[str]:
 
     Args:
         profile: The profile of the command.
-        near: Path to which files will be moved. The folder is created on the same file system, or on any if `None`.
+        near: Path to which files will be moved. The folder is created on the path's file system. `None` permits any.
 
     Raises:
         LayerError: Commands can access every folder in which the new folder could be created.

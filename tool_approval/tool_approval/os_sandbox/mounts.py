@@ -52,7 +52,7 @@ class Mount:
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """Path on the host, such as a layer's copy, that `write` or `read` mounts. An empty `source` means `path`."""
+    """Path on the host that is mounted by `write` or `read`, such as a layer's copy. An empty `source` means `path`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +76,7 @@ def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> M
 
     Args:
         profile: The profile of the command.
-        cwd: Working directory of the command. Without access to this folder, the command gets an empty folder.
+        cwd: Working directory of the command. A command without access to this folder sees an empty folder instead.
         change: Function that adds layers to the mounts.
 
     Raises:

@@ -1,8 +1,8 @@
 """Copy the top level of a frozen folder, so that a command can create and remove files in the copy.
 
 The files directly in the folder are copied, and its subfolders are mounted. After the command has ended, new and
-changed files are moved to the folder, and removed files are deleted. Changes to files that the command must not create
-or replace, such as `.git`, are dropped.
+changed files are moved to the folder, and files that the command removed are deleted there. Changes to files that the
+command must not create or replace, such as `.git`, are dropped.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Copy(NamedTuple):
 
 
 class NamesLayer:
-    """The copied top level of one folder, for one command."""
+    """A copy of the top level of one folder, for one command."""
 
     def __init__(self, top: str, staging: str, profile: OSProfile, held: Iterable[str]) -> None:
         """Copy the top level of the folder.
@@ -129,7 +129,7 @@ class NamesLayer:
         yield from shown.values()
 
     def keep(self, backend: OSSandboxBackend, cancelled: threading.Event) -> tuple[str, ...]:
-        """Move the changes to the folder, after the command has ended. The move takes milliseconds.
+        """Move the changes into the folder. The command must have ended. The move takes milliseconds.
 
         Args:
             backend: Not used.
@@ -240,6 +240,6 @@ def _is_kept(look: _Look) -> bool:
 
 
 def _is_ours(status: os.stat_result) -> bool:
-    """Whether a copy can replace a file: the file belongs to the user, is small and readable, and has one hard link."""
+    """Return whether a copy can replace a file. Only small, readable files of the user with one hard link qualify."""
     is_readable = bool(status.st_mode & stat.S_IRUSR)
     return is_readable and status.st_uid == os.geteuid() and status.st_nlink == 1 and status.st_size <= _LARGEST

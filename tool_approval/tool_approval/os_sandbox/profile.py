@@ -178,7 +178,7 @@ def check_path(path: str) -> None:
     """Check that a path is absolute, normalised and without NUL.
 
     Raises:
-        OSSandboxError: The path is not absolute, not normalised, or contains a NUL.
+        OSSandboxError: The path is not absolute, is not normalised, or contains a NUL.
     """
     if not path.startswith('/') or path.startswith('//') or posixpath.normpath(path) != path or '\0' in path:
         raise OSSandboxError('a path in a profile must be absolute and normalised', path=path)

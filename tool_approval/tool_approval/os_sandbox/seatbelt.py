@@ -56,7 +56,7 @@ class SeatbeltBackend:
     name = 'seatbelt'
 
     def __init__(self, *, sandbox_exec: str = _SANDBOX_EXEC) -> None:
-        """Set the path of `sandbox-exec`. In tests, the path names a substitute program."""
+        """Set the path of `sandbox-exec`. Tests set the path of a substitute program."""
         self._sandbox_exec = sandbox_exec
 
     def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:

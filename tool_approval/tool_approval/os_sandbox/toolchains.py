@@ -2,7 +2,7 @@
 
 An environment variable or a file may name any folder. Commands can read the folder only if it has the layout of a
 toolchain and belongs to root or the user. The folder must not be or contain the home directory, and must not contain a
-workspace. In most kinds of toolchains, commands cannot read configuration and credentials.
+workspace. For most kinds of toolchains, commands cannot read configuration and credentials.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Toolchain:
     folder: str
     """Folder of the toolchain, absolute and without symbolic links."""
     opened: tuple[str, ...]
-    """Paths that become readable for commands, absolute and without symbolic links. Empty if commands can read the
+    """Absolute paths, without symbolic links, that become readable for commands. Empty if commands can read the
     toolchain anyway."""
 
 

@@ -45,7 +45,7 @@ def check_private(status: os.stat_result) -> None:
     """Raise an error unless the file is a regular file that only the current user may access.
 
     Raises:
-        PermissionError: The message names the problem.
+        PermissionError: The file is not regular or not private. The message gives the reason.
     """
     if not stat.S_ISREG(status.st_mode):
         raise PermissionError('the path is not a regular file')

@@ -1,4 +1,4 @@
-"""Check implementations of the protocols. Call these functions in your tests; they raise `AssertionError`."""
+"""Check implementations of the protocols. Call these functions in tests. A failed check raises `AssertionError`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     """Check that a store keeps its approvals and shares them with all stores opened at the same place.
 
     Args:
-        make_store: Opens a store. Every call must open it at the same place, which is empty before the first call.
+        make_store: Opens a store. All calls must use the same place, which is empty before the first call.
     """
     store = make_store()
     assert len(store.key) >= 16, 'the key is shorter than 16 bytes'
@@ -79,7 +79,7 @@ def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list
     """Check that a sink writes all entries in order, each before `record` returns.
 
     Args:
-        make_sink: Opens a sink. Every call must open it at the same place, which is empty before the first call.
+        make_sink: Opens a sink. All calls must use the same place, which is empty before the first call.
         read: Function that returns all entries written so far, oldest first. The entries may have additional fields.
     """
     entries: list[Mapping[str, Any]] = [
@@ -137,7 +137,7 @@ def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, 
     """Check that a store shares its content with all stores opened at the same place, and settles each request once.
 
     Args:
-        make_store: Opens a store. Every call must open it at the same place, which is empty before the first call.
+        make_store: Opens a store. All calls must use the same place, which is empty before the first call.
         tries: Number of races in which two stores settle the same request at once.
         timeout_s: Maximum seconds until a change is noticed.
     """

@@ -11,7 +11,7 @@ from hashlib import sha256
 from .paths import FOLDER
 
 MISSING = 'missing'
-"""State of a name that does not exist."""
+"""State of a name under which no file, directory or link exists."""
 
 HASHED_BYTES = 16 * 1024 * 1024
 """Maximum size in bytes of a file that is hashed. Hashing a file of this size takes about 10 ms. The state of a larger

@@ -153,7 +153,7 @@ class WalkError(Exception):
     """Raised if a path cannot be resolved completely."""
 
     def __init__(self, error: OSError, names: list[str], left: set[tuple[str, ...]]) -> None:
-        """Store the resolved parts of the path, and each directory from which a `..` in the path goes up."""
+        """Store the resolved parts of the path, and each directory that the path leaves by a `..`."""
         self.error = error
         self.names = names
         self.left = left

@@ -36,7 +36,7 @@ _IN_FOLDERS: Final = {
     '.kube': ('config', 'cache'),
     'gcloud': ('access_tokens.db', 'credentials.db', 'legacy_credentials'),
 }
-"""Files and folders with secrets, by the name of the folder that contains them."""
+"""Names of files and folders with secrets. Each key is the name of the folder that contains these files and folders."""
 _FOLDERS: Final = frozenset({'.gnupg', '.ssh'})
 """Folders that contain only secrets."""
 _PRIVATE_KEY: Final = re.compile(rb'-----BEGIN [A-Z ]*PRIVATE KEY-----')

@@ -52,7 +52,7 @@ class _Judged:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self) -> bool:
-        """Return whether the call has not run yet, and mark it as run."""
+        """Record that the call now runs. Return false if an earlier run was recorded."""
         return self._lock.acquire(blocking=False)
 
 

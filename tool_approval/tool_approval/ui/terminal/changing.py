@@ -39,7 +39,7 @@ class Presenting:
     """Calls the controller's presenters from the thread that asks. Create the object in the event loop's thread."""
 
     def __init__(self, presenters: Mapping[str, Presenter], terminal: Terminal) -> None:
-        """Set the presenter for each tool. `terminal` ends the wait for a presentation if the request is withdrawn."""
+        """Set the presenter for each tool. If a request is withdrawn, `terminal` ends the wait for its presentation."""
         self._presenters = presenters
         self._terminal = terminal
         self._loop = asyncio.get_running_loop()

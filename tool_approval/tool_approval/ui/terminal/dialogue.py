@@ -17,7 +17,7 @@ OTHER_KEY_HERE = 'That key is ignored here. Press a key named in the question; E
 TOO_NARROW = 'Too narrow to approve.'
 
 _DENYING = frozenset({'n', 'N', 'q', 'escape'})
-"""Keys that never approve a call, so they are accepted even if the screen does not show the whole question."""
+"""Keys that are accepted even if the screen does not show the whole question, because they never approve a call."""
 
 
 class Dialogue:

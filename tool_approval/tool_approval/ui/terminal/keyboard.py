@@ -124,7 +124,7 @@ BURST_S = 0.05
 """Keys that arrive within this many seconds of each other form a burst, such as a paste or a held key."""
 
 LONGEST_BURST = 65_536
-"""Maximum number of keys that are kept from one burst, because a burst may never end."""
+"""Maximum number of keys to keep from one burst. A limit is needed, because a burst may never end."""
 
 TICK_S = 0.2
 """Seconds between checks of the terminal's size and state."""
@@ -214,7 +214,7 @@ class Keyboard:
 def typed(events: list[Event]) -> tuple[str, bool]:
     """Return the text of a burst, and whether the burst is a single Enter key.
 
-    Within a burst, Enter is a line end of pasted text and becomes a space.
+    Within a burst, Enter is taken as a line break in pasted text and becomes a space.
     """
     if events == [Key('enter')]:
         return '', True

@@ -1,6 +1,6 @@
 """Render a request as text for a terminal of a given size.
 
-No rendering library is used, to rule out control characters and overlong rows, and to be fast for 1 MB of arguments.
+Without a rendering library, the module can rule out control characters and overlong rows, and draw 1 MB quickly.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _place(request: ApprovalRequest, position: tuple[int, int] | None) -> str:
 
 
 def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping[str, str]) -> tuple[list[str], str]:
-    """Return rows for the texts that do not fit into the bottom edge, and the bottom edge with `name` and `keys`."""
+    """Return rows for the texts that the bottom edge has no room for, and the edge itself with `name` and `keys`."""
     lead = f'{layout.glyphs.bottom}{layout.glyphs.line} '
     if not keys:
         return [], lead.rstrip()
@@ -203,7 +203,7 @@ def _question(request: ApprovalRequest, layout: Layout, name: str, keys: Mapping
 
 
 def _keys_row(layout: Layout, lead: str, *tellings: Mapping[str, str]) -> tuple[str, bool]:
-    """Return `lead` with the first of `tellings` that fits, or else only the keys, and whether `tellings[0]` fits."""
+    """Return two values: `lead` with the first of `tellings` that fits, or the keys, and whether `tellings[0]` fits."""
     for telling in tellings:
         if cell_width(lead + '   '.join(f'{key} {does}' for key, does in telling.items())) + 2 <= layout.width:
             text = '   '.join(f'{layout.paint(key, "strong")} {does}' for key, does in telling.items())

@@ -126,7 +126,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def lent(self) -> Generator[int]:
-        """Lend the terminal in its original mode to another program, and yield its file descriptor."""
+        """Restore the terminal's original mode for another program, and yield the terminal's file descriptor."""
         self.restore()
         os.set_blocking(self._fd, True)
         try:
@@ -236,7 +236,7 @@ def _ready(reading: list[int], writing: list[int], timeout_s: float | None) -> s
 
 @contextlib.contextmanager
 def stops(how: int) -> Generator[None]:
-    """Block or unblock, within a `with` block, the signals that stop a background process that uses the terminal.
+    """Set, within a `with` block, whether signals stop a background process that uses the terminal.
 
     While these signals are blocked, a background process is not stopped. The process can change the terminal's mode,
     but cannot read from the terminal. Programs that this process starts inherit the blocked signals.
@@ -252,7 +252,7 @@ def stops(how: int) -> Generator[None]:
 
 
 def _raw(saved: list[int | list[bytes | int]], fd: int) -> list[int | list[bytes | int]]:
-    """Return the settings of raw mode. Keys arrive one by one, Ctrl-C is a key, and Ctrl-Z still stops the program."""
+    """Return the settings of raw mode. Keys, including Ctrl-C, arrive one by one. Ctrl-Z still stops the program."""
     raw = [list(part) if isinstance(part, list) else part for part in saved]
     iflag, _, _, lflag, _, _, characters = raw
     assert isinstance(iflag, int) and isinstance(lflag, int) and isinstance(characters, list)
