@@ -190,7 +190,7 @@ def test_enter_at_the_terminal_prints_new_links_that_work(serve):
     os.close(terminal)
     code, out, err = served.end()
     assert (code, out) == (0, '')
-    assert 'Enter prints new links' in err
+    assert 'the Enter key prints new links' in err
 
 
 def test_server_without_a_terminal_reads_no_input(serve):
@@ -209,7 +209,7 @@ def test_server_in_the_background_is_not_stopped_by_reading_the_terminal(tool_ap
 
     finished = tool_approval('serve', '--port', '0', is_terminal=True)
 
-    assert 'Enter prints new links' in finished.err
+    assert 'the Enter key prints new links' in finished.err
     assert (signal.SIGTTIN, signal.SIG_IGN) in ignored
 
 

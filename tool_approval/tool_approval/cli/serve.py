@@ -63,7 +63,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             # Otherwise, reading in the background would stop the process.
             signal.signal(signal.SIGTTIN, signal.SIG_IGN)
             threading.Thread(target=_at_enter, args=(sys.stdin.fileno(), print_links), daemon=True).start()
-            more = '; Enter prints new links'
+            more = '; the Enter key prints new links'
         output.note(f'each link works once and lasts an hour{more}. Ctrl-C stops the page, but requests keep waiting')
         if not is_local:
             output.note('other machines can reach the page; without TLS, others can read it and answer as any approver')

@@ -335,7 +335,7 @@ def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
 
 
 def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: ApprovalResult) -> ApprovalRequest:
-    """Return a copy of the request with the verdict's presentation, payload, texts and remember options."""
+    """Return a copy of the request with the verdict's texts, presentation, payload and options for remembering."""
     own = make_request(context, verdict)
     changes: dict[str, Any] = {
         'payload': own.payload,

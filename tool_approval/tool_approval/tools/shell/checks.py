@@ -68,7 +68,7 @@ def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
     """Return the argument of `printf` that may set a variable: `-v` or a format with `%n`."""
     first = words[1] if len(words) > 1 else None
     if first is not None and first.can_be_option and first.value != '--':
-        return UnsafeArgument(first.raw, 'may be `-v`, which sets a variable and evaluates its subscript')
+        return UnsafeArgument(first.raw, 'may be `-v`, which evaluates a subscript and sets a variable')
     template = next((word for word in words[1:] if word.value != '--'), None)
     # `%%` prints a percent sign. Of an odd number of signs, the last one remains.
     if template is not None and (not template.is_fixed or _SETTING.search(template.value.replace('%%', ''))):
