@@ -156,7 +156,7 @@ def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp
         "If missing access caused the error, call again with access=['environment'], and the user is asked; "
         'the failed call may have had effects.]'
     )
-    assert 'no access to: environment (writes to .venv). If the lack' in again
+    assert 'no access to: environment (writes to .venv). If missing' in again
 
 
 def test_what_runs_unasked_gets_none(tmp_path, backend):
@@ -362,7 +362,7 @@ def log(repository):
 def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
     unasked = asyncio.run(repository.workspace.shell(COMMIT))
     assert 'Read-only file system' in unasked
-    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If the' in unasked
+    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If missing' in unasked
     assert "access=['git']" in unasked
     assert log(repository) == []
 
@@ -439,7 +439,7 @@ def test_names_are_asked_for_only_where_commands_cannot_make_them(confined, comm
 
 
 @pytest.mark.parametrize(
-    ('made', 'problem'), [('touch', 'the folder has more than 1000'), ('mkdir', 'more than 200 folders')]
+    ('made', 'problem'), [('touch', 'the folder has more than 1000'), ('mkdir', 'the folder has more than 200')]
 )
 def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_says_why(confined, made, problem):
     for number in range(1001):

@@ -102,7 +102,7 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
 
 
 _NETWORK: Final = 'May every command use the network? y = yes, n = only with approval [n]'
-_WHO: Final = 'Who approves calls? i = only you, p = others too (on a web page), n = no approver (calls are denied) [i]'
+_WHO: Final = 'Who approves calls? i = you, p = you and others (web page), n = no approver [i]'
 
 
 def _answer(question: str, letters: str, output: Output) -> str:
