@@ -81,7 +81,7 @@ def script(port: int) -> FunctionModel:
         if result.tool_name == 'run_command':
             owner = re.search(r'\bpid=(\d+)|^p(\d+)$', str(result.content), re.MULTILINE)
             if owner is None:
-                return ModelResponse([TextPart(f'Nothing that I can see listens on port {port}.')])
+                return ModelResponse([TextPart(f'I can see nothing that listens on port {port}.')])
             return ModelResponse([ToolCallPart('stop_process', {'pid': int(owner[1] or owner[2])})])
         return ModelResponse([TextPart(f'Port {port} is free again: {result.content}.')])
 

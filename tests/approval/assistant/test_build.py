@@ -239,7 +239,7 @@ def test_notes_name_mode_directory_os_sandbox_and_settings(folder, state, monkey
         'no OS sandbox: commands are not confined',
         'no settings file, so the defaults apply',
     )
-    assert f'settings {folder}/approvals.yaml (the file is not trusted, so it only makes rules stricter)' in found
+    assert f'settings {folder}/approvals.yaml (the file is not trusted, so it can only make rules stricter)' in found
     assert f'settings {folder}/approvals.yaml (trusted)' in named
     assert 'mode strict' in named[0]
 
@@ -254,7 +254,7 @@ def test_rule_that_no_call_can_reach_is_reported(folder, tmp_path):
 
     *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
 
-    expected = 'the rule for pay applies only to deferred calls; requires_approval=True on the tool defers every call'
+    expected = 'the rule for pay applies only to deferred calls; to defer every call, set requires_approval=True'
     assert notes[-1] == expected
     assert unreached(notes) == ('pay',)
 

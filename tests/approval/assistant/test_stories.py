@@ -96,7 +96,7 @@ def test_port_ends_where_nothing_is_found(monkeypatch):
     shown, ui = played('port', 'y')
 
     ui.assert_done()
-    assert 'Nothing that I can see listens' in shown
+    assert 'I can see nothing that listens' in shown
 
 
 def test_edit_makes_only_the_approved_changes():

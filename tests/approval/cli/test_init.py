@@ -178,7 +178,7 @@ def test_existing_file_is_never_replaced(tool_approval, fresh, name, kind, tmp_p
     finished = tool_approval('init', '--yes')
 
     assert finished.status == 2
-    assert 'already exists, and is never replaced' in finished.err
+    assert 'already exists and was not changed' in finished.err
     assert sorted(each.name for each in fresh.iterdir()) == sorted(['cache', 'notes', name])
     assert (other.read_text() if kind == 'link' else not other.exists()) in ('theirs', True)
 

@@ -124,7 +124,7 @@ def test_a_file_of_another_key_is_refused(store, project, path):
     path.unlink()
     FileApprovalStore(project, path)
 
-    with pytest.raises(StoreError, match='the file was replaced by another store; restart to use that store'):
+    with pytest.raises(StoreError, match='another store replaced the file; restart to use the new store'):
         store.get(A)
 
 

@@ -99,7 +99,7 @@ def test_session_approval_is_listed_and_revoked_and_ends_with_the_run(story: Sto
     screen.wait_for('  write_file: Replaced project:notes.txt (8 bytes).\ndone')
     screen.wait_for_question('╭─ write_file')
     screen.type('l')
-    screen.wait_for_question('Press a number to revoke; Esc goes back.')
+    screen.wait_for_question("Press an approval's number to revoke it; Esc goes back.")
     listed = screen.text
     screen.type('1')
     screen.wait_for('Revoked: session  write_file')
@@ -118,7 +118,7 @@ Press 1 to 3; Esc goes back.\
 Remembered (1):
   1  session  write_file: write_file for everything directly in project:/, by
     ↪ ada
-Press a number to revoke; Esc goes back.\
+Press an approval's number to revoke it; Esc goes back.\
 """)
     assert decisions(story) == snapshot(
         [

@@ -114,7 +114,7 @@ def build_assistant(
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
     else:
         limits = tuple(
-            f'the rule for {name} applies only to deferred calls; requires_approval=True on the tool defers every call'
+            f'the rule for {name} applies only to deferred calls; to defer every call, set requires_approval=True'
             for toolset in agent.toolsets
             for name in _undeclared(toolset)
             # The policy sees deferred calls only, and these tools defer only if they raise `ApprovalRequired`.
@@ -122,7 +122,7 @@ def build_assistant(
         )
     source = 'no settings file, so the defaults apply'
     if loaded.source is not None:
-        trusted = 'trusted' if loaded.trusted else 'the file is not trusted, so it only makes rules stricter'
+        trusted = 'trusted' if loaded.trusted else 'the file is not trusted, so it can only make rules stricter'
         source = f'settings {loaded.source} ({trusted})'
     conversation = Conversation(
         agent,

@@ -277,7 +277,7 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:
-            message = f'{about} fails if it {what}: in the OS sandbox, no command may do that without approval'
+            message = f'{about} fails if it {what}, because no command may do that without approval'
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
     if is_open:

@@ -78,8 +78,8 @@ tool-approval run --agent assistants.mail:agent                your own agent
 tool-approval run --continue                                   continue the last conversation here
 tool-approval run --save fix; tool-approval run --resume fix
 
-exit status: 0 = done, 1 = the last turn failed, 2 = wrong usage, or agent not started, 130 = the last turn was stopped
-The environment variable TOOL_APPROVAL_MODEL can name the model in place of --model.""",
+The environment variable TOOL_APPROVAL_MODEL can name the model in place of --model.
+exit status: 0 = done, 1 = the last turn failed, 2 = wrong usage, or agent not started, 130 = the last turn stopped""",
     ),
     CommandEntry(
         'init',

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     directory = existing_directory(options.cwd)
     there = find_settings(directory)
     if there is not None:
-        raise UsageError(f'{there} already exists, and is never replaced; `tool-approval check` checks it')
+        raise UsageError(f'{there} already exists and was not changed; to check it, run `tool-approval check`')
     if not options.yes:
         output.check_terminal(_NOT_WRITTEN)
     presets = options.preset or _presets(directory, output, asks=not options.yes)

@@ -133,7 +133,7 @@ def _verdict(options: argparse.Namespace) -> tuple[Verdict, object]:
         result = json.loads(options.result)
         canonical_json(result)
     except (ValueError, RecursionError, NotCanonicalError):
-        raise UsageError('--result must be JSON; write a text as \'"paid"\'') from None
+        raise UsageError('--result must be JSON; text needs double quotes, as in \'"paid"\'') from None
     return 'result', result
 
 

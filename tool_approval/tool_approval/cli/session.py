@@ -70,7 +70,7 @@ class Session:
             return
         loaded = self._loaded
         output.note(
-            f'{loaded.source} is not trusted: {loaded.why_untrusted}. An untrusted file only makes rules stricter.'
+            f'{loaded.source} is not trusted: {loaded.why_untrusted}. An untrusted file can only make rules stricter.'
         )
         if self._options.is_talk:
             output.note('you will be asked to trust the file before your first message is sent')

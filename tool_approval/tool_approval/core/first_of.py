@@ -151,7 +151,7 @@ class _Questions:
                 return
         why = 'another UI had already approved the call, or the run was cancelled'
         if stop is not None:
-            _log.warning('A UI stopped the run too late: %s', why)
+            _log.warning('A UI tried to stop the run too late: %s', why)
         for index in (index for index in denials if index not in self._decided or self._decided[index].approved):
             by, name = denials[index].decided_by, self._requests[index].tool_name
             _log.warning('%r denied the call of %r too late: %s', by, name, why)

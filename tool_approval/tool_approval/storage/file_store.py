@@ -123,7 +123,7 @@ class FileApprovalStore:
                 'to start over',
             ) from None
         if self._contents is not None and contents.key != self._contents.key:
-            raise StoreError(str(self._path), 'the file was replaced by another store; restart to use that store')
+            raise StoreError(str(self._path), 'another store replaced the file; restart to use the new store')
         self._contents = contents
         self._by_id = {each.id: each for each in contents.approvals}
         self._seen = _mark(status)

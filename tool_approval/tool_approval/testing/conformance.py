@@ -67,7 +67,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     store.put(replaced)
     assert other.get(first.id) == replaced, 'a second store at the same place does not see a change'
     assert other.remove(first.id) is True
-    assert store.get(first.id) is None, 'a second store at the same place still has a removed approval'
+    assert store.get(first.id) is None, 'a second store at the same place still has an approval that was removed'
     assert store.get(second.id) == second
     _concurrently(lambda number: store.put(_approval(f'{number:064x}')))
     assert {f'{number:064x}' for number in range(16)} <= {each.id for each in make_store().list_all()}, (

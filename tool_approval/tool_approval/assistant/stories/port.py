@@ -42,7 +42,7 @@ def open_port() -> Generator[Scene]:
             if len(results) == 1:
                 owner = _OWNER.search(str(results[0].content))
                 if owner is None:
-                    return f'Nothing that I can see listens on port {port}.'
+                    return f'I can see nothing that listens on port {port}.'
                 return [ToolCallPart('run_shell', {'command': f'kill {owner[1] or owner[2]}'})]
             return f'Port {port} is free again.'
 

@@ -193,7 +193,7 @@ class Prompt:
                 heading = f'Remembered ({len(approvals)}):' + (' press m for more' if has_more else '')
                 keys = [*(str(number) for number in range(1, len(shown) + 1)), *(['m'] if has_more else [])]
                 above = [heading, *lines, *([hint] if hint else [])]
-                key = self._dialogue.choose(above, 'Press a number to revoke; Esc goes back. ', keys)
+                key = self._dialogue.choose(above, "Press an approval's number to revoke it; Esc goes back. ", keys)
                 if key is None:
                     return ''
                 if key == 'm':
