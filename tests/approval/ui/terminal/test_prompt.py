@@ -154,7 +154,7 @@ def test_remembered_approvals_are_listed_and_revoked() -> None:
     for number in range(11):
         request = ApprovalRequest(tool_name='delete', args={'path': f'{number}'}, session_id='s')
         memory.store(request, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
-    press = 'Press a number'
+    press = "Press an approval's number"
 
     decide((Q, 'l'), (press, 'm'), (press, '2'), (press, 'm'), (press, '1'), (press, '\x1b'), (Q, 'n'), memory=memory)
 
@@ -167,7 +167,7 @@ def test_revoking_the_last_goes_back_to_the_question() -> None:
     memory = ApprovalMemory()
     memory.store(REQUEST, ApprovalDecision(approved=True, remember='session'))
 
-    _, person = ask(REQUEST, steps=[(Q, 'l'), ('Press a number', '1'), (Q, 'l'), (Q, 'n')], memory=memory)
+    _, person = ask(REQUEST, steps=[(Q, 'l'), ("Press an approval's number", '1'), (Q, 'l'), (Q, 'n')], memory=memory)
 
     assert len(memory) == 0
     assert b'Nothing is remembered.' in person.sent
@@ -192,7 +192,7 @@ def test_a_lasting_approval_is_marked(tmp_path) -> None:
     memory.store(REQUEST, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
     listed: list[str] = []
 
-    decide((Q, 'l'), ('Press a number', looking(listed, '\x1b')), (Q, 'n'), memory=memory)
+    decide((Q, 'l'), ("Press an approval's number", looking(listed, '\x1b')), (Q, 'n'), memory=memory)
 
     assert [line.strip() for line in listed[0].splitlines() if 'by ada' in line] == snapshot(
         [
