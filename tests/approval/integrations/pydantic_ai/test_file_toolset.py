@@ -125,7 +125,7 @@ def test_a_call_that_did_not_run_lets_no_direct_call_run(base, is_blocked):
             await wrapped.call_tool('delete', arguments, ctx, tool)
         with pytest.raises(ApprovalRequired):
             await toolset.call_tool('delete', arguments, ctx, tool)
-        with pytest.raises(PermissionError, match='was not run'):
+        with pytest.raises(PermissionError, match='nothing was done'):
             toolset.files.run('delete', arguments)
 
     asyncio.run(main())
@@ -148,7 +148,7 @@ def test_a_call_that_a_callback_denied_lets_no_direct_call_run(base):
         ctx = RunContext(deps=None, model=scripted('done'), usage=RunUsage())
         with pytest.raises(compat.ApprovalDenied):
             await wrapped.call_tool('remove', PATH, ctx, (await wrapped.get_tools(ctx))['remove'])
-        with pytest.raises(PermissionError, match='was not run'):
+        with pytest.raises(PermissionError, match='nothing was done'):
             delete(**PATH)
 
     asyncio.run(main())

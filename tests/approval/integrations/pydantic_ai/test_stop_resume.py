@@ -250,7 +250,7 @@ def test_a_controller_and_the_parts_of_one_exclude_each_other():
 
     for given in ({'ui': approve_all()}, {'mode': 'strict'}, {'memory': ApprovalMemory()}):
         keywords: Any = given
-        with pytest.raises(ValueError, match='either `controller`, or'):
+        with pytest.raises(ValueError, match='cannot be combined with `ui`'):
             asyncio.run(collect_approvals(stopped(agent).output, controller=controller, **keywords))
 
 
