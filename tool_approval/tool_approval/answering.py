@@ -113,7 +113,7 @@ def decision_on(
         note: Reason for a denial, which the model reads. The log also records the notes of approvals.
         override_args: All shown arguments, as changed by the approver. The controller judges the changed call again.
         remember: How long to remember an approval.
-        remember_option: Kind of the scope to remember, from `AnswerOptions.remember_options`.
+        remember_option: The chosen entry of `AnswerOptions.remember_options`, by its kind.
         is_whole: See `answer_options`.
 
     Raises:

@@ -208,7 +208,7 @@ def test_request_has_the_name_that_the_model_calls_the_tool_by():
 
 @pytest.mark.parametrize('kind', ['exact', ''])
 def test_wide_option_is_never_of_the_exact_kind(kind):
-    with pytest.raises(ValidationError, match='the `kind` of a `RememberOption` cannot be '):
+    with pytest.raises(ValidationError, match='a `RememberOption` has an invalid `kind`: '):
         option(kind)
 
 

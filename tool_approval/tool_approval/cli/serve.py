@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, output: Output) -> None:
     is_local = serving.is_loopback(options.host)
     if not is_local and not options.allow_host:
-        raise UsageError('use --allow-host to name the host in the URL of the page; the page refuses other hosts')
+        raise UsageError(f'--host {options.host} also needs --allow-host with the host name in the URL of the page')
     with Inbox(named_store(options.store).inbox_store) as inbox, _listening(options.host, options.port) as listening:
         asyncio.run(inbox.open(1))  # fail here if the store cannot be used, not on the page
         address, port = listening.getsockname()[:2]

@@ -52,7 +52,7 @@ class RememberOption(BaseModel):
     @classmethod
     def _is_a_kind(cls, kind: str) -> str:
         if kind in ('', EXACT):
-            raise ValueError(f'the `kind` of a `RememberOption` cannot be {kind!r}')
+            raise ValueError(f'a `RememberOption` has an invalid `kind`: {kind!r}')
         return kind
 
 

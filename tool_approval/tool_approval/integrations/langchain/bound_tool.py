@@ -97,7 +97,7 @@ def call_id_of(input: ToolInput) -> str | None:
 
 
 def with_arguments(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
-    """Return a model's call with its arguments replaced, or only the arguments if `input` is not a model's call."""
+    """Return `input` with `given` as its arguments. If `input` is not a model's call, return only `given`."""
     values = dict(given or {})
     return {**input, 'args': values} if _is_call(input) else values
 
