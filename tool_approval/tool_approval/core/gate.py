@@ -513,7 +513,7 @@ class Gate:
         *,
         settled_by: str | None = None,
     ) -> None:
-        """Log the outcome of a call, unless the code that wraps the execution logs the outcome."""
+        """Log the outcome of a call, unless this is left to the code that wraps the execution."""
         binding = allowed.binding
         if allowed.request is None or allowed.call.is_enclosed:
             return
