@@ -51,7 +51,7 @@ def plain_index(data: bytes) -> bytes:
 
     The extension `TREE` is kept if its content is correct. This cache of tree objects makes the next commit faster.
 
-    The check prevents two attacks. If an entry named `.git/config` were forged, the next `git checkout` would write that file.
+    The check prevents two attacks. A forged entry for `.git/config` would make the next `git checkout` write that file.
     With a forged `TREE`, the next `git commit` would not commit what `git status` shows.
 
     Raises:
