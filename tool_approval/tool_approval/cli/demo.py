@@ -45,7 +45,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
 
 
 def choose_ui(answers: str | None, screen: Screen) -> MakeAsked:
-    """Return a UI that uses `answers` if given, otherwise the terminal, or standard input if there is no terminal."""
+    """Return a UI that uses `answers` if given, otherwise standard input, or the terminal if that is the input."""
     if answers is not None:
         return lambda memory, presenters: PreparedAnswers(iter(answers.lower()), screen)
     if not sys.stdin.isatty():

@@ -306,10 +306,10 @@ def executions_of(store: DurableStore, run_id: str) -> Sequence[ExecutionRow]:
 
 
 def only(rows: Sequence[ExecutionRow]) -> ExecutionRow:
-    """Return the only execution in `rows` whose outcome is unknown.
+    """Return the only unsettled execution in `rows`.
 
     Raises:
-        NotUnknown: `rows` does not contain exactly one execution whose outcome is unknown.
+        NotUnknown: `rows` does not contain exactly one unsettled execution.
     """
     found = [row for row in rows if row.is_unsettled]
     if len(found) != 1:

@@ -104,7 +104,7 @@ class InboxUI:
             requester: Id of the person the agent works for, or a function that returns it for a request.
             forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
                 requests without a known requester are denied.
-            now: Function that returns the current time, to calculate when a request expires.
+            now: Function that returns the current time, for times that are shown or recorded.
 
         Raises:
             ValueError: The timeout is not positive, or self-approval is forbidden but no requester is given.
