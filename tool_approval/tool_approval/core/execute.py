@@ -1,4 +1,4 @@
-"""Run tool functions that need approval, in code that uses no agent framework."""
+"""Run tool functions that may need approval, in code that uses no agent framework."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _has_result(awaited: object) -> bool:
 
 
 def check_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """Raise an error if the event loop cannot receive results from threads. Otherwise, a wait would never end.
+    """Raise an error if the event loop cannot receive results from threads: a wait would never end then.
 
     Raises:
         ApprovalError: The loop cannot receive results from threads.

@@ -295,7 +295,7 @@ def _trait(char: str) -> Trait | None:
 
 
 def _of_compatible(char: str, category: str) -> Trait | None:
-    """Return the trait of a character whose NFKC form is ASCII or looks like a Latin letter; `None` means no trait."""
+    """Return the trait of a variant of ASCII characters or of a Latin-looking letter; `None` for other characters."""
     if unicodedata.decomposition(char).startswith(('<super>', '<sub>')):
         return None
     plain = unicodedata.normalize('NFKC', char)

@@ -162,7 +162,7 @@ class Display:
     lines: Sequence[DisplayLine]
     """Lines in order."""
     is_whole: bool
-    """Whether the request is shown in full. If anything was left out, an approval must not be remembered."""
+    """Whether no text was cut here or by the tool. If any text was cut, an approval must not be remembered."""
 
 
 def display(
