@@ -27,8 +27,8 @@ def take_snapshot(
 
     Returns:
         A copy with the same calls and metadata. Each list is in the order of the model's response. (The host's own
-        lists begin with the calls whose tools raised an exception to defer them.) Arguments that the host has validated
-        are a dictionary in JSON form. Other arguments are what the model sent.
+        lists begin with the calls whose tools raised an exception to defer them.) Validated arguments are a dictionary
+        in JSON form, if they have one. Other arguments are what the model sent.
     """
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:

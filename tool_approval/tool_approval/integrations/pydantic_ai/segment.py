@@ -60,7 +60,7 @@ _log = logging.getLogger('tool_approval')
 
 
 class ToolChanged(Exception):
-    """The definition of a tool changed after its call was approved. None of the calls in the response has run."""
+    """A tool's definition changed after its call was approved. No deferred call has run, except external calls."""
 
     def __init__(self, ctx: RunContext[Any]) -> None:
         super().__init__('a tool was changed')
