@@ -93,7 +93,7 @@ class BubblewrapBackend:
         return [self._bash, '-p', '-c', _LAUNCHER % octal, 'os-sandbox', self._bwrap, *arguments, *command]
 
     def notes(self, profile: OSProfile, cwd: str) -> tuple[str, ...]:
-        """Return a note, with a remedy, for each path where this backend gives less access than the profile.
+        """Return a note for each path where this backend gives less access than the profile.
 
         Raises:
             OSSandboxError: The backend cannot enforce the profile.

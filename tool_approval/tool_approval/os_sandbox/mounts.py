@@ -62,7 +62,7 @@ class MountPlan:
     mounts: tuple[Mount, ...]
     """Mounts, in the order in which they must be made."""
     notes: tuple[str, ...]
-    """Notes for the user about paths where the mounts give less access than the profile. Each note names a remedy."""
+    """Notes for the user about paths where the mounts give less access than the profile. Some name a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
     """Frozen folders. Each folder is frozen because the listed paths in it do not exist or are symbolic links."""
 

@@ -145,7 +145,7 @@ def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""Functions by checker name. A checker returns `True` only for code that cannot write a file or run a program."""
+"""Functions by checker name. `True` means that code runs no program, and writes no file except an SQLite file."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'msbuild': _msbuild,
     'test': unsafe_test,

@@ -104,7 +104,7 @@ class _ProgramRules:
 
 
 def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that no known word matches. If a command may match this rule, the command may match any rule."""
+    """Return a rule that no known word matches. A command that may match it may match any rule of the program."""
     return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
