@@ -157,7 +157,7 @@ def test_with_a_network_check_warns_and_passes(tool_approval, fresh):
     finished = tool_approval('check')
 
     assert finished.status == 0
-    assert 'shell.network: unapproved commands can use the network' in finished.out
+    assert 'shell.network: commands can use the network without approval' in finished.out
 
 
 @pytest.mark.parametrize('name', ['approvals.yaml', 'approvals.yml', 'approvals.toml'])

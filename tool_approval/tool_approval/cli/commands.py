@@ -60,7 +60,7 @@ COMMANDS: Final = (
             _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
             _flag('--inbox', 'also put questions in the inbox, to be answered on the page of `serve` or in Slack'),
-            _option('--agent', metavar='MODULE:NAME', help='use your own agent; its module can be in this directory'),
+            _option('--agent', metavar='MODULE:NAME', help='use your own agent; modules in this directory come first'),
             _option('--save', metavar='NAME', help='save the conversation under this name'),
             _option('--resume', metavar='NAME', help='continue a saved conversation, and save each new turn in it'),
             _option(

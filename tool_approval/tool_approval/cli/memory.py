@@ -26,7 +26,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     elif options.action == 'forget':
         matching = [each for each in found if each.id.startswith(options.id)]
         if store is None or len(matching) != 1:
-            problem = f'{len(matching)} approvals have an id that begins with `{options.id}`; give more digits'
+            problem = f'{len(matching)} approvals have an id that begins with `{options.id}`, so nothing was forgotten'
             raise UsageError(problem)
         store.remove(matching[0].id)
         output.line(f'forgot {matching[0].tool_name}: {matching[0].label}')

@@ -55,7 +55,7 @@ class NobodyMay(SteeringRefused):
 
     def __init__(self) -> None:
         """Set the message. It suggests `tool-approval runs`, a command that does not check approvers."""
-        super().__init__('no request of this run names an approver; change the run with `tool-approval runs`')
+        super().__init__('it is unknown who may change this run; to change it, use `tool-approval runs`')
 
 
 class _View(BaseModel):

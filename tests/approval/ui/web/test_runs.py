@@ -153,7 +153,7 @@ def test_a_program_lists_reads_and_cancels_runs(desk, store):
         ([asked(approvers=OPS)], 'only listed approvers may answer'),
         ([asked(**NOT_ADA)], 'requesters may not answer their own requests'),
         ([asked(), asked(call='c2', approvers=OPS)], 'only listed approvers may answer'),
-        ([], 'no request of this run names an approver; change the run with `tool-approval runs`'),
+        ([], 'it is unknown who may change this run; to change it, use `tool-approval runs`'),
     ],
 )
 def test_approver_who_may_not_answer_may_not_cancel(desk, store, requests, why):
@@ -290,7 +290,7 @@ def test_a_program_settles_an_unknown_call(desk, store):
     [
         ({'approvers': OPS}, 'only listed approvers may answer'),
         (NOT_ADA, 'requesters may not answer their own requests'),
-        (None, 'no request of this run names an approver; change the run with `tool-approval runs`'),
+        (None, 'it is unknown who may change this run; to change it, use `tool-approval runs`'),
     ],
 )
 def test_approver_who_may_not_answer_may_not_settle(desk, store, content, why):
