@@ -112,7 +112,7 @@ def test_a_frozen_folder_keeps_what_it_holds_open(house: House):
     assert done.stdout == 'done\n'
     assert sorted(os.listdir(house.work)) == ['file.txt', 'src']
     assert (house.work / 'file.txt').read_text() == 'y\n'
-    assert 'to allow this' in house.backend.notes(profile, str(house.work))[0]
+    assert 'to lift this limit' in house.backend.notes(profile, str(house.work))[0]
 
 
 def test_an_empty_folder_of_the_name_thaws_the_one_around_it(house: House):
