@@ -36,6 +36,7 @@ shell:
     - {pattern: sort -o, approval: false, sandbox_paths: [top], arguments: any}
     - {pattern: grep, approval: false, sandbox_paths: [top]}
     - {pattern: ls, approval: false, sandbox_paths: [top]}
+    - {pattern: sqlite3, approval: false, sandbox_paths: [top]}
 """
 
 
@@ -80,6 +81,7 @@ OTHERS = 'this command may use other paths'
     [
         ('cat', 'cat private/a', 'the nested root `private` requires approval'),
         ('touch', 'touch src/b', 'the nested root `src` requires approval'),
+        ('sqlite3', "sqlite3 src/b 'drop table t'", 'the nested root `src` requires approval'),
         ('cat', 'cat /etc/passwd', OTHERS),
         ('cat', 'cat "$x"', OTHERS),
         ('cat', 'cd src; cat a', OTHERS),
