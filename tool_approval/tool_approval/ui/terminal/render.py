@@ -245,7 +245,7 @@ def render_group(requests: Sequence[ApprovalRequest], *, width: int, height: int
             rows.append(f'  and {len(requests) - room} more')
     keys = group_keys(requests)
     if 'A' not in keys:
-        rows.append('Some requests are shortened, so decide one by one; press v to see one in full.')
+        rows.append('Some requests are shortened, so press o to decide one by one.')
     in_sight = {key: GROUP_KEYS[key] for key in keys if key != 'q'}
     lead = f'{len(requests)} requests: '[: width - len('A/N/o/?  ')]
     briefly = {key: _GROUP_KEYS_BRIEFLY[key] for key in in_sight}
