@@ -38,6 +38,7 @@ shell:
     - {pattern: ls, approval: false, sandbox_paths: [top]}
     - {pattern: sqlite3, approval: false, sandbox_paths: [top]}
     - {pattern: nano, approval: false, sandbox_paths: [top]}
+    - {pattern: javac, approval: false, sandbox_paths: [top]}
     - {pattern: git stash push, approval: false, sandbox_paths: [top]}
 """
 
@@ -85,6 +86,7 @@ OTHERS = 'this command may use other paths'
         ('touch', 'touch src/b', 'the nested root `src` requires approval'),
         ('sqlite3', "sqlite3 src/b 'drop table t'", 'the nested root `src` requires approval'),
         ('nano', 'nano src/b', 'the nested root `src` requires approval'),
+        ('javac', 'javac src/A.java', 'the nested root `src` requires approval'),
         ('git stash push', 'git stash push src/b', 'the nested root `src` requires approval'),
         ('cat', 'cat /etc/passwd', OTHERS),
         ('cat', 'cat "$x"', OTHERS),
