@@ -1,13 +1,24 @@
 import asyncio
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from tests import home
+
+# Before a test, or what it tests, is imported; each worker of xdist has one for itself.
+HOME = Path(os.path.realpath(tempfile.mkdtemp(prefix='home-')))
+os.environ.update(home.furnish(HOME))
+# Names a file of the user's, wherever the home is.
+os.environ.pop('GIT_CONFIG_GLOBAL', None)
 
 # Under `nohup`, and in the background of a script, these are ignored, by what tests start as well: it would not end.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -20,6 +31,11 @@ settings.load_profile('untimed')
 
 NEEDS_SYSTEM = 'make install-system'
 """Stands in the reason of every test that is skipped because a system package is absent."""
+
+
+def pytest_unconfigure() -> None:
+    """Remove the home of the session."""
+    shutil.rmtree(HOME, ignore_errors=True)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,3 +93,20 @@ def close_the_loop_run_sync_leaves() -> Generator[None]:
             return
     loop.close()
     asyncio.set_event_loop(None)
+
+
+@pytest.fixture(autouse=True)
+def leave_the_home_empty() -> Generator[None]:
+    """What a test leaves there, another one finds."""
+    yield
+    left = home.clear(HOME)
+    assert not left, f'the test wrote into the home of all tests, and not into its `own_home`: {left}'
+
+
+@pytest.fixture
+def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home for one test, which may leave something there. It is outside of `tmp_path`, where agents may write."""
+    folder = tmp_path_factory.mktemp('home')
+    for variable, value in home.furnish(folder).items():
+        monkeypatch.setenv(variable, value)
+    return folder

@@ -11,6 +11,7 @@ from .blocks import PAGES, ROOT, blocks_of, run_page
 PAGES_WITH_CODE = [page for page in PAGES if blocks_of(page)]
 
 
+@pytest.mark.usefixtures('own_home')
 @pytest.mark.parametrize('page', PAGES_WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_code_of_a_page_prints_what_the_page_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

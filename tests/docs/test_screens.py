@@ -44,6 +44,7 @@ def drawn(tmp_path: Path) -> str:
     return '\n'.join(boxes).replace(str(tmp_path), '/home/ada/shop')
 
 
+@pytest.mark.usefixtures('own_home')
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
 def test_a_page_shows_the_questions_that_are_drawn(page: Path, drawn: str) -> None:
     shown = re.findall('^╭─.*?^╰─.*?$', page.read_text(), re.DOTALL | re.MULTILINE)

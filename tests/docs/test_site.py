@@ -150,6 +150,7 @@ def address(site: Path) -> Generator[str]:
     server.server_close()
 
 
+@pytest.mark.usefixtures('own_home')  # the browser keeps things there
 @pytest.mark.thorough  # it needs the built site
 def test_a_search_finds_the_page_on_the_subject_first(address: str) -> None:
     sync_api = pytest.importorskip('playwright.sync_api', reason='Playwright is not installed; CI installs it')

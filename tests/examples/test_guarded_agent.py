@@ -3,6 +3,8 @@ import pytest
 pytest.importorskip('yaml')
 pytest.importorskip('tree_sitter_bash')
 
+pytestmark = pytest.mark.usefixtures('own_home')
+
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason='Debian’s Chromium is
 
 
 @pytest.fixture
-def page():
+def page(own_home):
     root = ['--no-sandbox'] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=root)

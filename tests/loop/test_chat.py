@@ -67,6 +67,7 @@ class Terminal:
 @pytest.mark.skipif(
     version('pydantic-ai-slim') != '2.68.0', reason='the lines the chat itself shows are those of 2.68.0'
 )
+@pytest.mark.usefixtures('own_home')  # the chat keeps what was typed
 @pytest.mark.parametrize('start', STARTS)
 def test_the_whole_question_is_on_the_screen(start: str):
     pytest.importorskip('prompt_toolkit')

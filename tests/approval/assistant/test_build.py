@@ -22,6 +22,8 @@ from tool_approval import ApprovalController, ApprovalDecision, requires_approva
 
 from .shown import shown_screen
 
+pytestmark = pytest.mark.usefixtures('own_home')
+
 WRITE = ToolCallPart('write_file', {'path': 'a', 'content': 'b'})
 WRITING_IS_FREE = 'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
 

@@ -44,6 +44,7 @@ def folder(tmp_path, monkeypatch):
     made.mkdir()
     (made / 'cashier.py').write_text(AGENT)
     monkeypatch.chdir(made)
+    monkeypatch.setenv('XDG_CACHE_HOME', str(tmp_path / 'cache'))
     monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path / 'state'))
     monkeypatch.delenv(MODEL_VARIABLE, raising=False)
     monkeypatch.setattr(sys, 'path', list(sys.path))

@@ -54,7 +54,8 @@ def test_settings_that_pre_approve_everything_approve_nothing(tmp_path):
 
 
 def test_settings_named_by_the_user_pre_approve(tmp_path):
-    desk = Desk(tmp_path / 'clone', EVERYTHING, named=True, backend=Backend())
+    settings = EVERYTHING.replace('root: /,', f'root: {tmp_path},')  # all of `/` has the user's own secrets
+    desk = Desk(tmp_path / 'clone', settings, named=True, backend=Backend())
 
     assert desk.run('printf a') == ('a', False)
 

@@ -23,6 +23,7 @@ from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.ui.web import LocalLogin, inbox_app
 from tool_approval.ui.web.serving import listen
 
+from tests.home import furnish
 from tests.postgres_server import PostgresServer, postgres
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest
 
@@ -33,12 +34,13 @@ SLOWEST_MS = 10_000
 
 
 @pytest.fixture(scope='module')
-def browser() -> Generator[Browser]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Generator[Browser]:
     if CHROMIUM is None:
         pytest.skip('Debian’s Chromium is not installed: make install-system')
     root = ['--no-sandbox'] if os.geteuid() == 0 else []
+    environment: dict[str, str | float | bool] = {**os.environ, **furnish(tmp_path_factory.mktemp('home'))}
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=root)
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=root, env=environment)
         yield opened
         opened.close()
 

@@ -451,6 +451,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
     assert (tmp_path / 'a').exists()
 
 
+@pytest.mark.usefixtures('own_home')
 @pytest.mark.parametrize('arrangement', ['wrapper', 'middleware'])
 @pytest.mark.parametrize('is_asked', [True, False])
 def test_a_command_gets_the_profile_that_fits_its_decision(arrangement, is_asked, invoke, run, tmp_path):

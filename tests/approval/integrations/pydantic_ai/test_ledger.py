@@ -244,7 +244,7 @@ async def test_lists_of_the_inbox_decide_whether_an_approval_still_holds(store, 
 @pytest.mark.parametrize('kind', ['toolset', 'handler'])
 async def test_a_remembered_approval_that_was_revoked(store, ledger, tmp_path, kind, remember):
     ui = ScriptedUI([ApprovalDecision(approved=True, remember=remember)])
-    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'memory' / 'approvals.json'))
+    memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
     controller = ApprovalController(ui=ui, memory=memory)
     await stopped(controller, kind)
     resumed = await stopped(controller, kind)
