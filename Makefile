@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BOOT := .hatch/boot
 DEMO := .hatch/demo
-HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data $(BOOT)/bin/hatch
+HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data HATCH_CONFIG=$(CURDIR)/.hatch/config.toml $(BOOT)/bin/hatch
 RUN := $(HATCH) run
 RELEASE := $(HATCH) run release:python -m maintainers.release
 DISTRIBUTIONS := pydantic_ai_slim tool_approval
@@ -18,6 +18,9 @@ WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
 TEST = pytest -m 'not slow and not thorough' --numprocesses $(WORKERS) --dist worksteal
 # Of use only where every test runs.
 COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
+
+# Neither pip nor what runs here writes into the user's home.
+export XDG_CACHE_HOME := $(CURDIR)/.hatch/cache
 
 .DEFAULT_GOAL := help
 .PHONY: help help-all budget prose install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
@@ -38,7 +41,12 @@ define make_venv
 	{ echo 'Python lacks its venv module; on Debian: apt-get install python3-venv'; rm -rf $(1); exit 1; }
 endef
 
-$(BOOT)/bin/hatch:
+# Hatch writes its defaults into the user's configuration if it has no file.
+.hatch/config.toml:
+	@mkdir -p .hatch
+	@touch $@
+
+$(BOOT)/bin/hatch: | .hatch/config.toml
 	$(call make_venv,$(BOOT))
 	@$(BOOT)/bin/python -m pip install --quiet 'hatch>=1.16'
 

@@ -189,12 +189,12 @@ def starting(rounds: int) -> list[str]:
 
 def until_line(folder: str, env: Mapping[str, str]) -> float:
     """Return the milliseconds until `tool-approval run` shows its prompt in a pseudo-terminal."""
-    state = f'{folder}-state'
+    kept = f'{folder}-kept'
     started = time.perf_counter()
     process, terminal = pty.fork()
     if not process:
         os.chdir(folder)
-        env = {**env, 'TERM': 'xterm', 'XDG_STATE_HOME': state}
+        env = {**env, 'TERM': 'xterm', 'XDG_CACHE_HOME': kept, 'XDG_STATE_HOME': kept}
         os.execve(sys.executable, [sys.executable, *_COMMAND, 'run', '--model', 'test'], env)
     shown = b''
     while b'> ' not in shown:
@@ -206,7 +206,7 @@ def until_line(folder: str, env: Mapping[str, str]) -> float:
             pass
     os.waitpid(process, 0)
     os.close(terminal)
-    shutil.rmtree(state, ignore_errors=True)
+    shutil.rmtree(kept, ignore_errors=True)
     return took_ms
 
 

@@ -15,7 +15,7 @@ from typing import Any, Self, cast
 
 _QUIET = {'LANGSMITH_TRACING': 'false', 'OPENAI_AGENTS_DISABLE_TRACING': '1', 'NO_COLOR': '1'}
 # No keys, and no proxy: a peer that tries to send data home fails.
-_KEPT = ('PATH', 'HOME', 'LANG', 'LC_ALL', 'TMPDIR', 'LD_LIBRARY_PATH')
+_KEPT = ('PATH', 'LANG', 'LC_ALL', 'TMPDIR', 'LD_LIBRARY_PATH')
 
 
 class WorkerError(Exception):
@@ -38,10 +38,12 @@ class Worker:
         """
         self._timeout_s = timeout_s
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
+        # Peers keep logs and caches in the home directory: not in the user's.
+        self._home = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
             command,
             cwd=folder,
-            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_QUIET},
+            env={**{name: os.environ[name] for name in _KEPT if name in os.environ}, **_QUIET, 'HOME': self._home.name},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
@@ -87,6 +89,7 @@ class Worker:
             # Discard buffered orders for a process that has ended.
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+        self._home.cleanup()
 
     def _answer(self) -> dict[str, Any]:
         stream = self._process.stdout

@@ -41,6 +41,14 @@ def test_worker_reports_its_versions(tmp_path: Path):
         assert worker.python == sys.version.split()[0]
 
 
+def test_what_a_peer_keeps_is_not_in_the_users_home(tmp_path: Path):
+    begin = "import pathlib; (pathlib.Path.home() / 'kept').touch()"
+
+    started(tmp_path, begin=begin).close()
+
+    assert not (Path.home() / 'kept').exists()
+
+
 @pytest.mark.parametrize(
     ('order', 'counts', 'measured'),
     [
