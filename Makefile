@@ -127,7 +127,7 @@ typecheck: install ## Check the types, strictly
 imports: install ## Check who imports whom
 	@$(RUN) lint-imports
 
-budget: ## Check the lines and modules of each part
+budget: ## Report the lines and modules of each part
 	@$(PYTHON) -m maintainers.budget
 
 prose: install ## Check the wording and the spelling of docs, docstrings, comments and messages
@@ -213,7 +213,7 @@ all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory test-bare
 
 # What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
-checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check budget prose
+checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check prose
 
 clean: ## Remove what the other targets made
 	rm -rf .hatch build dist site .coverage .hypothesis .mypy_cache .ruff_cache

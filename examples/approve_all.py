@@ -10,10 +10,10 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, T
 from pydantic_ai.exceptions import CallDeferred
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai_deferred import Agent, DeferredToolHandler
+from pydantic_ai_deferred import Agent, HandlerFunc
 
 
-def approve_all(external: Mapping[str, object] | None = None) -> DeferredToolHandler[object]:
+def approve_all(external: Mapping[str, object] | None = None) -> HandlerFunc[object]:
     """Return a handler that approves every request and answers external calls.
 
     Args:

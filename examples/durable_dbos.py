@@ -25,7 +25,7 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, T
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai_deferred import Agent, DeferredToolHandler
+from pydantic_ai_deferred import Agent, HandlerFunc
 
 SERVERS = ('alpha', 'beta', 'gamma')
 
@@ -39,7 +39,7 @@ def ask_person(question: str) -> bool:
         return False
 
 
-def handler_asking(ask: Callable[[str], bool]) -> DeferredToolHandler[object]:
+def handler_asking(ask: Callable[[str], bool]) -> HandlerFunc[object]:
     """Return a handler that asks a question for each approval."""
 
     def handler(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:

@@ -20,7 +20,7 @@ from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResult
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.output import OutputSpec
-from pydantic_ai_deferred import Agent, bubble_up
+from pydantic_ai_deferred import Agent
 
 OutputT = TypeVar('OutputT')
 Decide = Callable[[DeferredToolRequests], Awaitable[DeferredToolResults]]
@@ -30,7 +30,7 @@ async def run_with_deferred(agent: Agent[object, OutputT], prompt: str, handler:
     """Run `agent` until it returns an output and not requests.
 
     Args:
-        agent: The agent. Its own handler is not asked.
+        agent: The agent, which must have no handler of its own.
         prompt: The prompt, sent in the first round only.
         handler: Answers all deferred calls of a round.
 
@@ -44,14 +44,13 @@ async def run_with_deferred(agent: Agent[object, OutputT], prompt: str, handler:
     output_type: OutputSpec[OutputT | DeferredToolRequests] = [agent.output_type, DeferredToolRequests]
     # One object for all rounds: if each round started from zero, limits would never be reached.
     usage = RunUsage()
-    result = await agent.run(prompt, output_type=output_type, usage=usage, deferred_tool_handler=bubble_up)
+    result = await agent.run(prompt, output_type=output_type, usage=usage)
     while isinstance(result.output, DeferredToolRequests):
         result = await agent.run(
             message_history=result.all_messages(),
             deferred_tool_results=await handler(result.output),
             output_type=output_type,
             usage=usage,
-            deferred_tool_handler=bubble_up,
         )
     # After the loop, only the agent's own output type is left.
     return cast('AgentRunResult[OutputT]', result)

@@ -11,12 +11,12 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, T
 from pydantic_ai.exceptions import CallDeferred
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai_deferred import Agent, DeferredToolHandler
+from pydantic_ai_deferred import Agent, HandlerFunc
 
 logger = logging.getLogger(__name__)
 
 
-def fail_closed(allows: Callable[[ToolCallPart], bool]) -> DeferredToolHandler[object]:
+def fail_closed(allows: Callable[[ToolCallPart], bool]) -> HandlerFunc[object]:
     """Return a handler that approves a call if `allows(call)` is `True`, and denies it otherwise.
 
     Args:

@@ -1,364 +1,222 @@
-"""Hook into the host's run: ask the run's handler about deferred calls, and enforce its answers."""
+"""Ask the handler of a run about all deferred calls of a response, and let the run go on with its answer."""
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any, cast
-from weakref import WeakValueDictionary
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, ClassVar
 
 from pydantic_ai import (
     AgentRunResult,
     DeferredToolRequests,
     DeferredToolResults,
+    FinalResultEvent,
     ModelRequestContext,
+    PartStartEvent,
     RunContext,
     capabilities,
 )
-from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, CombinedCapability, HandleDeferredToolCalls
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UnexpectedModelBehavior, UserError
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.capabilities import (
+    AbstractCapability,
+    CapabilityOrdering,
+    HandleDeferredToolCalls,
+    WrapModelRequestHandler,
+    WrapRunHandler,
+)
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.output import OutputContext
-from pydantic_ai.result import FinalResult
-from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
-from pydantic_graph import End
+from pydantic_ai.tools import AgentDepsT
+from pydantic_ai.toolsets import AbstractToolset
 
-from .handler import Declined, ExecutionWrapper, run_on_loop, wraps_execution, wraps_resumed
-from .plan import RunPlan, delivered_to
-from .results import check_results, name_calls
-from .run import Run, around_tool
-from .streaming import SKIPPED, answer_open_calls
+from .handler import HandlerFunc, check_handler, check_results, copy_requests
+from .nesting import Run, ask_handler
+from .toolset import SKIPPED, PlacingToolset, as_function, declared_tools
 
 # `RequestInput` exists on newer hosts only.
-_ASKED_BEFORE: tuple[type[AbstractCapability[Any]], ...] = (
-    HandleDeferredToolCalls,
-    *([capabilities.RequestInput] if hasattr(capabilities, 'RequestInput') else ()),
-)
-_INNERMOST = CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
-
-
-@dataclass(eq=False)
-class DeferredHandlerCapability(AbstractCapability[Any]):
-    """Carries a plan to the agent or run that has this capability. Users pass `deferred_tool_handler` instead.
-
-    A durable agent gets this capability when the agent is created, because its workflow accepts no capability later.
-    """
-
-    plan: RunPlan = field(default_factory=RunPlan)
-    """Plan that was determined when the capability was created."""
-
-    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Add the capabilities of this run, unless the run got them when it started.
-
-        If this method returned a new capability, the host would select the model twice, and trace an instrumented model
-        twice.
-        """
-        plan = delivered_to(self) or self.plan
-        return self if plan.superseded else CombinedCapability(capabilities_for(plan))
-
-
-def capabilities_for(plan: RunPlan) -> list[RunCapability]:
-    """Return the capabilities of a run that starts now, outermost first."""
-    run = Run.start(plan)
-    if run.handler is None:
-        return [RunPlace(run)]
-    return [RunArguments(run), RunHandler(run)] if plan.args_may_be_rewritten else [FastPathHandler(run)]
-
-
-@dataclass(eq=False)
-class RunCapability(AbstractCapability[Any]):
-    """A capability of one run."""
-
-    run: Run
-    """State of the run that the capability belongs to."""
-
-    def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """Return the run in which a hook is called, or `None` if the hook must do nothing."""
-        return self.run
-
-
-@dataclass(eq=False)
-class RunPlace(RunCapability):
-    """Records the run, so that nested runs find their outer run. A run without a handler needs only this capability."""
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """Make this the innermost capability, so that the host's own handlers are asked first."""
-        return _INNERMOST
-
-    async def wrap_run(
-        self, ctx: RunContext[Any], *, handler: Callable[[], Awaitable[AgentRunResult[Any]]]
-    ) -> AgentRunResult[Any]:
-        """Call `Run.end` when the run ends."""
-        run = self.run_of(ctx)
-        try:
-            return await handler()
-        finally:
-            if run is not None:
-                run.end()
-
-    async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: Callable[[dict[str, Any]], Awaitable[Any]],
-    ) -> Any:
-        """Record this run as the outer run of all runs that the tool starts."""
-        return await self.run.inside_tool(ctx, call, handler(args))
-
-
-@dataclass(eq=False)
-class RunArguments(RunCapability):
-    """Keeps the arguments that the tools would get, to show them to the handler. This capability is the outermost, so
-    its hook runs last and gets the arguments as changed by all other hooks.
-    """
-
-    def get_ordering(self) -> CapabilityOrdering:
-        """Make this the outermost capability, so that the handler sees the arguments as changed by the others."""
-        return CapabilityOrdering(position='outermost')
-
-    # Which of the two hooks runs last depends on the host: since 2.x, `wrap` encloses the others.
-    async def wrap_tool_validate(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: str | dict[str, Any],
-        handler: Callable[[str | dict[str, Any]], Awaitable[dict[str, Any]]],
-    ) -> dict[str, Any]:
-        """Keep the validated arguments, to show them to the handler."""
-        validated = await handler(args)
-        self.run.note_arguments(call, validated, tool_def)
-        return validated
-
-    async def after_tool_validate(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Keep the validated arguments, to show them to the handler."""
-        self.run.note_arguments(call, args, tool_def)
-        return args
-
-
-@dataclass(eq=False)
-class RunHandler(RunPlace):
-    """Asks the handler of one run, and enforces its answers."""
-
-    async def handle_deferred_tool_calls(
-        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
-    ) -> DeferredToolResults | None:
-        """Ask the handler once, about all calls that are still unanswered."""
-        run = self.run_of(ctx)
-        if run is None:
-            return None
-        _refuse_repeated_ids([*requests.approvals, *requests.calls])
-        answer = await run.ask(ctx, requests)
-        if isinstance(answer, Declined):
-            return None
-        results = check_results(requests, answer)
-        run.asked.update(results.approvals)
-        return results
-
-    async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: Callable[[dict[str, Any]], Awaitable[Any]],
-    ) -> Any:
-        """Refuse to run a declared tool without approval, and skip a call that is deferred after the final output."""
-        run = self.run_of(ctx)
-        if run is None:
-            return await handler(args)
-        try:
-            if not ctx.tool_call_approved:
-                run.declared.refuse(tool_def)
-            elif call.tool_call_id not in run.asked and not (run.is_resuming and wraps_resumed(run.handler)):
-                return await run.inside_tool(ctx, call, handler(args))
-            run.executing[call.tool_call_id] = call
-            try:
-                return await run.inside_tool(ctx, call, handler(args))
-            finally:
-                run.executing.pop(call.tool_call_id, None)
-        except (ApprovalRequired, CallDeferred):
-            if run.declared.is_final:
-                return SKIPPED
-            if ctx.tool_call_approved:
-                run.deferred_again.append(call)
-            raise
-        except UserError as error:
-            run.tool_errors.append(error)
-            raise
-
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Wrap the tools in a `ToolGate` if arguments may be rewritten or the handler wraps executions."""
-        needs_gate = self.run.plan.args_may_be_rewritten or wraps_execution(self.run.handler)
-        return ToolGate(toolset, run=self.run) if needs_gate else None
-
-    async def prepare_tools(self, ctx: RunContext[Any], tool_defs: list[ToolDefinition]) -> list[ToolDefinition]:
-        """Copy the definitions of declared tools, because `wrap_model_request` may change them."""
-        run = self.run_of(ctx)
-        return tool_defs if run is None else run.declared.own(tool_defs)
-
-    async def wrap_model_request(
-        self,
-        ctx: RunContext[Any],
-        *,
-        request_context: ModelRequestContext,
-        handler: Callable[[ModelRequestContext], Awaitable[ModelResponse]],
-    ) -> ModelResponse:
-        """Make declared tools look ordinary while a response streams."""
-        run = self.run_of(ctx)
-        if run is not None:
-            run.forget_response()
-        # Older hosts do not say whether a request streams.
-        if run is None or not getattr(request_context, 'streaming', True):
-            return await handler(request_context)
-        with run.declared.disguised(request_context):
-            return await handler(request_context)
-
-    async def after_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
-        """Record that a stream has given its final output."""
-        run = self.run_of(ctx)
-        if run is not None and not ctx.partial_output:
-            run.declared.output_is_final()
-        return output
-
-    async def after_node_run(self, ctx: RunContext[Any], *, node: Any, result: Any) -> Any:
-        """Answer the open calls of the last response, unless the run ends with `DeferredToolRequests`."""
-        end: object = result
-        if isinstance(end, End) and self.run_of(ctx) is not None:
-            _close(cast('End[FinalResult[Any]]', end).data.output, ctx.messages, ctx)
-        return result
-
-    async def after_run(self, ctx: RunContext[Any], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
-        """Answer the open calls here too, because `async for node in run` calls no node hooks on hosts before 2.x."""
-        if self.run_of(ctx) is not None:
-            _close(result.output, result.all_messages(), ctx)
-        return result
-
-    async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
-        """Explain a repeated deferral. The host's error would suggest adding a handler, but the run already has one."""
-        run = self.run_of(ctx)
-        if run is None:
-            raise error
-        # The host has no error class for "calls would leave the run, but the output type does not allow it".
-        is_hosts = isinstance(error, UserError) and not any(error is each for each in run.tool_errors)
-        if run.deferred_again and not run.plan.output_allows_deferred and is_hosts:
-            raise UserError(
-                'A tool call was deferred again after the deferred tool handler had approved it: '
-                f'{name_calls(run.deferred_again)}. The handler is not called twice, and effects of the approved calls '
-                'of this response are not undone. Check `ctx.tool_call_approved` in the tool, or add '
-                '`DeferredToolRequests` to the output types so that the run can end with these calls.'
-            ) from error
-        raise error
-
-
-@dataclass(eq=False)
-class FastPathHandler(RunHandler):
-    """A `RunHandler` that needs no `RunArguments`, because no other capability of the run rewrites arguments."""
-
-    async def after_tool_validate(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Keep the validated arguments, to show them to the handler."""
-        run = self.run_of(ctx)
-        if run is not None and not ctx.tool_call_approved:
-            run.note_arguments(call, args, tool_def)
-        return args
-
-
-class AgentHandler(FastPathHandler):
-    """A `FastPathHandler` that all runs of an agent share. One shared object costs less than an object for each run."""
-
-    def __init__(self) -> None:
-        """Start without runs."""
-        self._runs: WeakValueDictionary[str | None, Run] = WeakValueDictionary()
-
-    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
-        """Accept a new run if `delivering` provided the run's state. `open_run` keeps the state until the run ends."""
-        run = delivered_to(self)
-        if run is None:
-            return self
-        if ctx.run_id in self._runs:  # a caller may give two runs the same id
-            return FastPathHandler(run)
-        self._runs[ctx.run_id] = run
-        return self
-
-    def run_of(self, ctx: RunContext[Any]) -> Run | None:
-        """Return the run that `ctx` belongs to, or `None` if this capability has not accepted that run."""
-        return self._runs.get(ctx.run_id)
-
-    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any] | None:
-        """Wrap the tools in a `ToolGate` if a run is being started and its handler wraps executions."""
-        run = delivered_to(self)
-        return None if run is None else FastPathHandler(run).get_wrapper_toolset(toolset)
+_ASKED_BEFORE = (HandleDeferredToolCalls, getattr(capabilities, 'RequestInput', HandleDeferredToolCalls))
+HANDLER_ID = 'deferred_tool_handler'
+"""Id of the capability that the keyword `deferred_tool_handler` adds. A run has one capability of an id: its own."""
 
 
 @dataclass
-class ToolGate(WrapperToolset[Any]):
-    """Innermost wrapper of a run's tools.
+class DeferredToolHandler(AbstractCapability[AgentDepsT]):
+    """Capability that resolves deferred tool calls inside the run.
 
-    A handler must see the final arguments. This class therefore wraps the toolset instead of using the hook
-    `wrap_tool_execute`. On newer hosts, other capabilities may still change the arguments inside that hook.
+    Give it to any agent of Pydantic AI: `pydantic_ai.Agent(model, capabilities=[DeferredToolHandler(fn)])`. The keyword
+    `deferred_tool_handler` of our own `Agent` adds it. Capabilities of the host that answer deferred calls are asked
+    first; the handler gets the calls that are left. If a run is given one, the one of its agent is not used.
     """
 
-    run: Run
-    """The run that the tools belong to."""
+    handler: HandlerFunc[AgentDepsT]
+    """Function that answers all deferred calls of a response."""
+    _: KW_ONLY
+    id: str | None = HANDLER_ID
+    """Id in the agent's capabilities. A run's capability replaces the agent's of the same id."""
+    inherit: bool = True
+    """Whether the handler also answers for nested runs: agents inside the tools of this run, without a handler of their
+    own."""
+    # The host's own mark for capabilities that need no registration before a durable workflow starts; without it, a
+    # workflow takes no handler for a run, and nested runs in it inherit none (test_temporal.py, test_durable.py).
+    _safe_at_runtime: ClassVar[bool] = True
+    _runs: dict[str | None, Run] = field(default_factory=dict[str | None, Run], init=False, repr=False, compare=False)
 
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-    ) -> Any:
-        """Execute the tool, inside the handler's `around_execute` if the handler was asked about this call."""
-        call = self.run.executing.get(ctx.tool_call_id or '')
-        handler = self.run.handler
-        if call is not None and ctx.tool_call_approved and wraps_execution(handler):
-            return await self._inside(handler, call, name, tool_args, ctx, tool)
+    def __post_init__(self) -> None:
+        check_handler(self.handler)
+
+    @classmethod
+    def get_serialization_name(cls) -> str | None:
+        """Return `None`, because a spec cannot contain a function."""
+        return None
+
+    @classmethod
+    def combine(cls, capabilities: Sequence[AbstractCapability[AgentDepsT]]) -> AbstractCapability[AgentDepsT]:
+        """Use the last of several handlers that were given to the same agent or run."""
+        return capabilities[-1]
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Make this the innermost capability, so that the host's own handlers are asked first."""
+        return CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
+        """Know the place of every tool call, and let no declared tool be called without approval."""
+        return PlacingToolset(toolset, runs=self._runs)
+
+    async def wrap_run(self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        """Keep the state of the run. A copy of this object for each run would make the host select its model twice.
+
+        Raises:
+            UserError: The caller gave one `run_id` to two runs of this agent at the same time.
+        """
+        if ctx.run_id in self._runs:
+            raise UserError(f'Two runs of one agent have the `run_id` {ctx.run_id!r} at the same time.')
+        run = self._runs[ctx.run_id] = Run(handler=self.handler, is_inherited=self.inherit)
         try:
-            return await self.wrapped.call_tool(name, tool_args, ctx, tool)
-        except (ApprovalRequired, CallDeferred):
-            if call is not None:
-                # After all hooks: the arguments that the tool was called with.
-                self.run.note_arguments(call, tool_args, tool.tool_def)
-            raise
+            return await handler()
+        finally:
+            del self._runs[ctx.run_id]
+            run.ended.set_result(None)
 
-    async def _inside(
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[AgentDepsT], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """Ask the handler once, about all calls that are still unanswered.
+
+        Raises:
+            UserError: The handler did not answer every call. No deferred call of the response has executed.
+        """
+        results = check_results(requests, await ask_handler(self.handler, ctx, copy_requests(ctx, requests)))
+        self._runs[ctx.run_id].asked.update(results.approvals)
+        return results
+
+    async def wrap_model_request(
         self,
-        handler: ExecutionWrapper,
-        call: ToolCallPart,
-        name: str,
-        tool_args: dict[str, Any],
-        ctx: RunContext[Any],
-        tool: ToolsetTool[Any],
+        ctx: RunContext[AgentDepsT],
+        *,
+        request_context: ModelRequestContext,
+        handler: WrapModelRequestHandler,
+    ) -> ModelResponse:
+        """Begin a new response. While it streams, declared tools are functions whose validation defers the call.
+
+        A stream ends at the first part that could be an output. The host takes a call of a *declared* tool (one with
+        `requires_approval=True`, or an external tool) for an output.
+        """
+        run, manager = self._runs[ctx.run_id], ctx.tool_manager
+        run.is_resuming, run.is_streaming = False, request_context.streaming
+        run.asked.clear()
+        if run.is_streaming and manager is not None and manager.tools is not None:
+            run.tools, run.declared = manager.tools, declared_tools(manager.tools)
+            run.tools.update({name: as_function(tool) for name, tool in run.declared.items()})
+            parameters = request_context.model_request_parameters
+            functions = [replace(each, kind='function') if each.defer else each for each in parameters.function_tools]
+            request_context = replace(
+                request_context, model_request_parameters=replace(parameters, function_tools=functions)
+            )
+        try:
+            return await handler(request_context)
+        finally:
+            run.tools.update(run.declared)
+            run.declared, run.is_streaming, run.has_output = {}, False, False
+
+    async def after_output_process(
+        self, ctx: RunContext[AgentDepsT], *, output_context: OutputContext, output: Any
     ) -> Any:
-        here = asyncio.get_running_loop()
-        with around_tool() as inside_tool:
+        """Note that a stream has given its final output. The host then skips the calls of declared tools."""
+        run = self._runs[ctx.run_id]
+        if run.is_streaming and not ctx.partial_output:
+            run.has_output = True
+            run.tools.update(run.declared)
+        return output
 
-            async def execute(args: dict[str, Any]) -> Any:
-                with inside_tool():
-                    return await self.wrapped.call_tool(name, args, ctx, tool)
+    @property
+    def has_wrap_run_event_stream(self) -> bool:
+        """Return `False`: the hook is for streams only, and must not make the host stream every run."""
+        return False
 
-            async def run(args: dict[str, Any]) -> Any:
-                return await run_on_loop(here, lambda: execute(args))
+    async def wrap_run_event_stream(
+        self, ctx: RunContext[AgentDepsT], *, stream: AsyncIterable[AgentStreamEvent]
+    ) -> AsyncIterator[AgentStreamEvent]:
+        """Let text after a call of a declared tool be no final output, as in runs that do not stream."""
+        run = self._runs[ctx.run_id]
+        has_declared_call = False
+        async for event in stream:
+            if isinstance(event, PartStartEvent) and isinstance(event.part, ToolCallPart):
+                has_declared_call = has_declared_call or event.part.tool_name in run.declared
+            if not (has_declared_call and isinstance(event, FinalResultEvent) and event.tool_name is None):
+                yield event
 
-            return await run_on_loop(self.run.loop, lambda: handler.around_execute(ctx, call, tool_args, run))
+    async def after_run(self, ctx: RunContext[AgentDepsT], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
+        """Answer the calls that the host leaves open when an output tool ends the run."""
+        if not isinstance(result.output, DeferredToolRequests):
+            _answer_open_calls(result.all_messages())
+        return result
 
 
-def _refuse_repeated_ids(calls: list[ToolCallPart]) -> None:
-    if len({call.tool_call_id for call in calls}) < len(calls):
-        # Answers are given by id: one answer for two calls would approve a call that the handler did not see.
-        counts = Counter(call.tool_call_id for call in calls)
-        names = name_calls([call for call in calls if counts[call.tool_call_id] > 1])
-        raise UnexpectedModelBehavior(f'The model gave the same id to several deferred calls in one response: {names}.')
+async def validated_args(ctx: RunContext[Any], call: ToolCallPart) -> dict[str, Any]:
+    """Return the arguments that the tool would get if `call`, a call shown to a handler, were approved unchanged.
+
+    The requests hold the arguments as the model gave them. Use this function to show what they mean: with defaults, in
+    the types of the tool, and as changed by other capabilities. Validators run again when the approved call executes.
+
+    Args:
+        ctx: The context that the handler was given.
+        call: The call, or a copy of it with other `args`, to find out what an edit would execute.
+
+    Returns:
+        The tool's own objects by parameter name. Do not change them.
+
+    Raises:
+        ValidationError: The arguments do not fit the tool.
+        ModelRetry: A validator of the tool rejects the arguments.
+        ValueError: The run has no such tool.
+    """
+    manager = ctx.tool_manager
+    if manager is None or call.tool_name not in (manager.tools or {}):
+        raise ValueError(f'The run has no tool {call.tool_name!r}.')
+    validated = await manager.validate_tool_call(call, approved=True, wrap_validation_errors=False)
+    assert validated.validated_args is not None, 'arguments that are not valid raise'
+    return validated.validated_args
 
 
-def _close(output: object, messages: list[ModelMessage], ctx: RunContext[Any]) -> None:
-    if not isinstance(output, DeferredToolRequests):
-        answer_open_calls(messages, ctx)
+def _answer_open_calls(messages: list[ModelMessage]) -> None:
+    # A call that defers itself beside an output tool that ends the run is dropped by the host without a result, and the
+    # next run would refuse the history. The result of the output tool is in the last message.
+    *_, response, last = messages
+    if not isinstance(response, ModelResponse) or not isinstance(last, ModelRequest):
+        return
+    answered = {getattr(part, 'tool_call_id', None) for part in last.parts}
+    stubs = [
+        ToolReturnPart(call.tool_name, SKIPPED, tool_call_id=call.tool_call_id)
+        for call in response.tool_calls
+        if call.tool_call_id not in answered
+    ]
+    if stubs:
+        # A new object, because instrumentation keeps the serialized form of a message it has seen.
+        messages[-1] = replace(last, parts=[*last.parts, *stubs])

@@ -7,9 +7,12 @@ the keywords listed here. `test_typed_keywords.py` compares these lists with the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias
 
+from pydantic_ai.capabilities import AbstractCapability
 from typing_extensions import TypedDict, TypeVar
+
+from .handler import HandlerFunc
 
 if TYPE_CHECKING:
     from pydantic_ai import (
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.agent import AgentModelSettings, EndStrategy, EventStreamHandler
     from pydantic_ai.agent.abstract import AgentInstructions, AgentMetadata
     from pydantic_ai.agent.spec import AgentSpec
-    from pydantic_ai.capabilities import AbstractCapability, AgentCapability
+    from pydantic_ai.capabilities import AgentCapability
     from pydantic_ai.concurrency import AnyConcurrencyLimit
     from pydantic_ai.conversation import Conversation
     from pydantic_ai.messages import ModelMessage
@@ -33,13 +36,14 @@ if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset, AgentToolset
     from pydantic_ai.workspaces import Workspace, WorkspaceBackend, WorkspaceRef
 
-    from .handler import DeferredToolHandler
-
 DepsT = TypeVar('DepsT', default=object)
+
+AnyHandler: TypeAlias = HandlerFunc[DepsT] | AbstractCapability[DepsT]
+"""A callable, or a capability that answers deferred calls."""
 
 
 class _AnyRunKeywords(TypedDict, Generic[DepsT], total=False):
-    deferred_tool_handler: DeferredToolHandler[DepsT] | None
+    deferred_tool_handler: AnyHandler[DepsT] | None
     conversation: Conversation | None
     message_history: Sequence[ModelMessage] | None
     deferred_tool_results: DeferredToolResults | None
@@ -82,6 +86,7 @@ class StreamSyncKeywords(_AnyRunKeywords[DepsT], total=False):
 class OverrideKeywords(TypedDict, Generic[DepsT], total=False):
     """Keywords of `override`."""
 
+    deferred_tool_handler: AnyHandler[DepsT] | None
     name: str
     deps: DepsT
     model: Model | KnownModelName | str
@@ -114,6 +119,7 @@ class _AnyAgentKeywords(TypedDict, Generic[DepsT], total=False):
 class AgentKeywords(_AnyAgentKeywords[DepsT], total=False):
     """Keywords of the constructor."""
 
+    capabilities: Sequence[AgentCapability[DepsT]] | None
     model_settings: AgentModelSettings[DepsT] | None
     end_strategy: EndStrategy
 
@@ -121,8 +127,7 @@ class AgentKeywords(_AnyAgentKeywords[DepsT], total=False):
 class SpecKeywords(_AnyAgentKeywords[Any], Generic[DepsT], total=False):
     """Keywords of `from_spec`. `from_file` takes the same keywords, and also `fmt`."""
 
-    deferred_tool_handler: DeferredToolHandler[DepsT] | None
-    inherit_handler: bool
+    deferred_tool_handler: AnyHandler[DepsT] | None
     capabilities: Sequence[AgentCapability[Any]] | None
     custom_capability_types: Sequence[type[AbstractCapability[Any]]]
     model: Model | KnownModelName | str | None

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def without_docstring(names: Iterable[PublicName]) -> list[str]:
     found = [name.path for name in names if name.definition.docstring is None]
     for owner, member in _public_members(names):
         is_declared = not member.is_attribute or member.name in _declared_fields(owner)
-        # A method that overrides a described one of the same repository is described there.
+        # A method that overrides a described one is described there.
         if member.docstring is None and is_declared and not _is_described_above(owner, member.name):
             found.append(member.path)
     return sorted(set(found))
@@ -125,7 +126,15 @@ def _same_above(owner: griffe.Class, name: str) -> list[griffe.Object]:
 
 
 def _is_described_above(owner: griffe.Class, name: str) -> bool:
-    return bool(_docstrings(*_same_above(owner, name)))
+    return bool(_docstrings(*_same_above(owner, name))) or _is_described_elsewhere(owner, name)
+
+
+def _is_described_elsewhere(owner: griffe.Class, name: str) -> bool:
+    if len(owner.resolved_bases) == len(owner.bases):
+        return False
+    # Only the source of our own packages is read, so a base of another package is looked up at runtime.
+    defined = getattr(importlib.import_module(owner.module.path), owner.name)
+    return any(getattr(vars(base).get(name), '__doc__', None) for base in defined.__mro__[1:] if base is not object)
 
 
 def _declared_fields(owner: griffe.Class) -> set[str]:

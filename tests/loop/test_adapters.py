@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 import pytest
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Recorder, call, scripted
 
 MESSAGE = {'id': 'm', 'role': 'user'}

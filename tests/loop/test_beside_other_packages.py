@@ -19,8 +19,8 @@ import pytest
 from pydantic_ai import ToolDenied
 from pydantic_ai.messages import ModelResponse, TextPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Recorder, call, returns, scripted
 
 MISSING = 'is not installed'
@@ -145,7 +145,6 @@ PROGRAM = """
 """
 
 
-@pytest.mark.layer_only
 @pytest.mark.parametrize('stream', [[], ['--no-stream']], ids=['streamed', 'not streamed'])
 @DECISIONS
 def test_the_command_of_the_host_asks_the_handler(tmp_path: Path, stream: list[str], approved: bool):

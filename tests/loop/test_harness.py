@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from pydantic_ai import ToolDenied
 from pydantic_ai.models.function import FunctionModel
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Recorder, call, returns, scripted
 
 MISSING = 'pydantic-ai-harness: not in the development environment'

@@ -6,19 +6,19 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 from pydantic_ai import DeferredToolResults
-from pydantic_ai_deferred.terminal import leaving_nothing
+from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred.keyword import _ending_tasks
 
-from .host import Agent
 from .scripted import call, scripted
-
-pytestmark = pytest.mark.layer_only
 
 PROGRAM = """
 from pydantic_ai.models.test import TestModel
 from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred.keyword import _ending_tasks
 
 {handler} ask(ctx, requests):
     raise {error}
@@ -45,6 +45,51 @@ def test_the_process_ends_though_a_sync_tool_has_run(handler, error, status):
     ended = subprocess.run([sys.executable, '-c', program], stderr=subprocess.DEVNULL, timeout=120)
 
     assert ended.returncode == status
+
+
+TERMINAL = """
+import asyncio
+from pydantic_ai.models.test import TestModel
+from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred.keyword import _ending_tasks
+
+def ask(ctx, requests):
+    answer = input('Allow it? ')
+
+agent = Agent(TestModel(), deferred_tool_handler=ask)
+
+@agent.tool_plain
+def look() -> str:
+    return 'a thread of the host did this'
+
+@agent.tool_plain(requires_approval=True)
+def delete() -> str:
+    return 'gone'
+
+{run}
+"""
+
+
+@pytest.mark.parametrize(
+    'run', ["agent.run_sync('Go.')", "asyncio.run(agent.run('Go.'))", "agent.run_stream_sync('Go.').get_output()"]
+)
+def test_ctrl_c_at_a_question_in_a_terminal_ends_the_program(run: str):
+    pexpect = pytest.importorskip('pexpect')
+    terminal = pexpect.spawn(sys.executable, ['-c', TERMINAL.format(run=run)], encoding='utf-8', timeout=60)
+    terminal.expect_exact('Allow it? ')
+
+    terminal.sendintr()
+    pressed = time.monotonic()
+    terminal.expect(pexpect.EOF)
+    took_s = time.monotonic() - pressed
+    terminal.close()
+
+    assert terminal.signalstatus == signal.SIGINT
+    assert took_s < SOON_S
+
+
+SOON_S = 20.0
+"""Far less than a person waits for, far more than a busy machine needs; about 0.3 s on an idle one."""
 
 
 @pytest.fixture
@@ -155,7 +200,7 @@ def test_a_thread_without_an_event_loop_is_interrupted_in_the_same_way():
 
 def test_an_event_loop_that_runs_is_left_alone():
     async def main():
-        with leaving_nothing():
+        with _ending_tasks():
             raise SystemExit('within')
 
     with pytest.raises(SystemExit, match='within'):

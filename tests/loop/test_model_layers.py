@@ -12,11 +12,9 @@ from opentelemetry.trace import INVALID_SPAN, NoOpTracer, NoOpTracerProvider, Sp
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.models import Model
 from pydantic_ai.models.instrumented import InstrumentationSettings, InstrumentedModel
-from pydantic_ai_deferred import Agent, HandlerAgent, install
+from pydantic_ai_deferred import Agent, DeferredToolHandler, install
 
 from .scripted import Recorder, call, scripted
-
-pytestmark = pytest.mark.layer_only
 
 selects_models = pytest.mark.skipif(
     not hasattr(AbstractCapability, 'get_model'), reason='capabilities select models on newer hosts only'
@@ -72,16 +70,13 @@ def ours(*args: Any, handler: Any, **keywords: Any) -> Any:
     return Agent(*args, deferred_tool_handler=handler, **keywords)
 
 
+def capability(*args: Any, handler: Any, capabilities: Any = (), **keywords: Any) -> Any:
+    own = [] if handler is None else [DeferredToolHandler(handler)]
+    return pydantic_ai.Agent(*args, capabilities=[*capabilities, *own], **keywords)
+
+
 def run_keyword(*args: Any, handler: Any, **keywords: Any) -> Any:
     return Running(Agent(*args, **keywords), handler)
-
-
-def wrapped(*args: Any, handler: Any, **keywords: Any) -> Any:
-    return HandlerAgent(pydantic_ai.Agent(*args, **keywords), deferred_tool_handler=handler)
-
-
-def wrapped_twice(*args: Any, handler: Any, **keywords: Any) -> Any:
-    return HandlerAgent(HandlerAgent(Agent(*args, **keywords)), deferred_tool_handler=handler)
 
 
 def installed(*args: Any, handler: Any, **keywords: Any) -> Any:
@@ -101,11 +96,11 @@ class Running:
 
 class Installed(Running):
     def run_sync(self, prompt: str) -> Any:
-        with install(nesting=True):
+        with install():
             return super().run_sync(prompt)
 
 
-WAYS = pytest.mark.parametrize('make', [ours, run_keyword, wrapped, wrapped_twice, installed])
+WAYS = pytest.mark.parametrize('make', [ours, run_keyword, capability, installed])
 HANDLERS = pytest.mark.parametrize('handler', [Recorder(), None], ids=['handler', 'none'])
 
 

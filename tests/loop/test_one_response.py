@@ -1,12 +1,12 @@
 """The deferred calls of one response: how they are answered, and how the handler receives them."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import date
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, RootModel
+from pydantic import AfterValidator, BaseModel, Field, SecretStr, ValidationError
 from pydantic_ai import (
     ApprovalRequired,
     CallDeferred,
@@ -18,12 +18,10 @@ from pydantic_ai import (
     ToolDenied,
     ToolOutput,
 )
-from pydantic_ai.tools import Tool, ToolDefinition
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai_deferred import Agent, validated_args
 
-from tests.tables import table
-
-from .host import Agent
 from .scripted import Recorder, call, returns, scripted
 
 EXTERNAL = ToolDefinition(name='elsewhere', parameters_json_schema={'type': 'object', 'properties': {}})
@@ -222,9 +220,6 @@ def test_external_results_become_tool_returns():
 
 def test_an_external_failure_is_a_failure():
     exceptions = pytest.importorskip('pydantic_ai.exceptions')
-    if not hasattr(exceptions, 'ToolFailed'):
-        pytest.skip('ToolFailed came with pydantic-ai-slim 2.x')
-
     result = ask(office([call('elsewhere', '1')], 'done'), Recorder(**{'1': exceptions.ToolFailed('no connection')}))
 
     assert returns(result.all_messages())['1'] == ('no connection', 'failed')
@@ -235,117 +230,51 @@ class Item(BaseModel):
     due: date = date(2026, 1, 2)
 
 
-class Step(BaseModel):
-    host: str
-    command: str = Field(default='true', exclude=True)
+Cents = Annotated[int, AfterValidator(lambda euros: euros * 100)]
 
 
-class Steps(RootModel[list[Step]]):
-    pass
-
-
-@dataclass
-class Plan:
-    steps: Steps
-    by_name: dict[str, Step]
-
-
-class Bytes(BaseModel):
-    data: bytes
-
-    def model_post_init(self, context: Any) -> None:
-        self.data = b'\xff\xfe'
-
-
-class Labelled(BaseModel):
-    command: str
-    label: str = Field(default='harmless', serialization_alias='command')
-
-
-class Fields(BaseModel):
-    name: str = 'n'
-    item: str = 'i'
-
-
-def delete(path: str, force: bool = False) -> None: ...
-def add(item: Item) -> None: ...
-def plan(item: Item, on: date) -> None: ...
-def follow(plan: Plan, more: int) -> None: ...
-def store(item: Bytes) -> None: ...
-def label(step: Labelled, more: int) -> None: ...
-def set_mode(options: dict[str, str] = {'mode': 'fast'}) -> None: ...  # noqa: B006
-def named_otherwise(thing: Fields) -> None: ...
-def named_like_a_field(item: Fields) -> None: ...
-
-
-def free_form(**arguments: Any) -> None: ...
-
-
-EVIL = {'host': 'h', 'command': 'EVIL'}
-EVIL_PLAN = {'plan': {'steps': [EVIL], 'by_name': {'a': EVIL}}, 'more': 1}
-NESTED = {'outer': {'outer': 'harmless'}}
-
-
-@table(
-    ('reason', 'function', 'given', 'shown'),
-    [
-        ('with defaults', delete, {'path': 'a'}, {'path': 'a', 'force': False}),
-        ('also of a mapping', set_mode, {}, {'options': {'mode': 'fast'}}),
-        ('in JSON', add, {'name': 'x'}, {'name': 'x', 'due': '2026-01-02'}),
-        (
-            'nested, in JSON',
-            plan,
-            {'item': {'name': 'y'}, 'on': '2026-02-03'},
-            {'item': {'name': 'y', 'due': '2026-01-02'}, 'on': '2026-02-03'},
-        ),
-        ('with every field, whatever the tool serialises', follow, EVIL_PLAN, EVIL_PLAN),
-        ('as the model gave them, without JSON form', store, {'data': 'a'}, {'data': 'a'}),
-        (
-            'as the model gave them, with two fields of one name',
-            label,
-            {'step': {'command': 'EVIL'}, 'more': 1},
-            {'step': {'command': 'EVIL'}, 'more': 1},
-        ),
-        ('the fields of a single model are the arguments', named_otherwise, {}, {'name': 'n', 'item': 'i'}),
-        ('some of them given', named_otherwise, {'name': 'x'}, {'name': 'x', 'item': 'i'}),
-        ('though one is called like the parameter', named_like_a_field, {'item': 'x'}, {'name': 'n', 'item': 'x'}),
-        ('or another one is', named_like_a_field, {'name': 'x'}, {'name': 'x', 'item': 'i'}),
-        ('the schema names no arguments', free_form, {'run_as_root': {'a': 'b'}}, {'run_as_root': {'a': 'b'}}),
-        ('and one is called like the value in it', free_form, NESTED, NESTED),
-    ],
-)
-def test_the_snapshot_shows_the_arguments_the_tool_gets(reason: str, function: Any, given: Any, shown: Any):
+def test_the_requests_hold_the_arguments_as_the_model_gave_them():
     handler = Recorder()
-    if function is free_form:
-        tool: Tool[Any] = Tool.from_schema(free_form, 'tool', None, {'type': 'object', 'additionalProperties': True})
-        tool.requires_approval = True
-    else:
-        tool = Tool(function, name='tool', takes_ctx=False, requires_approval=True)
-    agent = Agent(scripted([call('tool', '1', **given)], 'done'), tools=[tool], deferred_tool_handler=handler)
+    agent = Agent(scripted([call('add', '1', item={'name': 'x'}), call('erase', '2')], 'done'))
+    agent.tool_plain(name='add', requires_approval=True)(add)
+    agent.tool_plain(name='erase', requires_approval=True)(erase)
 
-    result = agent.run_sync('go')
+    ask(agent, handler)
 
-    assert handler.asked[0].approvals[0].args == shown
-    assert returns(result.all_messages())['1'][1] == 'success'
+    assert [part.args for part in handler.asked[0].approvals] == [{'item': {'name': 'x'}}, {}]
 
 
-def test_the_snapshots_arguments_can_be_given_back_as_override_args():
-    added: list[Item] = []
-    agent = Agent(scripted([call('add', '1', name='x')], 'done'))
+def add(item: Item, password: SecretStr | None = None, euros: Cents = 1) -> None: ...
+def erase(path: str = 'a') -> None: ...
+
+
+def test_validated_args_are_what_the_tool_gets_of_a_call_and_of_an_edit():
+    executed: list[Any] = []
+    shown: list[Any] = []
+    agent = Agent(scripted([call('pay', '1', iban='DE1', password='s3cret', euros=10)], 'done'))
 
     @agent.tool_plain(requires_approval=True)
-    def add(item: Item) -> None:
-        added.append(item)
+    def pay(
+        password: SecretStr, account: Annotated[str, Field(validation_alias='iban')] = 'DEFAULT', euros: Cents = 1
+    ) -> None:
+        executed.append({'account': account, 'password': password, 'euros': euros})
 
-    def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+    async def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         [part] = requests.approvals
-        return requests.build_results(
-            approvals={part.tool_call_id: ToolApproved(override_args={**part.args_as_dict(), 'due': '2027-01-01'})}
-        )
+        edited = {**part.args_as_dict(), 'euros': 5}
+        shown.append(await validated_args(ctx, part))
+        shown.append(await validated_args(ctx, replace(part, args=edited)))
+        with pytest.raises(ValidationError):
+            await validated_args(ctx, replace(part, args={'euros': 'many'}))
+        with pytest.raises(ValueError, match="no tool 'other'"):
+            await validated_args(ctx, replace(part, tool_name='other'))
+        return requests.build_results(approvals={'1': ToolApproved(override_args=edited)})
 
-    agent.run_sync('go', deferred_tool_handler=handler)
+    ask(agent, handler)
 
-    assert added == [Item(name='x', due=date(2027, 1, 1))]
+    assert shown[0] == {'account': 'DE1', 'password': SecretStr('s3cret'), 'euros': 1000}
+    assert executed == [shown[1]]
+    assert executed[0]['euros'] == 500
 
 
 def test_nothing_a_handler_does_to_its_snapshot_changes_what_executes():

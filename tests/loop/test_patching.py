@@ -7,11 +7,9 @@ import pydantic_ai
 import pytest
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.exceptions import UserError
-from pydantic_ai_deferred import Agent, HandlerAgent, install, uninstall
+from pydantic_ai_deferred import install, uninstall
 
 from .scripted import Recorder, call, scripted
-
-pytestmark = pytest.mark.layer_only
 
 PATCHED = {
     pydantic_ai.Agent: ['__init__', 'from_spec', 'from_file', 'iter', 'override'],
@@ -125,7 +123,7 @@ def test_precedence_is_the_same_for_stock_agents():
 
 
 def test_stock_agent_without_a_handler_still_needs_the_output_type():
-    with install(nesting=True), pytest.raises(UserError, match='DeferredToolRequests'):
+    with install(), pytest.raises(UserError, match='DeferredToolRequests'):
         stock().run_sync('go')
 
 
@@ -143,20 +141,6 @@ def test_stock_agent_without_a_handler_still_needs_the_output_type():
 def test_handler_that_is_not_callable_is_refused_when_it_is_passed(give: Any):
     with install(), pytest.raises(UserError, match='must be a callable'):
         give(stock())
-
-
-def test_our_agents_are_asked_once_while_installed():
-    handler = Recorder()
-    agent = Agent(scripted([call('delete', '1')], 'done'), deferred_tool_handler=handler)
-    agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
-
-    with install(nesting=True):
-        agent.run_sync('go')
-        HandlerAgent(stock(), deferred_tool_handler=handler).run_sync('go')
-        with agent.override(deferred_tool_handler=handler):
-            agent.run_sync('go')
-
-    assert len(handler.asked) == 3
 
 
 def test_the_name_is_inferred_from_the_callers_variable():
@@ -194,31 +178,3 @@ def test_a_prompt_given_by_position_reaches_the_run():
 
     with install():
         assert asyncio.run(main()) == 'go'
-
-
-@pytest.mark.parametrize('kind', ['stock', 'ours'])
-@pytest.mark.parametrize('sync', [True, False])
-def test_a_chat_is_given_the_handler(kind: str, sync: bool, monkeypatch: pytest.MonkeyPatch):
-    """What the host's chat does with the agent it is given, without a terminal; test_chat.py has one."""
-    handler = Recorder()
-
-    async def chat(self: Any, **keywords: Any) -> None:
-        await self.run('go')
-
-    def chat_sync(self: Any, **keywords: Any) -> None:
-        self.run_sync('go')
-
-    monkeypatch.setattr(AbstractAgent, 'to_cli', chat)
-    monkeypatch.setattr(AbstractAgent, 'to_cli_sync', chat_sync)
-    agent: Any = stock()
-    if kind == 'ours':
-        agent = HandlerAgent(agent)
-
-    with install():
-        if sync:
-            agent.to_cli_sync(deferred_tool_handler=handler)
-        else:
-            asyncio.run(agent.to_cli(deferred_tool_handler=handler))
-    monkeypatch.undo()
-
-    assert handler.ids == [['1']]

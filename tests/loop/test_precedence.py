@@ -3,13 +3,9 @@
 import asyncio
 from typing import Any
 
-import pydantic_ai
 import pytest
-from pydantic_ai import DeferredToolRequests
-from pydantic_ai.agent import WrapperAgent
-from pydantic_ai_deferred import HandlerAgent, bubble_up
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Recorder, call, scripted
 
 
@@ -99,52 +95,6 @@ def test_an_override_of_the_spec_keeps_the_handler():
     assert asked(constructor, run) == [1, 1]
 
 
-@pytest.mark.layer_only
-@pytest.mark.parametrize('kind', [pydantic_ai.Agent, Agent])
-def test_a_handler_agent_gives_any_agent_a_handler(kind: Any):
-    handler, run = Recorder(), Recorder()
-    agent = HandlerAgent(make(kind=kind), deferred_tool_handler=handler)
-
-    agent.run_sync('go')
-    agent.run_sync('go', deferred_tool_handler=run)
-
-    assert asked(handler, run) == [1, 1]
-
-
-@pytest.mark.layer_only
-def test_a_handler_agent_goes_before_the_constructor_of_the_agent_it_wraps():
-    inner, outer = Recorder(), Recorder()
-
-    HandlerAgent(make(inner), deferred_tool_handler=outer).run_sync('go')
-    HandlerAgent(make(inner)).run_sync('go')
-
-    assert asked(inner, outer) == [1, 1]
-
-
-@pytest.mark.layer_only
-def test_the_outermost_of_several_handler_agents_is_asked():
-    inner, outer = Recorder(), Recorder()
-    wrapped = HandlerAgent(make(kind=pydantic_ai.Agent), deferred_tool_handler=inner)
-
-    HandlerAgent(WrapperAgent(wrapped), deferred_tool_handler=outer).run_sync('go')
-
-    assert asked(inner, outer) == [0, 1]
-
-
-@pytest.mark.layer_only
-def test_an_override_of_the_wrapped_agent_goes_before_the_wrappers_handler():
-    wrapper, override = Recorder(), Recorder()
-    agent = make()
-    wrapped = HandlerAgent(agent, deferred_tool_handler=wrapper)
-
-    with agent.override(deferred_tool_handler=override):
-        wrapped.run_sync('go')
-    with wrapped.override(deferred_tool_handler=override):
-        wrapped.run_sync('go')
-
-    assert asked(wrapper, override) == [0, 2]
-
-
 def test_a_host_capability_that_declines_leaves_everything_to_the_handler():
     from pydantic_ai.capabilities import HandleDeferredToolCalls
 
@@ -182,16 +132,4 @@ def test_a_question_put_elsewhere_by_the_host_goes_first():
     result = agent.run_sync('go', capabilities=[elsewhere])
 
     assert result.output == 'done'
-    assert asked(handler) == [0]
-
-
-@pytest.mark.layer_only
-def test_an_override_can_bubble_up():
-    handler = Recorder()
-    agent = make(handler)
-
-    with agent.override(deferred_tool_handler=bubble_up):
-        result = agent.run_sync('go', output_type=[str, DeferredToolRequests])
-
-    assert isinstance(result.output, DeferredToolRequests)
     assert asked(handler) == [0]

@@ -2,17 +2,15 @@
 
 import asyncio
 import gc
-import inspect
 import weakref
 from typing import Any
 
-import pydantic_ai
 import pytest
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Recorder, call, scripted
 
 
@@ -22,13 +20,7 @@ def make(handler: Any) -> Any:
     return agent
 
 
-takes_run_id = pytest.mark.skipif(
-    'run_id' not in inspect.signature(pydantic_ai.Agent.run).parameters, reason='this host takes no `run_id`'
-)
-
-
-@pytest.mark.parametrize('ids', [{}, pytest.param({'run_id': 'same'}, marks=takes_run_id)])
-def test_runs_that_overlap_ask_their_own_handlers(ids: dict[str, str]):
+def test_runs_that_overlap_ask_their_own_handlers():
     both_ask = asyncio.Barrier(2)
     asked: dict[int, list[object]] = {1: [], 2: []}
 
@@ -42,16 +34,24 @@ def test_runs_that_overlap_ask_their_own_handlers(ids: dict[str, str]):
 
     async def main() -> None:
         agent = make(handler(1))
-        await asyncio.gather(
-            agent.run('go', deps=1, **ids), agent.run('go', deps=2, deferred_tool_handler=handler(2), **ids)
-        )
+        await asyncio.gather(agent.run('go', deps=1), agent.run('go', deps=2, deferred_tool_handler=handler(2)))
 
     asyncio.run(main())
 
     assert asked == {1: [1], 2: [2]}
 
 
-@takes_run_id
+def test_two_runs_of_one_id_at_the_same_time_are_refused():
+    async def ask(ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
+        with pytest.raises(UserError, match="the `run_id` 'same' at the same time"):
+            await agent.run('go', run_id='same')
+        return requests.build_results(approve_all=True)
+
+    agent = make(ask)
+
+    assert asyncio.run(agent.run('go', run_id='same')).output == 'done'
+
+
 def test_an_id_can_be_used_again_for_the_next_run():
     handler = Recorder()
     agent = make(handler)
@@ -108,23 +108,3 @@ def test_error_of_a_run_with_its_own_capability_is_raised_unchanged():
         make(fail).run_sync('go', capabilities=[Rewrites()])
 
     assert raised.value is error
-
-
-@pytest.mark.layer_only
-def test_run_started_by_the_host_alone_calls_no_handler():
-    handler = Recorder()
-    agent = make(handler)
-
-    @agent.tool_plain(name='start')
-    async def _() -> str:
-        # As a realtime session does, which the host starts without `iter`.
-        model = scripted([call('delete', '1')], 'done')
-        async with pydantic_ai.Agent.iter(agent, 'go', model=model) as run:
-            async for _ in run:
-                pass
-        return 'never'
-
-    with pytest.raises(UserError, match='DeferredToolRequests'):
-        agent.run_sync('go', model=scripted([call('start', '1')], 'done'))
-
-    assert handler.asked == []

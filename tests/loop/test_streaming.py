@@ -5,13 +5,13 @@ from collections.abc import AsyncIterable
 from typing import Any
 
 import pytest
-from pydantic_ai import ApprovalRequired, DeferredToolRequests, RunContext, RunUsage, ToolOutput, UsageLimits
+from pydantic_ai import ApprovalRequired, RunContext, RunUsage, ToolOutput
 from pydantic_ai import messages as messages_module
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Recorder, call, returns, scripted, text
 
 DECLARED, RAISED, EXTERNAL = call('delete', 'd', path='a'), call('send', 'r', to='ada'), call('elsewhere', 'e')
@@ -99,14 +99,6 @@ def test_an_output_ends_the_stream_and_skips_the_calls(
     assert usage.tool_calls == 0
 
 
-def test_a_tool_call_limit_does_not_count_calls_that_a_streamed_text_made_pointless():
-    agent = make([text('the answer'), DECLARED])
-
-    output, _ = asyncio.run(stream(agent, Recorder(), usage_limits=UsageLimits(tool_calls_limit=0)))
-
-    assert output == 'the answer'
-
-
 def test_iter_with_stream_output_asks_about_a_declared_deferral():
     handler = Recorder()
 
@@ -132,30 +124,6 @@ def test_a_stream_sync_asks_too():
 
     assert result.get_output() == 'done'
     assert handler.ids == [['d']]
-
-
-def test_a_declared_tool_is_an_ordinary_one_for_the_stream_alone():
-    kinds: dict[str, list[str]] = {'prepared': [], 'executed': []}
-    from dataclasses import dataclass
-
-    from pydantic_ai.capabilities import AbstractCapability
-
-    @dataclass
-    class Watching(AbstractCapability[Any]):
-        async def prepare_tools(self, ctx: Any, tool_defs: Any) -> Any:
-            kinds['prepared'].extend(each.kind for each in tool_defs if each.name == 'delete')
-            return tool_defs
-
-        async def wrap_tool_execute(self, ctx: Any, *, call: Any, tool_def: Any, args: Any, handler: Any) -> Any:
-            kinds['executed'].append(tool_def.kind)
-            return await handler(args)
-
-    agent = make([DECLARED], 'done', capabilities=[Watching()])
-
-    asyncio.run(stream(agent, Recorder()))
-
-    assert set(kinds['prepared']) == {'unapproved'}
-    assert kinds['executed'] == ['unapproved']
 
 
 def test_a_run_is_asked_while_another_run_of_the_agent_streams():
@@ -227,12 +195,31 @@ def test_events_come_once_each_and_in_order(variant: str):
     ]
 
 
-@pytest.mark.layer_only
-def test_a_handler_that_bubbles_up_lets_a_stream_end_with_the_requests():
-    from pydantic_ai_deferred import bubble_up
+def test_text_after_a_declared_call_is_no_final_output():
+    handler = Recorder()
+    agent = make([DECLARED, text('I will.')], 'done')
 
-    agent = make([DECLARED])
+    output, _ = asyncio.run(stream(agent, handler))
 
-    output, _ = asyncio.run(stream(agent, bubble_up, output_type=[str, DeferredToolRequests]))
+    assert output == 'done'
+    assert handler.ids == [['d']]
 
-    assert isinstance(output, DeferredToolRequests)
+
+@pytest.mark.parametrize('name', ['delete', 'elsewhere'])
+def test_a_declared_tool_that_is_called_while_a_response_streams_is_asked_about(name: str):
+    """The host sees a function then."""
+    ran: list[str] = []
+    handler = Recorder(x=False)
+    agent = make([text('The answer.')], log=ran)
+    results: list[Any] = []
+
+    async def watch(ctx: RunContext[Any], events: AsyncIterable[Any]) -> None:
+        async for event in events:
+            if event.event_kind == 'part_start':
+                assert ctx.tool_manager is not None
+                results.append(await ctx.tool_manager.handle_call(call(name, 'x', path='a')))
+
+    agent.run_sync('go', deferred_tool_handler=handler, event_stream_handler=watch)
+
+    assert handler.ids == [['x']]
+    assert ran == []

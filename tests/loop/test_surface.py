@@ -10,12 +10,11 @@ import pydantic_ai
 import pydantic_ai_deferred
 import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
-from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.function import FunctionModel
-from pydantic_ai_deferred import HandlerAgent, bubble_up
+from pydantic_ai_deferred import Agent, DeferredToolHandler
 
-from .host import Agent
 from .scripted import Recorder, call, scripted, text
 
 
@@ -31,21 +30,6 @@ def make(handler: Any = None, **keywords: Any) -> Agent[Any, Any]:
 
 async def approve(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
     return requests.build_results(approve_all=True)
-
-
-@pytest.mark.layer_only
-def test_public_names_are_frozen():
-    assert pydantic_ai_deferred.__all__ == (
-        'Agent',
-        'DeferredToolHandler',
-        'HandlerAgent',
-        'LineageLevel',
-        'bubble_up',
-        'carry_metadata',
-        'install',
-        'lineage',
-        'uninstall',
-    )
 
 
 @pytest.mark.parametrize('handler', [Recorder(), approve], ids=['sync', 'async'])
@@ -116,23 +100,6 @@ def test_handler_that_is_not_callable_is_refused_before_the_first_request(varian
     assert asked == []
 
 
-@pytest.mark.layer_only
-@pytest.mark.parametrize('handler', ['yes', 1, DeferredToolResults()])
-def test_handler_that_is_not_callable_is_refused_without_entering_the_context(handler: Any):
-    agent = make()
-    given = [
-        lambda: HandlerAgent(agent, deferred_tool_handler=handler),
-        lambda: agent.run_stream('go', deferred_tool_handler=handler),
-        lambda: agent.run_stream_sync('go', deferred_tool_handler=handler),
-        lambda: agent.run_stream_events('go', deferred_tool_handler=handler),
-        lambda: agent.iter('go', deferred_tool_handler=handler),
-    ]
-
-    for give in given:
-        with pytest.raises(UserError, match='must be a callable'):
-            give()
-
-
 def test_without_a_handler_the_calls_leave_the_run():
     result = make().run_sync('go', output_type=[str, DeferredToolRequests])
 
@@ -181,25 +148,6 @@ def test_an_agent_is_a_pydantic_ai_agent_subscriptable_and_subclassable():
     assert isinstance(make(), pydantic_ai.Agent)
 
 
-@pytest.mark.layer_only
-def test_specs_make_agents_of_the_class_they_are_called_on(tmp_path: Any):
-    class Assistant(Agent[Any, Any]):
-        pass
-
-    handler = Recorder()
-    file = tmp_path / 'agent.json'
-    file.write_text('{"model": "test", "name": "filed"}')
-    from_spec = Assistant.from_spec({'model': 'test', 'name': 'specified'}, deferred_tool_handler=handler)
-    from_file = Assistant.from_file(file, deferred_tool_handler=handler, inherit_handler=False)
-
-    for agent in (from_spec, from_file):
-        agent.tool_plain(requires_approval=True)(named_delete())
-        agent.run_sync('go')
-
-    assert [type(from_spec), type(from_file)] == [Assistant, Assistant]
-    assert len(handler.asked) == 2
-
-
 def test_an_agent_from_a_spec_asks_the_handler_it_was_given(tmp_path: Any):
     handler = Recorder()
     file = tmp_path / 'agent.json'
@@ -242,7 +190,6 @@ def test_a_run_names_its_agent_after_the_callers_variable():
     assert module_agent_name() == 'module_agent'
 
 
-@pytest.mark.layer_only
 def test_iter_names_its_agent_after_the_callers_variable_too():
     async def main() -> str | None:
         stepped = make()
@@ -253,7 +200,6 @@ def test_iter_names_its_agent_after_the_callers_variable_too():
     assert asyncio.run(main()) == 'stepped'
 
 
-@pytest.mark.layer_only
 def test_no_name_is_taken_from_the_hosts_own_code():
     """The host's chat calls every agent `agent`, which would be the name in lineage and questions."""
 
@@ -274,17 +220,6 @@ def module_agent_name() -> str | None:
     return module_agent.name
 
 
-@pytest.mark.layer_only
-def test_a_run_keyword_the_host_adds_later_is_passed_on(monkeypatch: pytest.MonkeyPatch):
-    async def run_of_a_later_host(self: Any, *args: Any, new_keyword: str, **keywords: Any) -> str:
-        return new_keyword
-
-    monkeypatch.setattr(AbstractAgent, 'run', run_of_a_later_host)
-    keywords: Any = {'new_keyword': 'passed on'}
-
-    assert asyncio.run(make().run('go', deferred_tool_handler=approve, **keywords)) == 'passed on'
-
-
 def test_a_subclass_with_its_own_signature_still_runs():
     class Greeter(Agent[Any, Any]):
         async def run(self, name: str) -> Any:  # type: ignore[override]
@@ -296,43 +231,102 @@ def test_a_subclass_with_its_own_signature_still_runs():
     assert inspect.iscoroutinefunction(Agent.run)
 
 
-@pytest.mark.layer_only
-def test_bubble_up_returns_the_calls_with_any_handler_of_the_agent():
+def test_keywords_are_passed_on_to_the_host():
+    keywords: Any = {'new_keyword': 'of a later host'}
+
+    with pytest.raises(TypeError, match='new_keyword'):
+        make().run_sync('go', deferred_tool_handler=approve, **keywords)
+
+
+@pytest.mark.parametrize('sync', [True, False])
+def test_a_chat_asks_the_handler_it_was_given(sync: bool, monkeypatch: pytest.MonkeyPatch):
+    """What the host's chat does with the agent it is given, without a terminal; test_chat.py has one."""
     handler = Recorder()
 
-    result = make(handler).run_sync('go', deferred_tool_handler=bubble_up, output_type=[str, DeferredToolRequests])
+    async def chat(*, agent: Any, **keywords: Any) -> None:
+        await agent.run('go')
 
-    assert isinstance(result.output, DeferredToolRequests)
-    assert handler.asked == []
+    monkeypatch.setattr('pydantic_ai._cli.run_chat', chat)
+    agent = make()
+    if sync:
+        agent.to_cli_sync(deferred_tool_handler=handler)
+    else:
+        asyncio.run(agent.to_cli(deferred_tool_handler=handler))
 
-
-@pytest.mark.layer_only
-def test_a_handler_may_decline_a_whole_response():
-    def decline(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        return bubble_up(ctx, requests)
-
-    result = make(decline).run_sync('go', output_type=[str, DeferredToolRequests])
-
-    assert isinstance(result.output, DeferredToolRequests)
+    assert handler.ids == [['1']]
 
 
-@pytest.mark.layer_only
-def test_a_chat_on_a_model_of_its_own_passes_it_on(monkeypatch: pytest.MonkeyPatch):
-    given: list[dict[str, Any]] = []
+def test_a_capability_given_as_the_handler_is_added_as_it_is():
+    class Answering(AbstractCapability[Any]):
+        id = 'deferred_tool_handler'
 
-    def chat(self: Any, **keywords: Any) -> None:
-        given.append(keywords)
+        async def handle_deferred_tool_calls(self, ctx: Any, *, requests: DeferredToolRequests) -> DeferredToolResults:
+            asked.append(requests)
+            return requests.build_results(approve_all=True)
 
-    monkeypatch.setattr(AbstractAgent, 'to_cli_sync', chat)
-    model = scripted('hi')
-    make().to_cli_sync('deps', prog_name='chat')
-    make().to_cli_sync(model=model)
+    asked: list[DeferredToolRequests] = []
+    handler = Recorder()
+    agent = make(Answering())
 
-    assert given[0] == {
-        'deps': 'deps',
-        'prog_name': 'chat',
-        'message_history': None,
-        'model_settings': None,
-        'usage_limits': None,
-    }
-    assert given[1]['model'] is model
+    agent.run_sync('go')
+    with pytest.raises(UserError, match='different types'):  # two classes under one id: the host does not choose
+        agent.run_sync('go', deferred_tool_handler=handler)
+
+    assert (len(asked), len(handler.asked)) == (1, 0)
+
+
+def test_the_capability_works_on_a_stock_agent_and_in_a_run_of_it():
+    own, given = Recorder(), Recorder()
+    agent = pydantic_ai.Agent(scripted([call('delete', '1')], 'done'), capabilities=[DeferredToolHandler(own)])
+    agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+
+    agent.run_sync('go')
+    agent.run_sync('go', capabilities=[DeferredToolHandler(given)])
+
+    assert (own.ids, given.ids) == ([['1']], [['1']])
+
+
+def test_public_names_are_frozen():
+    assert pydantic_ai_deferred.__all__ == (
+        'Agent',
+        'DeferredToolHandler',
+        'HandlerFunc',
+        'LineageLevel',
+        'install',
+        'lineage',
+        'uninstall',
+        'validated_args',
+    )
+
+
+def test_specs_make_agents_of_the_class_they_are_called_on(tmp_path: Any):
+    class Assistant(Agent[Any, Any]):
+        pass
+
+    handler = Recorder()
+    file = tmp_path / 'agent.json'
+    file.write_text('{"model": "test", "name": "filed"}')
+    from_spec = Assistant.from_spec({'model': 'test', 'name': 'specified'}, deferred_tool_handler=handler)
+    from_file = Assistant.from_file(file, deferred_tool_handler=handler)
+
+    for agent in (from_spec, from_file):
+        agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+        agent.run_sync('go')
+
+    assert [type(from_spec), type(from_file)] == [Assistant, Assistant]
+    assert len(handler.asked) == 2
+
+
+def test_the_last_of_several_handlers_of_an_agent_is_asked_and_none_is_for_a_spec():
+    first, last = Recorder(), Recorder()
+    agent = make(last)
+    both = pydantic_ai.Agent(
+        scripted([call('delete', '1')], 'done'), capabilities=[DeferredToolHandler(first), DeferredToolHandler(last)]
+    )
+    both.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
+
+    agent.run_sync('go', capabilities=[DeferredToolHandler(first)], deferred_tool_handler=last)
+    both.run_sync('go')
+
+    assert (len(first.asked), len(last.asked)) == (0, 2)
+    assert DeferredToolHandler.get_serialization_name() is None

@@ -1,4 +1,4 @@
-"""Sync handlers run in a daemon thread of their own run; what that gives, and what a cancelled run leaves behind."""
+"""Sync handlers run in a daemon thread; what that gives, and what a cancelled run leaves behind."""
 
 import asyncio
 import contextvars
@@ -10,17 +10,14 @@ import threading
 import time
 from collections.abc import Awaitable
 from functools import partial
-from queue import Empty, SimpleQueue
 from typing import Any
 
 import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models.test import TestModel
-from pydantic_ai_deferred import handler as handler_module
-from pydantic_ai_deferred.handler import HandlerThreads
+from pydantic_ai_deferred import Agent
 
-from .host import Agent
 from .scripted import Gate, Recorder, call, returns, scripted
 
 
@@ -51,7 +48,6 @@ def test_a_blocking_handler_leaves_the_event_loop_free():
     assert asyncio.run(main()).output == 'done'
 
 
-@pytest.mark.layer_only
 def test_two_hundred_waiting_handlers_delay_no_sync_tool():
     all_asked, release = threading.Event(), threading.Event()
     asked: list[None] = []
@@ -171,7 +167,6 @@ def test_cancelling_a_run_cancels_a_waiting_async_handler():
     asyncio.run(main())
 
 
-@pytest.mark.layer_only
 def test_an_abandoned_handlers_answer_goes_nowhere():
     gate = Gate(sync=True)
     ran: list[str] = []
@@ -260,7 +255,7 @@ SOON_S = 10
 
 PROGRAM = """
     import asyncio, os, threading, time
-    from tests.loop.host import Agent
+    from pydantic_ai_deferred import Agent
     from tests.loop.scripted import call, scripted
 
     agent = Agent(scripted([call('delete', '1')], 'done'))
@@ -291,7 +286,6 @@ PROGRAM = """
 """
 
 
-@pytest.mark.layer_only
 @pytest.mark.parametrize(
     ('main', 'read'), [('asyncio.run(cancelled())', 'os.read(0, 1)'), ('never_closed()', 'raise AssertionError')]
 )
@@ -318,7 +312,6 @@ def test_the_process_exits_without_waiting_for_an_abandoned_handler(main: str, r
     assert exited - float(output.split('left ')[1]) < SOON_S
 
 
-@pytest.mark.layer_only
 def test_the_process_exits_soon_after_a_cancel_with_a_question_in_the_terminal():
     pexpect = pytest.importorskip('pexpect')
     program = textwrap.dedent(PROGRAM).replace('{main}', 'asyncio.run(cancelled())')
@@ -363,22 +356,6 @@ def gone(threads: set[threading.Thread]) -> bool:
     return not any(thread.is_alive() for thread in threads)
 
 
-@pytest.mark.layer_only
-def test_a_run_keeps_its_thread_from_question_to_question_and_gives_it_up_at_its_end():
-    seen: list[threading.Thread] = []
-
-    def handler(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        seen.append(threading.current_thread())
-        return approve(requests)
-
-    make([call('delete', '1')], [call('delete', '2')], [call('delete', '3')], 'done').run_sync(
-        'go', deferred_tool_handler=handler
-    )
-
-    assert len(set(seen)) == 1
-    assert gone(set(seen))
-
-
 def test_context_variables_set_by_one_question_do_not_reach_the_next():
     mark: contextvars.ContextVar[str] = contextvars.ContextVar('mark', default='clean')
     seen: list[str] = []
@@ -393,135 +370,6 @@ def test_context_variables_set_by_one_question_do_not_reach_the_next():
     assert seen == ['clean', 'clean']
 
 
-@pytest.mark.layer_only
-def test_an_idle_thread_of_a_run_that_never_ends_ends_by_itself(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('pydantic_ai_deferred.handler.IDLE_LIMIT_S', 0.05)
-    before = handler_threads()
-
-    async def main() -> None:
-        threads = HandlerThreads()
-        assert await threads.call(lambda: 'answer') == 'answer'
-        assert gone(handler_threads() - before)
-        assert await threads.call(lambda: 'from a new thread') == 'from a new thread'
-        threads.end()
-        assert gone(handler_threads() - before)
-
-    asyncio.run(main())
-
-
-@pytest.mark.layer_only
-def test_questions_that_overlap_get_a_thread_each():
-    async def main() -> None:
-        threads = HandlerThreads()
-        both = threading.Barrier(2, timeout=30)
-        answers = await asyncio.gather(*(threads.call(both.wait) for _ in range(2)))
-        assert sorted(map(str, answers)) == ['0', '1']
-        threads.end()
-
-    before = handler_threads()
-    asyncio.run(main())
-    assert gone(handler_threads() - before)
-
-
-@pytest.mark.layer_only
-def test_a_thread_that_was_given_a_question_at_its_idle_limit_answers_it():
-    """Its wait is over just as the question comes: it must look again before it goes."""
-    queue: Any = HurriedQueue()
-
-    async def main() -> object:
-        threads = HandlerThreads()
-        threads._idle.append(queue)  # pyright: ignore[reportPrivateUsage]
-        asyncio.get_running_loop().call_later(0.01, queue.serve, threads)
-        answer = await asyncio.wait_for(threads.call(lambda: 'answer'), 30)
-        threads.end()
-        return answer
-
-    assert asyncio.run(main()) == 'answer'
-
-
-class HurriedQueue(SimpleQueue[Any]):
-    """Says once that nothing came, although something is there."""
-
-    is_hurried = False
-
-    def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        if not self.is_hurried:
-            self.is_hurried = True
-            raise Empty
-        return super().get(block, timeout)
-
-    def serve(self, threads: HandlerThreads) -> None:
-        target = threads._serve  # pyright: ignore[reportPrivateUsage]
-        threading.Thread(target=target, args=(self,), daemon=True).start()
-
-
-@pytest.mark.layer_only
-def test_a_machine_without_threads_left_fails_the_question_and_not_the_next_one(monkeypatch: pytest.MonkeyPatch):
-    start = threading.Thread.start
-    refused: list[threading.Thread] = []
-
-    def exhausted(thread: threading.Thread) -> None:
-        if thread.name == 'deferred-tool-handler' and not refused:
-            refused.append(thread)
-            raise RuntimeError("can't start new thread")
-        start(thread)
-
-    monkeypatch.setattr(threading.Thread, 'start', exhausted)
-
-    async def main() -> list[Any]:
-        threads = HandlerThreads()
-        answers = await asyncio.gather(*(threads.call(lambda: 'answer') for _ in range(3)), return_exceptions=True)
-        threads.end()
-        return answers
-
-    failed, *answered = asyncio.run(main())
-
-    assert isinstance(failed, RuntimeError)
-    assert answered == ['answer', 'answer']
-
-
-@pytest.mark.layer_only
-def test_a_loop_that_is_closed_before_its_question_could_not_be_asked_is_left_alone(monkeypatch: pytest.MonkeyPatch):
-    failures: list[str] = []
-
-    def closed(error: Exception) -> None:
-        failures.append(str(error))
-        raise RuntimeError('Event loop is closed')
-
-    def exhausted(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, 'start', exhausted)
-
-    handler_module._STARTS.start(lambda: None, fail=closed)  # pyright: ignore[reportPrivateUsage]
-
-    assert failures == ["can't start new thread"]
-
-
-@pytest.mark.layer_only
-def test_a_question_that_comes_while_a_thread_is_started_gets_its_own_from_that_one(monkeypatch: pytest.MonkeyPatch):
-    starts = handler_module._Starts()  # pyright: ignore[reportPrivateUsage]
-    start = threading.Thread.start
-    first, second = threading.Event(), threading.Event()
-    failures: list[Exception] = []
-
-    def interrupted(thread: threading.Thread) -> None:
-        if not second_asked:
-            second_asked.append(True)
-            starts.start(second.set, fail=failures.append)
-        start(thread)
-
-    second_asked: list[bool] = []
-    monkeypatch.setattr(threading.Thread, 'start', interrupted)
-
-    starts.start(first.set, fail=failures.append)
-
-    assert first.wait(30)
-    assert second.wait(30)
-    assert failures == []
-
-
-@pytest.mark.layer_only
 def test_a_loop_that_takes_no_answers_from_threads_is_an_error_and_the_handler_is_not_asked():
     class Loop(asyncio.SelectorEventLoop):
         call_soon_threadsafe = asyncio.AbstractEventLoop.call_soon_threadsafe  # as the loop of a Temporal workflow

@@ -27,7 +27,6 @@ TYPED: list[tuple[str, Any, Any, set[str]]] = [
 ]
 
 
-@pytest.mark.layer_only
 @pytest.mark.skipif(version('pydantic-ai-slim') != NEWEST, reason=f'the types are those of {NEWEST}')
 @pytest.mark.parametrize(('method', 'owner', 'typed', 'explicit'), TYPED)
 def test_the_typed_keywords_are_the_hosts(method: str, owner: Any, typed: Any, explicit: set[str]):
@@ -39,13 +38,11 @@ def test_the_typed_keywords_are_the_hosts(method: str, owner: Any, typed: Any, e
     assert known - host == set(), f'{method} of the host has lost keywords: remove them from keywords.py'
 
 
-@pytest.mark.layer_only
 @pytest.mark.parametrize('typed', [ours.RunKeywords, ours.IterKeywords, ours.StreamSyncKeywords, ours.FileKeywords])
 def test_a_run_and_a_constructor_from_a_spec_take_the_handler(typed: Any):
     assert 'deferred_tool_handler' in typed.__annotations__
 
 
-@pytest.mark.layer_only
 @pytest.mark.skipif(version('pydantic-ai-slim') != NEWEST, reason=f'the signature is that of {NEWEST}')
 @pytest.mark.parametrize('method', ['to_cli', 'to_cli_sync'])
 def test_the_chat_takes_what_the_hosts_takes(method: str):

@@ -7,7 +7,7 @@ from typing import assert_type
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.models.test import TestModel
-from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up, install, lineage
+from pydantic_ai_deferred import Agent, DeferredToolHandler, install, lineage
 
 
 @dataclass
@@ -54,10 +54,8 @@ agent = Agent(TestModel(), deps_type=Deps, output_type=int, deferred_tool_handle
 assert_type(agent, Agent[Deps, int])
 Agent(TestModel(), deps_type=Deps, deferred_tool_handler=ask_sync)
 Agent(TestModel(), deps_type=Deps, deferred_tool_handler=ask_anyone)
-Agent(TestModel(), deps_type=Deps, deferred_tool_handler=bubble_up)
-Agent(TestModel(), deps_type=Deps, inherit_handler=False)
-wrapped = HandlerAgent(agent, deferred_tool_handler=ask_sync)
-assert_type(wrapped, HandlerAgent[Deps, int])
+Agent(TestModel(), deps_type=Deps, deferred_tool_handler=DeferredToolHandler(ask, inherit=False))
+Agent(TestModel(), deps_type=Deps, capabilities=[DeferredToolHandler(ask_sync)])
 
 
 class Named(Agent[Deps, int]):
@@ -79,9 +77,8 @@ async def variants() -> None:
         async for _ in events:
             pass
     assert_type(agent.run_stream_sync('go', deps=deps, deferred_tool_handler=ask).get_output(), int)
-    with agent.override(deferred_tool_handler=ask), install(nesting=True):
+    with agent.override(deferred_tool_handler=ask), install():
         await agent.to_cli(deps, deferred_tool_handler=ask)
-    assert_type((await wrapped.run('go', deps=deps)).output, int)
     for level in lineage():
         assert_type(level.tool_name, str)
 
@@ -91,7 +88,6 @@ async def mistakes() -> None:
     deps = Deps(user='ada')
     Agent(TestModel(), deps_type=Deps, deferred_tool_handler=ask_other)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     Agent(TestModel(), deps_type=Deps, deferred_tool_handler=ask_badly)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    HandlerAgent(agent, deferred_tool_handler=ask_other)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await agent.run('go', deps=deps, deferred_tool_handler=ask_other)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     await agent.run('go', deps=deps, deferred_tool_handlers=ask)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     agent.run_sync('go', deps=Other(number=1), deferred_tool_handler=ask)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]

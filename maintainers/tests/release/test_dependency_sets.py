@@ -35,7 +35,7 @@ def test_the_minimal_core_has_the_lowest_pydantic():
 
 
 def test_the_minimal_set_has_the_lowest_of_everything_but_pydantic():
-    # pydantic-ai-slim 1.107 asks for a higher pydantic than the core does.
+    # pydantic-ai-slim asks for a higher pydantic than the core does.
     without_pydantic = [requirement for requirement in EVERYTHING if requirement.name != 'pydantic']
     text = (FOLDER / 'minimal.txt').read_text()
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 
 import pydantic_ai
-from pydantic_ai import CallDeferred, exceptions, messages
+from pydantic_ai import CallDeferred, messages
 
-HAS_TOOL_FAILED = hasattr(exceptions, 'ToolFailed')
-"""Whether a tool or a result can say that the call failed for good."""
 HAS_QUESTIONS = 'kind' in inspect.signature(CallDeferred).parameters
 """Whether a deferred call can be a question."""
 RESUMES_BESIDE_OUTPUT_CALLS = tuple(int(number) for number in pydantic_ai.__version__.split('.')[:2]) >= (2, 68)

@@ -11,10 +11,8 @@ import pydantic_ai
 from pydantic_ai import AgentRunResultEvent, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
-from pydantic_ai_deferred import DeferredToolHandler, HandlerAgent
-
-from tests.loop.host import Agent
+from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai_deferred import Agent, DeferredToolHandler, HandlerFunc
 
 from .hosts import RESUMES_BESIDE_OUTPUT_CALLS
 from .model import output_type, scripted
@@ -80,8 +78,8 @@ async def run_inline(
     }
     at_run = {'deferred_tool_handler': handler} if scenario.place == 'keyword' else {}
     agent: AbstractAgent[World, Any]
-    if scenario.place == 'wrapper':
-        agent = HandlerAgent(pydantic_ai.Agent(scripted(world), **settings), deferred_tool_handler=handler)
+    if scenario.place == 'capability':
+        agent = pydantic_ai.Agent(scripted(world), capabilities=[DeferredToolHandler(handler)], **settings)
     else:
         own = handler if scenario.place == 'constructor' else _never
         agent = Agent(scripted(world), deferred_tool_handler=own, **settings)
@@ -121,7 +119,7 @@ def _has_output_call(messages: list[ModelMessage]) -> bool:
 
 
 @contextmanager
-def _overriding(agent: Any, scenario: Scenario, handler: DeferredToolHandler[World]) -> Iterator[None]:
+def _overriding(agent: Any, scenario: Scenario, handler: HandlerFunc[World]) -> Iterator[None]:
     if scenario.place != 'override':
         yield
         return
@@ -133,7 +131,7 @@ def _never(ctx: RunContext[World], requests: DeferredToolRequests) -> DeferredTo
     raise AssertionError(f'the wrong handler was asked about {requests}')
 
 
-def _handler(world: World, sabotage: Callable[[DeferredToolResults], object] | None) -> DeferredToolHandler[World]:
+def _handler(world: World, sabotage: Callable[[DeferredToolResults], object] | None) -> HandlerFunc[World]:
     def decide(ctx: RunContext[World], requests: DeferredToolRequests) -> DeferredToolResults:
         assert ctx.deps is world
         results = world.decide(requests)
@@ -147,20 +145,6 @@ def _handler(world: World, sabotage: Callable[[DeferredToolResults], object] | N
         await asyncio.sleep(0)
         return decide(ctx, requests)
 
-    class Wrapping:
-        async def __call__(self, ctx: RunContext[World], requests: DeferredToolRequests) -> DeferredToolResults:
-            return await decide_later(ctx, requests)
-
-        async def around_execute(
-            self,
-            ctx: RunContext[World],
-            call: ToolCallPart,
-            args: dict[str, Any],
-            run: Callable[[dict[str, Any]], Awaitable[Any]],
-        ) -> Any:
-            world.wrapped.append(call.tool_call_id)
-            return await run(args)
-
     match world.scenario.style:
         case 'sync':
             return decide
@@ -168,8 +152,6 @@ def _handler(world: World, sabotage: Callable[[DeferredToolResults], object] | N
             return decide_later
         case 'sync, awaitable':
             return lambda ctx, requests: decide_later(ctx, requests)
-        case 'wrapping':
-            return Wrapping()
 
 
 def _meddle(requests: DeferredToolRequests) -> None:

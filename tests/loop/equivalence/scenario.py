@@ -12,10 +12,10 @@ Output: TypeAlias = Literal['text', 'tool', 'prompted']
 """How the conversation ends: with text, with an output tool, or with text of a schema."""
 Way: TypeAlias = Literal['run', 'iter', 'iter, streamed', 'run with events', 'run_stream_events', 'run_stream']
 """How the agent with a handler is run."""
-Place: TypeAlias = Literal['constructor', 'keyword', 'override', 'wrapper']
+Place: TypeAlias = Literal['constructor', 'keyword', 'override', 'capability']
 """Where its handler is given; at the other places there is one that must not be asked."""
-Style: TypeAlias = Literal['sync', 'async', 'sync, awaitable', 'wrapping']
-"""What its handler is: `wrapping` also stands around the execution of approved calls."""
+Style: TypeAlias = Literal['sync', 'async', 'sync, awaitable']
+"""What its handler is."""
 
 
 @dataclass(frozen=True, kw_only=True)

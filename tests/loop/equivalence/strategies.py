@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from pydantic_ai import ModelRetry, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import RetryPromptPart, ToolReturn
 
-from tests.loop.host import IS_PATCHED
-
-from .hosts import HAS_TOOL_FAILED, TAKES_RETRY_PARTS
+from .hosts import TAKES_RETRY_PARTS
 from .scenario import Call, Deed, Output, Place, Round, Scenario, Style, Way
 from .tools import EXTERNAL, KINDS
 
@@ -59,18 +57,17 @@ results = st.one_of(
     st.sampled_from([None, False, 0, [], {'kind': 'tool-denied'}, ['listed', {'deep': [1]}]]),
     st.builds(ToolReturn, words, content=words, metadata=metadata),
     st.builds(ModelRetry, words),
-    *([st.builds(exceptions.ToolFailed, words)] if HAS_TOOL_FAILED else []),
+    st.builds(exceptions.ToolFailed, words),
     *([st.builds(RetryPromptPart, content=words)] if TAKES_RETRY_PARTS else []),
 )
-# `HandlerAgent` and `around_execute` are our layer's alone.
-PLACES: tuple[Place, ...] = ('constructor', 'keyword', 'override', *(() if IS_PATCHED else ('wrapper',)))
-STYLES: tuple[Style, ...] = ('async', *(() if IS_PATCHED else ('wrapping',)), 'sync', 'sync, awaitable')
+PLACES: tuple[Place, ...] = ('constructor', 'keyword', 'override', 'capability')
+STYLES: tuple[Style, ...] = ('async', 'sync', 'sync, awaitable')
 DEEDS: tuple[Deed, ...] = (
     'returns',
     'returns nothing',
     'returns with content',
     'asks for a retry',
-    *(['fails'] if HAS_TOOL_FAILED else []),
+    'fails',
 )
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic_ai.messages import ModelMessage, ModelRequestPart, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo
-
-from tests.loop.host import SKIPPED
+from pydantic_ai_deferred.toolset import SKIPPED
 
 if TYPE_CHECKING:
     from .world import Execution, Question, World

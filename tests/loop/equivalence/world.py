@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.messages import ToolCallPart
-from pydantic_ai_deferred import carry_metadata
 
 from .scenario import Scenario
 from .transcript import View
@@ -59,8 +58,6 @@ class World:
     """What was asked, in this order."""
     shown: dict[str, ToolCallPart] = field(default_factory=dict[str, ToolCallPart])
     """Copies of the calls as they were shown for approval, by id."""
-    wrapped: list[str] = field(default_factory=list[str])
-    """The id of the call of each execution the handler stood around."""
 
     def note_execution(self, ctx: RunContext[World], args: dict[str, Any]) -> None:
         """Called by every tool, also from threads."""
@@ -95,7 +92,9 @@ class World:
             calls={part.tool_call_id: deepcopy(calls[part.tool_call_id].result) for part in requests.calls},
             metadata={each: deepcopy(given) for each in asked if (given := calls[each].answer_metadata) is not None},
         )
-        return carry_metadata(requests, results) if self.scenario.carries_metadata else results
+        if self.scenario.carries_metadata:
+            results.metadata.update(requests.metadata)
+        return results
 
 
 def _kind(requests: DeferredToolRequests, part: ToolCallPart) -> str:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, Tool
 from pydantic_ai.durable_exec.temporal import TemporalDurability
-from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred import Agent, HandlerFunc
 
 from tests.loop.scripted import call, scripted
 
@@ -24,15 +24,20 @@ def plain_function(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defe
     return requests.build_results(approve_all=True)
 
 
-agent = Agent(
-    scripted([call('delete', '1', path='a')], 'done'),
-    name='tidy',
-    deferred_tool_handler=coroutine_function,
-    capabilities=[TemporalDurability()],
-)
-
-
-@agent.tool_plain(requires_approval=True)
 async def delete(path: str) -> str:
     deleted.append(path)
     return f'{path} is gone'
+
+
+def make(name: str, handler: HandlerFunc[Any]) -> Agent[Any, str]:
+    return Agent(
+        scripted([call('delete', '1', path='a')], 'done'),
+        name=name,
+        deferred_tool_handler=handler,
+        tools=[Tool(delete, requires_approval=True)],
+        capabilities=[TemporalDurability()],
+    )
+
+
+agent = make('tidy', coroutine_function)
+blocking = make('blocking', plain_function)

@@ -3,7 +3,7 @@
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from tests.loop.temporal.agents import agent, asked, plain_function
+    from tests.loop.temporal.agents import agent, asked, blocking
 
 
 @workflow.defn
@@ -28,4 +28,4 @@ class WithRunKeyword:
 class WithPlainFunction:
     @workflow.run
     async def run(self) -> str:
-        return (await agent.run('go', deferred_tool_handler=plain_function)).output
+        return (await blocking.run('go')).output

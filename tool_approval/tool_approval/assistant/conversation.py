@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai_deferred import DeferredToolHandler, HandlerAgent
+from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.core.memory import ApprovalMemory
@@ -56,7 +56,7 @@ class Conversation:
         self,
         agent: AbstractAgent[Any, Any],
         *,
-        handler: DeferredToolHandler[Any],
+        handler: HandlerFunc[Any],
         view: TurnView,
         memory: ApprovalMemory,
         model: Model | str | None = None,
@@ -65,7 +65,8 @@ class Conversation:
         """Start a conversation, or continue it with `messages`. `model` replaces the model of the agent."""
         self.view = view
         self.memory = memory
-        self._agent = HandlerAgent(agent, deferred_tool_handler=handler)
+        self._agent = agent
+        self._capabilities = [DeferredToolHandler(handler)]
         self._model = model
         self.messages = messages or []
         """Messages of the conversation. The messages of a stopped turn are included up to the stop."""
@@ -97,7 +98,13 @@ class Conversation:
             async def show(ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
                 await self.view(ctx, kept(events))
 
-            turn = self._agent.run(prompt, model=self._model, message_history=self.messages, event_stream_handler=show)
+            turn = self._agent.run(
+                prompt,
+                model=self._model,
+                message_history=self.messages,
+                event_stream_handler=show,
+                capabilities=self._capabilities,
+            )
             self.view.task = asyncio.create_task(turn)
             progress = asyncio.create_task(self.view.show_progress())
             try:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import UserError
+from pydantic_ai.exceptions import ModelRetry, ToolFailed, UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import ValidationError
@@ -57,6 +57,23 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
     except ValidationError as error:
         places = ', '.join('.'.join(map(str, each['loc'])) or 'the whole' for each in error.errors(include_input=False))
         raise ValueError(f'the values do not match the schema of the tool: {places}') from None
+
+
+async def hooked(ctx: RunContext[Any] | None, call: ToolCallPart) -> dict[str, Any]:
+    """Return the arguments of a call that waits for approval, in the form that the tool gets: validated, with defaults,
+    and as changed by other capabilities.
+
+    Raises:
+        ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
+    """
+    manager = ctx.tool_manager if ctx is not None else None
+    if manager is None or find_tool(ctx, call.tool_name) is None:
+        return validated(ctx, call.tool_name, call.args)
+    try:
+        made = await manager.validate_tool_call(call, approved=True, wrap_validation_errors=False)
+    except (ValidationError, ModelRetry, ToolFailed):
+        return validated(ctx, call.tool_name, call.args)
+    return made.validated_args or {}
 
 
 def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import UserError
@@ -30,7 +30,7 @@ from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFac
 from tool_approval.core.tool_checks import ask_check, has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, find_tool, function_of, given_arguments, is_unpacked, validated
+from .arguments import call_arguments, find_tool, function_of, given_arguments, hooked, is_unpacked, validated
 from .requests import REQUEST_KEY, Session, executing, facts_of, request_of, tool_facts
 from .results import (
     CallPlace,
@@ -207,7 +207,7 @@ class Batch:
         if request is not None and ARGUMENTS in request.bound_to:
             return self._prepared(call, request)
         try:
-            values, arguments = self._arguments(call)
+            values, arguments = await self._arguments(call)
         except ValueError as error:
             if request is not None:
                 return self._prepared(call, request)
@@ -246,20 +246,13 @@ class Batch:
         deferred = _call_of(request, reread)
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
-    def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
+    async def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
         """Return the values for the tool, and the JSON form that approvers see. Approvals are bound to the JSON form.
 
         Raises:
             ValueError: The arguments do not fit the tool, or have no JSON form.
         """
-        # The loop layer passes the validated arguments on; the host's own capability does not.
-        values = cast('Mapping[str, Any] | None', getattr(call.args, 'validated', None))
-        if values is None:
-            values = materialised(validated(self.ctx, call.tool_name, call.args))
-        elif any(isinstance(value, Iterator) for value in values.values()):
-            # An iterator can be read only once, and was read for the snapshot or by the tool's own check.
-            given = given_arguments(self.ctx, call.tool_call_id)
-            values = materialised(validated(self.ctx, call.tool_name, given))
+        values = materialised(await hooked(self.ctx, call))
         return values, call_arguments(self.ctx, call.tool_call_id, values)
 
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:

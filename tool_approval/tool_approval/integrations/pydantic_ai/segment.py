@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
-from pydantic_ai_deferred import bubble_up, lineage
+from pydantic_ai_deferred import DeferredToolHandler, lineage
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.canonical import canonical_json
@@ -122,7 +122,7 @@ class Segment:
                     message_history=None if state.rounds == 0 else state.history,
                     output_type=[agent.output_type, DeferredToolRequests],
                     deferred_tool_results=results,
-                    deferred_tool_handler=handler,
+                    deferred_tool_handler=Parking(handler),
                     deps=deps,
                     usage=state.usage,
                     run_id=f'{self.run_id}/{state.rounds}',
@@ -429,13 +429,9 @@ class DurableHandler:
     wraps_resumed = True
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Keep the calls for the segment, and end the run without answering them."""
-        if lineage():
-            # A nested run cannot stop and resume: it asks here, and waits in this process.
-            nested = self.segment.handler()
-            return await self.segment.durable.engine.record('ask', lambda: nested(ctx, requests))
-        self.stop = await self.segment.prepared(ctx, requests)
-        return bubble_up(ctx, requests)
+        """Ask about the calls of a nested run, which cannot stop and resume: it waits in this process."""
+        nested = self.segment.handler()
+        return await self.segment.durable.engine.record('ask', lambda: nested(ctx, requests))
 
     async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
         """Execute the decided call, unless any tool called in the same response has changed since the decision."""
@@ -444,6 +440,19 @@ class DurableHandler:
             raise ToolChanged(ctx)
         handler = self.segment.handler()
         return await self.segment.once('execute', lambda: handler.around_execute(ctx, call, args, run))
+
+
+@dataclass
+class Parking(DeferredToolHandler[Any]):
+    """Capability of one run of the agent. It keeps the deferred calls for the segment, and leaves them unanswered."""
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """Keep the calls, so that the run ends with them."""
+        handler = cast('DurableHandler', self.handler)
+        handler.stop = await handler.segment.prepared(ctx, requests)
+        return None
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:

@@ -61,9 +61,12 @@ def load(text: str) -> dict[str, Any]:
 def _dumped(args: Mapping[str, Any], *, allow_unicode: bool) -> str:
     if len(str(args)) > LONGEST:
         raise NotYaml(f'longer than {LONGEST} characters')
-    return yaml.dump(
+    # Newer stubs leave parts of its signature unknown.
+    dump = cast('Any', yaml).dump
+    text: str = dump(
         dict(args), Dumper=_Dumper, allow_unicode=allow_unicode, sort_keys=False, width=10_000, default_flow_style=False
     )
+    return text
 
 
 class _Loader(yaml.SafeLoader):

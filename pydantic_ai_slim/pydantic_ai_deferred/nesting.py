@@ -1,0 +1,192 @@
+"""Know the run and the tool call that the current code is in, and let nested runs ask the handler above them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.toolsets import ToolsetTool
+
+from .handler import HandlerFunc, call_handler
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineageLevel:
+    """One level of a lineage: an agent run and a tool call in it. The call runs the next level or the current code."""
+
+    agent_name: str | None
+    """Name of the agent, or `None` if the agent has no name."""
+    run_id: str
+    """Id of the agent's run."""
+    tool_name: str
+    """Name of the tool being executed."""
+    tool_call_id: str
+    """Id of the tool call. The id can repeat across runs; use `(run_id, tool_call_id)` as a key."""
+
+
+@dataclass(eq=False, kw_only=True)
+class Run:
+    """State of one run that has a handler. Only the current response is known, because ids may repeat."""
+
+    handler: HandlerFunc[Any]
+    """The handler of the run."""
+    is_inherited: bool
+    """Whether nested runs may use the handler."""
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    """Event loop of the run."""
+    levels: tuple[LineageLevel, ...] = field(default_factory=lambda: lineage())
+    """Runs and tool calls in which this run is nested, outermost first."""
+    ended: Future[None] = field(default_factory=Future[None])
+    """Done when the run has ended."""
+    is_streaming: bool = False
+    """Whether a response is being streamed."""
+    has_output: bool = False
+    """Whether the response being streamed has given the final output. From then on, deferred calls are skipped."""
+    tools: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
+    """Tools of the step whose response is being streamed, by name; the host's own dictionary."""
+    declared: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
+    """Those of `tools` that are declared as deferred, as they were declared."""
+    is_resuming: bool = True
+    """Whether the run has made no model request yet. Used only for `around_execute`, and goes with it."""
+    asked: set[str] = field(default_factory=set[str])
+    """Ids of the calls that the handler has answered. Used only for `around_execute`, and goes with it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
+class Place:
+    """Place of the current code: inside a tool call of a run, or inside a handler."""
+
+    levels: tuple[LineageLevel, ...]
+    """Runs and tool calls above the current code."""
+    run: Run | None = None
+    """The run whose tool is being executed, or `None` in a handler: an agent that the handler consults must not ask the
+    handler."""
+    ended: Future[None] = field(default_factory=Future[None])
+    """Done when the tool call has ended."""
+
+    async def ask(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        """Ask the handler of `run`, on the event loop of `run`. This is the handler of the runs nested in the call."""
+        run = self.run
+        assert run is not None, 'a place in a handler offers no handler'
+        question = functools.partial(_on_loop, run.loop, lambda: call_handler(run.handler, ctx, requests))
+        return await _while_running([run.ended, *self.needed()], requests, question)
+
+    def needed(self) -> list[Future[None]]:
+        """Return what must not end before a run that is nested in this call is answered."""
+        # A run on another event loop was started by a sync tool: only that call waits for the run.
+        return [] if self.run is None or self.run.loop is asyncio.get_running_loop() else [self.ended]
+
+
+_place: ContextVar[Place | None] = ContextVar('pydantic_ai_deferred_place', default=None)
+
+
+def lineage() -> tuple[LineageLevel, ...]:
+    """Return the chain of agent runs and tool calls above the current code, outermost first.
+
+    Only runs that have a handler are in the chain. In a handler, the chain has the levels above the run that made the
+    calls. In a tool, the last level is the current tool call. The chain is empty in a handler of the outermost run, and
+    outside of any run. Sync tools and handlers see the chain in their threads too.
+    """
+    place = _place.get()
+    return place.levels if place is not None else ()
+
+
+def offered_handler() -> HandlerFunc[Any] | None:
+    """Return the handler that a run that starts now inherits if it has none of its own, or `None`."""
+    place = _place.get()
+    if place is None or place.run is None or not place.run.is_inherited:
+        return None
+    # At any depth, the run that has the handler is asked itself.
+    return place.run.handler if isinstance(getattr(place.run.handler, '__self__', None), Place) else place.ask
+
+
+@contextmanager
+def executing(run: Run, ctx: RunContext[Any], name: str) -> Generator[None]:
+    """Make runs that start inside the context nested runs of the call of `ctx`, a call of the tool `name` in `run`."""
+    level = LineageLevel(
+        agent_name=ctx.agent.name if ctx.agent is not None else None,
+        run_id=ctx.run_id or '',
+        tool_name=ctx.tool_name or name,
+        tool_call_id=ctx.tool_call_id or '',
+    )
+    above = _place.get()
+    # A tool that calls other tools of its own run (code mode) is above them.
+    levels = above.levels if above is not None and above.run is run else run.levels
+    place = Place(run=run, levels=(*levels, level))
+    token = _place.set(place)
+    try:
+        yield
+    finally:
+        place.ended.set_result(None)
+        _place.reset(token)
+
+
+async def ask_handler(handler: HandlerFunc[Any], ctx: RunContext[Any], requests: DeferredToolRequests) -> Any:
+    """Call the handler of a run. Runs that the handler itself starts inherit no handler.
+
+    Raises:
+        UserError: The tool call that started the run, or the run from which the handler was inherited, ended before the
+            handler answered. A handler that is still being asked is cancelled.
+    """
+    above = _place.get()
+    token = _place.set(Place(levels=lineage()))
+    try:
+        question = functools.partial(call_handler, handler, ctx, requests)
+        return await _while_running(above.needed() if above is not None else [], requests, question)
+    finally:
+        _place.reset(token)
+
+
+async def _while_running(
+    needed: Sequence[Future[None]], requests: DeferredToolRequests, ask: Callable[[], Awaitable[Any]]
+) -> Any:
+    here = asyncio.get_running_loop()
+
+    def check() -> None:
+        if any(each.done() for each in needed):
+            names = ', '.join(repr(call.tool_name) for call in (*requests.approvals, *requests.calls))
+            raise UserError(
+                f'The handler cannot be asked about {names}: it was inherited from a run that has ended, or the tool '
+                'call that started this nested run has ended. No deferred call was executed. Wait for nested runs '
+                'inside the tool that starts them, or give them a `deferred_tool_handler` of their own.'
+            )
+
+    def cancel(_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to cancel
+            here.call_soon_threadsafe(question.cancel)
+
+    if not needed:
+        return await ask()
+    check()
+    question = asyncio.ensure_future(ask())
+    for each in needed:
+        each.add_done_callback(cancel)
+    try:
+        answer = await question
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or not task.cancelling():
+            check()
+        raise
+    check()
+    return answer
+
+
+async def _on_loop(loop: asyncio.AbstractEventLoop, make: Callable[[], Awaitable[Any]]) -> Any:
+    if loop is asyncio.get_running_loop():
+        return await make()
+
+    async def there() -> Any:
+        return await make()
+
+    # `call_soon_threadsafe` copies the context it is called in, so the task on the other loop sees this one.
+    return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(there(), loop))

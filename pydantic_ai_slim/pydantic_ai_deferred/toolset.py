@@ -1,0 +1,93 @@
+"""Know the place of every tool call, and let declared tools defer themselves while a response streams."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, cast
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+
+from .nesting import Place, Run, executing
+
+SKIPPED = 'Not executed: the run had reached its final result.'
+"""Text recorded as the result of a deferred call that did not run because the run had reached its final output."""
+
+
+def declared_tools(tools: Mapping[str, ToolsetTool[Any]]) -> dict[str, ToolsetTool[Any]]:
+    """Return the tools that are declared as deferred."""
+    return {name: tool for name, tool in tools.items() if tool.tool_def.defer}
+
+
+def as_function(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+    """Return a declared tool as a function, which a stream does not end at. `call_tool` refuses to call it unasked."""
+    return replace(tool, tool_def=replace(tool.tool_def, kind='function'))
+
+
+def _defer(ctx: RunContext[Any], definition: ToolDefinition) -> None:
+    if definition.kind == 'external':
+        raise CallDeferred
+    if definition.kind == 'unapproved' and not ctx.tool_call_approved:
+        raise ApprovalRequired
+
+
+@dataclass
+class PlacingToolset(WrapperToolset[Any]):
+    """Innermost wrapper of a run's tools, which knows the place of every call."""
+
+    _: KW_ONLY
+    runs: Mapping[str | None, Run]
+    """Runs of the capability, by id."""
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Execute the tool. Runs that it starts are nested in this run."""
+        run = self.runs[ctx.run_id]
+        # Attack: a toolset around this one calls a tool itself, or a call is made while a response streams, and the
+        # host does not see its kind (test_a_toolset_around_ours_cannot_skip_the_question,
+        # test_a_declared_tool_that_is_called_while_a_response_streams_is_asked_about).
+        _defer(ctx, run.declared.get(name, tool).tool_def)
+        try:
+            with executing(run, ctx, name):
+                return await _execute(run, self.wrapped, name, tool_args, ctx, tool)
+        except (ApprovalRequired, CallDeferred):
+            if run.has_output:  # of a stream; the host would leave the call open
+                raise ToolFailed(SKIPPED) from None
+            raise
+
+
+async def _execute(
+    run: Run,
+    toolset: AbstractToolset[Any],
+    name: str,
+    args: dict[str, Any],
+    ctx: RunContext[Any],
+    tool: ToolsetTool[Any],
+) -> Any:
+    # Only for `tool_approval`, until its own guard wraps the execution: then this function goes, with `Run.asked` and
+    # `Run.is_resuming`.
+    handler: Any = run.handler
+    if isinstance(place := getattr(handler, '__self__', None), Place) and place.run is not None:  # it is inherited
+        handler = place.run.handler
+    kind = cast('Any', type(handler))
+    resumes = run.is_resuming and getattr(kind, 'wraps_resumed', False) is True
+    is_wrapped = ctx.tool_call_approved and (resumes or ctx.tool_call_id in run.asked)
+    if not is_wrapped or not hasattr(kind, 'around_execute'):
+        return await toolset.call_tool(name, args, ctx, tool)
+    call = next(
+        each
+        for message in reversed(ctx.messages)
+        if isinstance(message, ModelResponse)
+        for each in message.tool_calls
+        if each.tool_call_id == ctx.tool_call_id
+    )
+
+    def execute(args: dict[str, Any]) -> Awaitable[Any]:
+        return toolset.call_tool(name, args, ctx, tool)
+
+    return await handler.around_execute(ctx, call, args, execute)
