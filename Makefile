@@ -195,16 +195,16 @@ bench-tools: install #- Measure the shell rules' decisions and the OS sandbox's 
 	@$(RUN) python -m benchmarks.tools_shell
 	@$(RUN) python -m benchmarks.os_sandbox
 
-upstream-patch: install #- Make the patch for Pydantic AI's own tree, and check it
+upstream-patch: install #- Apply the commits for Pydantic AI to the installed release
 	@$(RUN) python -m maintainers.upstream
 
-test-patched: install #- Run the loop's tests on Pydantic AI with the patch
+test-patched: install #- Run the tests of these commits and of the proposal on the patched tree
 	@$(RUN) python -m maintainers.upstream test $(PYTEST_ARGS)
 
-typecheck-patched: install #- Check the types of the patched signatures
+typecheck-patched: install #- Check the types of the patched interface
 	@$(RUN) python -m maintainers.upstream typecheck
 
-upstream-newest: install #- Make the patch for the newest published release
+upstream-newest: install #- Apply the commits to the newest published release
 	@$(RUN) python -m maintainers.upstream newest
 
 all: install ## Everything CI requires, two targets at a time

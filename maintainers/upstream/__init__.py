@@ -1,1 +1,1 @@
-"""The loop layer's change as a patch for Pydantic AI's own tree. See README.md in this folder."""
+"""The loop layer's change as commits for Pydantic AI itself. See README.md in this folder."""

@@ -1,4 +1,4 @@
-"""Make the patch for upstream, test and type-check the patched tree, and look for the newest release."""
+"""Apply the commits for Pydantic AI to a release, and test and type-check the patched tree."""
 
 from __future__ import annotations
 
@@ -13,104 +13,170 @@ import tempfile
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from .newest import Unknown, download_newest, newest_version
-from .patch import PATCH, PATCHED, apply_patch, write_patch
-from .patched import check_import, run_tests, typecheck
-from .places import PlaceChanged
-from .release import NAME, NoRelease, unpack_installed, unpack_wheel
+from .release import FOLDER, NAME, NoRelease, Unknown, download, newest_version, unpack_installed, unpack_wheel
 
-ADVICE = 'No patch was written. maintainers/upstream/README.md says what to do: "When upstream has moved".'
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+PATCHED = ROOT / 'build' / 'patched'
+"""Tree of the release with the commits applied."""
+COMMITS = tuple(sorted(HERE.glob('000[12]-*.patch')))
+"""The commits that change what a release contains. The third one changes `docs/`, which no release contains."""
+PROPOSAL = Path('tests/loop/test_proposal.py')
+"""Tests of the proposal through public names, which run on this project's `Agent` as well."""
+IMPORT = """\
+import inspect, sys, pydantic_ai, pydantic_ai.durable_exec
+assert pydantic_ai.__file__.startswith(sys.argv[1]), pydantic_ai.__file__
+assert 'deferred_tool_handler' in inspect.signature(pydantic_ai.Agent.run).parameters, 'no deferred_tool_handler'
+"""
+
+
+class Moved(Exception):
+    """A commit does not apply. The message is that of git, which names the files."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name.
 
     Returns:
-        0 if it went well, 1 if the patch or what was checked is at fault, 2 if the newest release is not known.
+        0 if it went well, 1 if the patches or what was checked are at fault, 2 if the newest release is not known.
     """
     parser = argparse.ArgumentParser(prog='python -m maintainers.upstream', description=__doc__)
-    commands = parser.add_subparsers(dest='command')
-    commands.add_parser('make', help='write the patch for the installed release and check it (default)')
-    commands.add_parser('test', help="run the loop's tests on the patched tree; what follows is for pytest")
-    commands.add_parser('typecheck', help='check the types of the patched signatures')
-    commands.add_parser('newest', help='make the patch for the newest published release')
-    # Options of pytest are none of this parser's.
-    given = parser.parse_args(arguments[:1] if arguments[:1] == ['test'] else arguments)
+    parser.add_argument('command', nargs='?', choices=('apply', 'test', 'typecheck', 'newest'), default='apply')
+    given, options = parser.parse_known_args(arguments)
     try:
-        match given.command:
-            case 'test':
-                with alone():
-                    make()
-                    return run_tests(arguments[1:])
-            case 'typecheck':
-                with alone():
-                    make()
+        if given.command == 'newest':
+            return newest()
+        with alone():
+            apply_to_installed()
+            match given.command:
+                case 'test':
+                    return run_tests(options)
+                case 'typecheck':
                     return typecheck()
-            case 'newest':
-                return newest()
-            case _:
-                with alone():
-                    make()
-                return 0
-    except PlaceChanged as error:
-        print(f'{error}\n{ADVICE}', file=sys.stderr)
-    except NoRelease as error:
+                case _:
+                    return 0
+    except (Moved, NoRelease) as error:
         print(error, file=sys.stderr)
+        return 1
     except Unknown as error:
         print(error, file=sys.stderr)
         return 2
-    except subprocess.CalledProcessError as error:
-        print(error, (error.stderr or b'').decode(errors='replace'), sep='\n', file=sys.stderr)
-    return 1
 
 
 @contextlib.contextmanager
 def alone() -> Generator[None]:
-    """Wait until no other process rebuilds or uses the patched tree."""
+    """Wait until no other process makes or uses the patched tree."""
     PATCHED.parent.mkdir(parents=True, exist_ok=True)
     with PATCHED.with_suffix('.lock').open('w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def make() -> None:
-    """Write the patch for the installed release, apply it to a clean tree, and import the result."""
-    with tempfile.TemporaryDirectory() as folder:
-        release = Path(folder)
-        version = unpack_installed(release)
-        write_patch(release, PATCH)
-        _patch_tree(release)
-    lines = PATCH.read_text(encoding='utf-8').splitlines()
-    added = sum(line.startswith('+') and not line.startswith('+++') for line in lines)
-    print(f'{os.path.relpath(PATCH)} applies to {NAME} {version}, and the patched tree imports; {added} lines added')
+def apply_to_installed() -> None:
+    """Make the patched tree anew, and import it.
 
-
-def _patch_tree(release: Path) -> None:
+    Raises:
+        Moved: A commit does not apply; there is no patched tree then.
+        NoRelease: The files of the installed release are not known.
+    """
     shutil.rmtree(PATCHED, ignore_errors=True)
-    shutil.copytree(release, PATCHED)
-    apply_patch(PATCH, PATCHED)
+    with tempfile.TemporaryDirectory(dir=PATCHED.parent) as folder:
+        tree = Path(folder, 'tree')
+        version = unpack_installed(tree)
+        commit(tree, version)
+        apply(tree)
+        tree.rename(PATCHED)
     check_import(PATCHED)
+    print(f'{len(COMMITS)} commits apply to {NAME} {version}, and {os.path.relpath(PATCHED)} imports')
 
 
 def newest() -> int:
-    """Make the patch for the newest published release in a temporary folder, and compare that release with ours."""
+    """Apply the commits to the newest published release, in a temporary folder.
+
+    Returns:
+        0 if they apply or the installed release is the newest, 1 if not.
+    """
+    published = newest_version()
     with tempfile.TemporaryDirectory() as folder:
-        here = unpack_installed(Path(folder, 'here'))
-        published = newest_version()
+        tree = Path(folder, 'tree')
+        here = unpack_installed(tree)
         if published == here:
             print(f'{NAME} {here} is the newest release.')
             return 0
-        print(f'{NAME} {published} is out; the patch is made for {here}.')
-        release = Path(folder, 'newest')
-        unpack_wheel(download_newest(published, Path(folder)), release)
-        try:
-            write_patch(release, Path(folder, 'newest.patch'))
-        except PlaceChanged as error:
-            print(f'Upstream has moved: {error}\n{ADVICE}', file=sys.stderr)
-            return 1
-        apply_patch(Path(folder, 'newest.patch'), release)
-        print(f'The patch can be made for {published} too. Raise the pinned release to test it there.')
-        return 0
+        # git merges what has moved if it knows the files that the commits were made from.
+        commit(tree, here)
+        shutil.rmtree(tree / FOLDER)
+        unpack_wheel(download(published, Path(folder)), tree)
+        commit(tree, published)
+        print(f'{NAME} {published} is out; the commits are made for {here}.')
+        apply(tree)
+        check_import(tree)
+    print(f'The commits apply to {published} too. Raise the pinned release to test them there.')
+    return 0
+
+
+def commit(tree: Path, version: str) -> None:
+    """Record the tree, so that the commits can be applied to it."""
+    _git(tree, 'init', '--quiet')
+    _git(tree, 'add', '--all', '--force')
+    _git(tree, 'commit', '--quiet', '--message', version)
+
+
+def apply(tree: Path) -> None:
+    """Apply the commits, as a maintainer of Pydantic AI would.
+
+    Raises:
+        Moved: One does not apply.
+    """
+    done = _git(tree, 'am', '--3way', *map(str, COMMITS), check=False)
+    if done.returncode:
+        raise Moved(f'The commits do not apply:\n{done.stdout}{done.stderr}')
+
+
+def check_import(tree: Path) -> None:
+    """Import the patched package in a process of its own.
+
+    Raises:
+        Moved: It cannot be imported, or has no `deferred_tool_handler`.
+    """
+    command = [sys.executable, '-c', IMPORT, str(tree.resolve())]
+    done = subprocess.run(command, env=environment(tree.resolve()), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Moved(f'The patched package cannot be used:\n{done.stderr}')
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """Return variables with which `pydantic_ai` is the patched package, and the tests of the loop know it."""
+    path = [str(tree / FOLDER), *filter(None, [os.environ.get('PYTHONPATH')])]
+    return {**os.environ, 'PYTHONPATH': os.pathsep.join(path), 'DEFERRED_HOST': 'patched'}
+
+
+def run_tests(options: Sequence[str]) -> int:
+    """Run the commits' own tests, and those of the proposal, on the patched tree; `options` are for pytest."""
+    pytest = [sys.executable, '-m', 'pytest', *options]
+    # As in their repository: without this project's settings, and on asyncio alone.
+    alone = ['-c', os.devnull, '--rootdir', str(PATCHED), '--confcutdir', str(PATCHED), '-p', 'no:cacheprovider']
+    runs = [[*pytest, *alone, '-p', 'no:langsmith_plugin', '-k', 'not trio', str(PATCHED / 'tests')]]
+    if (ROOT / PROPOSAL).exists():
+        runs.append([*pytest, str(PROPOSAL)])
+    return max(subprocess.run(run, cwd=ROOT, env=environment(PATCHED), check=False).returncode for run in runs)
+
+
+def typecheck() -> int:
+    """Check the types of `typed/uses.py` against the patched signatures in strict mode."""
+    command = [sys.executable, '-m', 'pyright', '--project', str(HERE / 'typed')]
+    return subprocess.run(command, cwd=ROOT, env=environment(PATCHED), check=False).returncode
+
+
+def _git(tree: Path, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    # Neither a repository around the tree nor the user's configuration may have an influence.
+    around = {name: value for name, value in os.environ.items() if not name.startswith('GIT_')}
+    configuration = {'GIT_CONFIG_GLOBAL': os.devnull, 'GIT_CONFIG_SYSTEM': os.devnull}
+    identity = ['-c', 'user.name=maintainers', '-c', 'user.email=noreply@example.com']
+    command = ['git', *identity, *arguments]
+    return subprocess.run(
+        command, cwd=tree, env={**around, **configuration}, capture_output=True, text=True, check=check
+    )
 
 
 if __name__ == '__main__':

@@ -1,13 +1,13 @@
-"""The keyword in use on the patched host, for a type checker: never run. Each `ignore` is an error that is wanted."""
+"""The patched interface in use, for a type checker: never run. Each `ignore` is an error that is wanted."""
 
 from __future__ import annotations
 
 from typing import assert_type
 
 from pydantic_ai import Agent, AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
-from pydantic_ai.agent import AbstractAgent, WrapperAgent
+from pydantic_ai.agent import AbstractAgent, DeferredToolHandler, WrapperAgent
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.durable_exec.dbos import DBOSAgent  # pyright: ignore[reportDeprecated]
-from pydantic_ai.tools import DeferredToolHandler
 
 
 def of_str(ctx: RunContext[str], requests: DeferredToolRequests) -> DeferredToolResults:
@@ -36,9 +36,9 @@ assert_type(agent, Agent[str, int])
 wrapped: AbstractAgent[str, int] = WrapperAgent(agent)
 durable = DBOSAgent(agent)  # pyright: ignore[reportDeprecated]
 Agent('test', deps_type=str, deferred_tool_handler=named)
+Agent('test', deps_type=str, capabilities=[HandleDeferredToolCalls(of_str, require_results=True)])
 Agent('test', deps_type=str, deferred_tool_handler=of_int)  # pyright: ignore[reportCallIssue, reportArgumentType]
 Agent('test', deps_type=str, deferred_tool_handler=declining)  # pyright: ignore[reportCallIssue, reportArgumentType]
-assert_type(Agent.from_spec({'model': 'test'}, deps_type=str, deferred_tool_handler=of_str), Agent[str, str])
 
 
 async def every_run_variant() -> None:
@@ -51,10 +51,7 @@ async def every_run_variant() -> None:
         assert_type(run.result, AgentRunResult[int] | None)
     async with agent.run_stream_events('go', deps='a', deferred_tool_handler=of_str) as events:
         assert_type(events.result, AgentRunResult[int] | None)
-    with agent.override(deferred_tool_handler=of_str):
-        agent.run_stream_sync('go', deps='a', deferred_tool_handler=of_str)
-    await agent.to_cli('a', deferred_tool_handler=of_str)
-    agent.to_cli_sync('a', deferred_tool_handler=of_str)
+    agent.run_stream_sync('go', deps='a', deferred_tool_handler=of_str)
     await wrapped.run('go', deps='a', deferred_tool_handler=of_str)
     await durable.run('go', deps='a', deferred_tool_handler=of_str)
     await agent.run('go', deps='a', deferred_tool_handler=of_int)  # pyright: ignore[reportArgumentType]
