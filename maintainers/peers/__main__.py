@@ -12,13 +12,13 @@ from pathlib import Path
 
 from .catalog import PEERS, Peer
 from .environments import REPOSITORY, InstallError, python_of
-from .measure import FULL, QUICK, SHORT, measure
+from .measure import FULL, QUICK, measure
 from .page import page, plots
 from .process import Worker
 from .results import Results
 
-READY_S = 180
-"""A worker that takes longer to answer is given up, and the page says so."""
+TIMEOUT_S = 180
+"""A worker that takes longer to get ready, or for an order, is given up, and the page says so."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -27,35 +27,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     A peer that cannot be installed or fails is listed with the reason. The program succeeds nevertheless.
     """
     parser = argparse.ArgumentParser(prog='python -m maintainers.peers', description=__doc__)
-    amount = parser.add_mutually_exclusive_group()
-    amount.add_argument('--quick', action='store_true', help='measure next to nothing, to see that all work')
-    amount.add_argument('--short', action='store_true', help='measure everything, but only a few times')
-    amount.add_argument('--render', type=Path, metavar='DATA', help='measure nothing, and take what --data has written')
-    parser.add_argument('--peer', action='append', help='measure just this one beside ours; may be repeated')
-    parser.add_argument('--timeout', type=float, default=READY_S, metavar='SECONDS', help='for one order to a worker')
+    parser.add_argument('--quick', action='store_true', help='measure next to nothing, to see that all work')
     parser.add_argument('--write', type=Path, metavar='PATH', help='also write the page and, beside it, its plots')
-    parser.add_argument('--data', type=Path, metavar='PATH', help='also write the measurements, as JSON')
     options = parser.parse_args(arguments)
-    if options.render is not None:
-        results = Results.load(options.render.read_text(encoding='utf-8'))
-    else:
-        plan = QUICK if options.quick else SHORT if options.short else FULL
-        chosen = [
-            peer for peer in PEERS if not options.peer or peer.name.startswith('ours') or peer.name in options.peer
-        ]
-        results = Results(machine=_machine(), load_before=os.getloadavg()[0])
-        pythons = _build(chosen, results)
+    results = Results(machine=_machine(), load_before=os.getloadavg()[0])
+    pythons = _build(results)
 
-        def start(peer: Peer) -> Worker:
-            command = [str(pythons[peer.name]), '-m', f'maintainers.peers.workers.{peer.worker}', *peer.arguments]
-            return Worker(command, folder=REPOSITORY, timeout_s=options.timeout)
+    def start(peer: Peer) -> Worker:
+        command = [str(pythons[peer.name]), '-m', f'maintainers.peers.workers.{peer.worker}', *peer.arguments]
+        return Worker(command, folder=REPOSITORY, timeout_s=TIMEOUT_S)
 
-        # An interrupt ends the measurements, and the page shows those made before.
-        with contextlib.suppress(KeyboardInterrupt):
-            measure(results, chosen, plan, start, _note)
-        results.load_after = os.getloadavg()[0]
-    if options.data is not None:
-        options.data.write_text(results.dump(), encoding='utf-8')
+    # An interrupt ends the measurements, and the page shows those made before.
+    with contextlib.suppress(KeyboardInterrupt):
+        measure(results, PEERS, QUICK if options.quick else FULL, start, _note)
+    results.load_after = os.getloadavg()[0]
     stem = options.write.stem if options.write is not None else 'peers'
     text = page(results, pictures=stem)
     print(text, end='')
@@ -65,9 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             options.write.with_name(f'{stem}-{kind}.svg').write_text(drawing, encoding='utf-8')
 
 
-def _build(peers: Sequence[Peer], results: Results) -> dict[str, Path]:
+def _build(results: Results) -> dict[str, Path]:
     pythons: dict[str, Path] = {}
-    for peer in peers:
+    for peer in PEERS:
         _note(f'environment of {peer.name}')
         try:
             pythons[peer.name] = python_of(peer.environment)

@@ -1,9 +1,8 @@
-"""List the peers and their environments, and what a peer cannot do."""
+"""List the peers and their environments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 HOST = 'pydantic-ai-slim==2.68.0'
 """Release of Pydantic AI for all peers that run on it."""
@@ -31,8 +30,6 @@ class Peer:
     """Name of the module below `maintainers.peers.workers`."""
     arguments: tuple[str, ...] = ()
     """Arguments of the worker."""
-    not_possible: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Kinds of measurement (`rounds`, `batch`, `waiting`) that the peer cannot do, with the reason."""
 
 
 _OURS = Environment(

@@ -40,19 +40,6 @@ FULL = Plan(
     crowds=((1, 5), (100, 3), (1000, 3)),
 )
 
-SHORT = Plan(
-    sizes=(
-        ('rounds', 1, 1, 3, 5),
-        ('rounds', 10, 1, 1, 5),
-        ('rounds', 50, 1, 1, 2),
-        ('rounds', 200, 1, 1, 1),
-        ('batch', 1, 10, 1, 5),
-        ('batch', 1, 100, 1, 2),
-        ('batch', 1, 1000, 1, 1),
-    ),
-    crowds=((1, 1), (100, 1), (1000, 1)),
-)
-
 QUICK = Plan(sizes=(('rounds', 1, 1, 1, 1), ('rounds', 3, 1, 1, 1), ('batch', 1, 5, 1, 1)), crowds=((1, 1), (5, 1)))
 
 
@@ -109,9 +96,6 @@ class _Team:
                 results.versions[peer.name] = dict(worker.versions)
 
     def members(self, case: Case) -> list[Peer]:
-        for peer in self._peers:
-            if case.kind in peer.not_possible:
-                case.failures[peer.name] = f'not possible: {peer.not_possible[case.kind]}'
         return [peer for peer in self._peers if peer.name not in case.failures]
 
     def sample(self, peer: Peer, case: Case, *, number: int, runs: int) -> Sample | None:
@@ -149,9 +133,6 @@ class _Team:
 
 
 def _wait(peer: Peer, crowd: Crowd, start: Start, *, trace: bool) -> None:
-    if 'waiting' in peer.not_possible:
-        crowd.failures[peer.name] = f'not possible: {peer.not_possible["waiting"]}'
-        return
     try:
         with start(peer) as worker:
             answer = worker.order(waiting=crowd.runs, trace=trace)

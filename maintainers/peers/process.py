@@ -55,8 +55,6 @@ class Worker:
             raise
         self.versions: Mapping[str, str] = ready['versions']
         """Versions of the distributions that the worker uses, by name."""
-        self.python: str = ready['python']
-        """Version of the worker's interpreter."""
 
     def __enter__(self) -> Self:
         return self

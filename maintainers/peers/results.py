@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,20 +87,3 @@ class Results:
     """Sizes of work."""
     crowds: list[Crowd] = field(default_factory=list[Crowd])
     """Numbers of waiting runs."""
-
-    def dump(self) -> str:
-        """Return the results as JSON."""
-        return json.dumps(asdict(self), indent=1)
-
-    @staticmethod
-    def load(text: str) -> Results:
-        """Read results from the JSON that `dump` returned."""
-        data: dict[str, Any] = json.loads(text)
-        data['cases'] = [_with(Case, each, samples=Sample) for each in data['cases']]
-        data['crowds'] = [_with(Crowd, each, waits=Wait) for each in data['crowds']]
-        return Results(**data)
-
-
-def _with(kind: type[Any], data: Mapping[str, Any], **lists: type[Any]) -> Any:
-    made = {name: [kind(**each) for each in data[name]] for name, kind in lists.items()}
-    return kind(**{**data, **made})
