@@ -113,6 +113,7 @@ def test_link_changed_after_the_check_voids_the_approval(desk, backend, tmp_path
 def test_a_policy_that_pre_approves_the_whole_tool_approves_no_command(tmp_path, backend):
     text = SETTINGS + '    tools: {run_*: {approval: none}}\n'
     desk = Desk(tmp_path / 'work', text, backend=backend)
+    (desk.folder / 'priv').mkdir()
 
     assert desk.run('printf hello') == ('hello', False)
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]

@@ -163,7 +163,7 @@ class OSProfile:
 
         The command can use the network if `extra` grants that. A folder in `writes` becomes writable if `can_open`
         accepts it. In such a folder, hidden, blocked and protected paths stay restricted, and nested roots keep their
-        access. `git` and `names` do not change the profile, because they let a command write only to copies.
+        access. `git_mounts.opened` opens what `git` names.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}
