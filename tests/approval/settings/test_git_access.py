@@ -204,6 +204,22 @@ def test_a_repository_with_sha256_or_a_split_index_works(yard: Yard):
     assert yard.host('git status --short') == 'R  x -> y'
 
 
+URL = 'https://ann:s3cret@example.org/a.git'
+
+
+def test_no_command_reads_credentials_in_the_configuration_of_a_repository(yard: Yard):
+    yard.host(f'git remote add origin {URL}; git config http.extraHeader "Authorization: Basic s3cret"')
+    look = 'git remote -v; cat .git/config; git config --list; grep -r s3cret .git; cp .git/config x; cat x'
+
+    for access in ((), ('git',)):
+        said = yard.run(look, access=access)
+
+        assert 'https://example.org/a.git (fetch)' in said
+        assert 's3cret' not in said
+    assert yard.run('echo x > f; git commit -qam two') == '[no output]'
+    assert yard.host('git remote get-url origin') == URL
+
+
 @once
 def test_filters_of_the_user_work(yard: Yard):
     yard.host('git config --global filter.up.clean "tr a-z A-Z"; git config --global core.autocrlf input')

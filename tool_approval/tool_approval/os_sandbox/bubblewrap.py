@@ -129,7 +129,7 @@ def _argument(mount: Mount) -> list[str]:
         case 'write':
             return ['--bind', mount.path, mount.path]
         case 'read':
-            return ['--ro-bind', mount.path, mount.path]
+            return ['--ro-bind', mount.source or mount.path, mount.path]
         case 'empty' | 'temporary':
             return ['--tmpfs', mount.path]
         case 'mask':

@@ -6,15 +6,20 @@ cannot be mounted, so `sweep` looks for them after the command.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import secrets
 import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from .git_forms import TOP, inside, modules, read, text
-from .profile import Access, OSProfile, Root, covers, lineage
+from tool_approval.storage.private_file import make_private_folder
+
+from .git_forms import TOP, inside, is_git_name, modules, read, text
+from .profile import Access, OSProfile, OSSandboxError, Root, covers, lineage
 
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
 """Paths of git. `PATH` is not searched, because a command may be able to write to a folder in `PATH`."""
@@ -132,6 +137,53 @@ def opened(profile: OSProfile, repository: Repository, *, packs: bool) -> OSProf
         kept += [path for path in inside(stored) if path.endswith(('.pack', '.idx'))][:_MOST_PACKS]
     roots = () if profile.root_of(common) is not None else (Root(path=common, access=Access.WRITE),)
     return replace(profile, protected=(*(set(profile.protected) - own), *kept), roots=(*profile.roots, *roots))
+
+
+_IN_URL: Final = re.compile(r'(?i)\b((?:https?|ftps?)://)[^/\s"]*@')
+_SECRET: Final = re.compile(r'(?im)^(.*?\b(?:extraheader|\w*(?:password|token|secret))\s*=).*$')
+
+
+def without_credentials(config: str) -> str:
+    """Return the text of a configuration without user names and passwords in URLs, headers, passwords and tokens."""
+    return _SECRET.sub(r'\1', _IN_URL.sub(r'\1', config))
+
+
+def hide_credentials(profile: OSProfile, state: str | None) -> OSProfile:
+    """Return the profile with a copy in place of each configuration of a repository that has credentials.
+
+    Args:
+        profile: The profile of a command.
+        state: The user's state folder, to which no command has access; `None` if there is none.
+
+    Raises:
+        OSSandboxError: A copy cannot be made.
+    """
+    copies: list[tuple[str, str]] = []
+    for git in (path for path in profile.protected if is_git_name(os.path.basename(path))):
+        for path in (f'{folder}/config' for folder in (git, *modules(git))):
+            config = text(path)
+            shown = without_credentials(config)
+            if shown == config:
+                continue
+            try:
+                copies.append((path, _copy(path, os.fsencode(shown), state)))
+            except OSError as error:
+                raise OSSandboxError(f'its credentials cannot be hidden: {error}', path=path) from error
+    return replace(profile, copies=tuple(copies))
+
+
+def _copy(path: str, content: bytes, state: str | None) -> str:
+    if state is None:
+        raise FileNotFoundError('there is no home directory')
+    make_private_folder(folder := Path(state, 'configs'))
+    copy = f'{folder}/{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}'
+    if read(copy) != content:
+        # Commands that run now keep the old file.
+        new = f'{copy}.{secrets.token_hex(4)}'
+        with open(new, 'xb', opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+            file.write(content)
+        os.replace(new, copy)
+    return copy
 
 
 def user_settings(repository: Repository) -> tuple[list[tuple[str, str]], str | None]:

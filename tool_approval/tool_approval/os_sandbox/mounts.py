@@ -48,9 +48,11 @@ class Mount:
     file. `folder` creates a folder, and `link` creates a symbolic link. `lock` makes an earlier mount read-only.
     `proc` mounts a new procfs, `dev` mounts a new `/dev`, and `temporary` mounts a new tmpfs."""
     path: str
-    """Path of the mount, in the sandbox and on the host."""
+    """Path of the mount in the sandbox."""
     target: str = ''
     """Target of a `link`."""
+    source: str = ''
+    """Path on the host of a file that is mounted in place of another; empty if the path on the host is the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +145,10 @@ class _Planner:
         mounts = [
             mount for path in sorted(boundaries | self.pinned | self.frozen.keys()) for mount in self._mounts(path)
         ]
+        # Even a writable file: the copy is for reading.
+        copied = [pair for pair in self.profile.copies if self.level(pair[0]) > Access.NONE and os.path.isfile(pair[0])]
+        mounts = [each for each in mounts if each.path not in dict(copied)]
+        mounts += [Mount(kind='read', path=path, source=source) for path, source in copied]
         mounts += self._private(mounts)
         # By depth, so that a mount comes after those around it; the sort is stable.
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))

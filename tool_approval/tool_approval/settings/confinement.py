@@ -30,7 +30,15 @@ from tool_approval.os_sandbox import (
 )
 from tool_approval.os_sandbox.backend import ENV
 from tool_approval.os_sandbox.git_forms import is_git_name
-from tool_approval.os_sandbox.git_mounts import Repository, git_problem, guards, opened, repository_at, user_settings
+from tool_approval.os_sandbox.git_mounts import (
+    Repository,
+    git_problem,
+    guards,
+    hide_credentials,
+    opened,
+    repository_at,
+    user_settings,
+)
 from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.sweep import MAKES, PACKS, Journal, hold, take
@@ -237,7 +245,7 @@ class ConfinedShell(ShellTool):
             extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
             profile = confinement.approved.with_access(extra)
         base = len(profile.hidden)
-        profile = await _to_its_end(partial(confinement.closed, profile))
+        profile = await _to_its_end(lambda: hide_credentials(confinement.closed(profile), confinement.state))
         values = clean_environment(os.environ)
         # Attack: a relative part of `PATH`, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
@@ -339,9 +347,9 @@ class ConfinedShell(ShellTool):
         if repository is not None:
             profile = opened(profile, repository, packs=any(map(PACKS.search, texts)))
         pairs = [
-            f'GIT_CONFIG_{what}_{i}={text}'
+            f'GIT_CONFIG_{what}_{i}={value}'
             for i, pair in enumerate(variables)
-            for what, text in zip(_PAIR, pair, strict=True)
+            for what, value in zip(_PAIR, pair, strict=True)
         ]
         named = [ENV, f'GIT_CONFIG_COUNT={len(variables)}', *pairs] if variables else []
         return self._confinement.backend.wrap([*named, *command], profile, self.cwd)
