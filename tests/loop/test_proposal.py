@@ -184,7 +184,7 @@ def test_the_handler_sees_all_deferred_calls_of_a_response_of_every_kind():
     ask(office([A, SEND, LATER, ELSEWHERE], 'done'), handler)
 
     [requests] = handler.asked
-    assert [part.tool_call_id for part in requests.approvals] == ['a', 's']
+    assert sorted(part.tool_call_id for part in requests.approvals) == ['a', 's']
     assert sorted(part.tool_call_id for part in requests.calls) == ['e', 'l']
     assert requests.metadata == {'s': {'approval_description': 'Mail ada'}}
 
@@ -244,14 +244,13 @@ def test_the_model_sees_the_message_of_a_denial_and_the_tool_is_never_called():
     'answer',
     [
         None,
-        {'a': True},
         DeferredToolResults(),
         DeferredToolResults(approvals={'a': True, 's': True}),
         DeferredToolResults(approvals={'a': True}, calls={'e': 'result'}),
         DeferredToolResults(approvals={'a': True, 'e': True}, calls={'s': 'sent'}),
         DeferredToolResults(approvals={'a': True, 's': 'yes'}, calls={'e': 'result'}),  # type: ignore[dict-item]
     ],
-    ids=['none', 'dict', 'empty', 'no result', 'no approval', 'swapped', 'wrong kind'],
+    ids=['none', 'empty', 'no result', 'no approval', 'swapped', 'wrong kind'],
 )
 def test_a_missing_answer_is_an_error_before_anything_runs(answer: Any):
     log: list[Any] = []
