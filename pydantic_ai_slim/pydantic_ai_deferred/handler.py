@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -118,7 +118,10 @@ def copy_requests(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defer
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
         ordered = sorted(calls, key=lambda call: positions.get(call.tool_call_id, len(positions)))
-        return [replace(call, args=deepcopy(call.args)) for call in ordered]
+        copies = [copy(call) for call in ordered]
+        for each in copies:
+            each.args = deepcopy(each.args)
+        return copies
 
     # `replace`, because a new object would lose the host's private record of which calls are questions.
     return replace(
@@ -148,7 +151,9 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
         everything = [*missing.approvals, *missing.calls]
         problem = 'returned no result for every call: approvals belong in `results.approvals`, and results of external '
         problem += 'calls in `results.calls`'
-    elif wrong := [call for call in everything if not _fits(call, requests, answer)]:
+    elif wrong := [call for call in requests.approvals if not _is_approval(answer.approvals[call.tool_call_id])] + [
+        call for call in requests.calls if isinstance(answer.calls[call.tool_call_id], ToolApproved | ToolDenied)
+    ]:
         everything = wrong
         problem = 'returned results of the wrong type: `results.approvals` takes `True`, `False`, `ToolApproved` or '
         problem += '`ToolDenied`, and `results.calls` takes a value for the model, not an approval'
@@ -158,10 +163,7 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
     raise UserError(f'The deferred tool handler {problem}: {names}. No deferred call of the response was executed.')
 
 
-def _fits(call: ToolCallPart, requests: DeferredToolRequests, results: DeferredToolResults) -> bool:
-    if not any(call is each for each in requests.approvals):
-        return not isinstance(results.calls[call.tool_call_id], ToolApproved | ToolDenied)
-    given = cast('object', results.approvals[call.tool_call_id])
+def _is_approval(given: object) -> bool:
     if isinstance(given, ToolApproved):
         return isinstance(cast('object', given.override_args), dict | None)
     return isinstance(given, bool | ToolDenied)

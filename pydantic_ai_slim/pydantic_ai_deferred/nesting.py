@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -61,17 +60,62 @@ class Run:
     """Ids of the calls that the handler has answered. Used only for `around_execute`, and goes with it."""
 
 
-@dataclass(frozen=True, eq=False, slots=True, kw_only=True)
 class Place:
-    """Place of the current code: inside a tool call of a run, or inside a handler."""
+    """Place of the current code: inside a tool call of a run, or inside a handler.
 
-    levels: tuple[LineageLevel, ...]
-    """Runs and tool calls above the current code."""
-    run: Run | None = None
-    """The run whose tool is being executed, or `None` in a handler: an agent that the handler consults must not ask the
-    handler."""
-    ended: Future[None] = field(default_factory=Future[None])
-    """Done when the tool call has ended."""
+    Every tool call creates a `Place`, so what is rarely needed is made when it is first used.
+    """
+
+    __slots__ = ('_above', '_ctx', '_ended', '_name', 'is_over', 'run')
+
+    def __init__(
+        self,
+        above: tuple[LineageLevel, ...],
+        run: Run | None = None,
+        ctx: RunContext[Any] | None = None,
+        name: str = '',
+    ) -> None:
+        """Enter a place.
+
+        Args:
+            above: Runs and tool calls above the call, or above the handler.
+            run: The run whose tool is executed, or `None` in a handler: an agent that the handler consults must not ask
+                the handler.
+            ctx: The context of the call.
+            name: The tool.
+        """
+        self.run = run
+        self.is_over = False
+        self._above, self._ctx, self._name = above, ctx, name
+        self._ended: Future[None] | None = None
+
+    @property
+    def levels(self) -> tuple[LineageLevel, ...]:
+        """Runs and tool calls above the current code, outermost first."""
+        if (ctx := self._ctx) is None:
+            return self._above
+        level = LineageLevel(
+            agent_name=ctx.agent.name if ctx.agent is not None else None,
+            run_id=ctx.run_id or '',
+            tool_name=ctx.tool_name or self._name,
+            tool_call_id=ctx.tool_call_id or '',
+        )
+        return (*self._above, level)
+
+    @property
+    def ended(self) -> Future[None]:
+        """Done when the tool call has ended. A nested run in the thread of a sync tool waits for it."""
+        if self._ended is None:
+            self._ended = Future[None]()
+            if self.is_over:
+                self._ended.set_result(None)
+        return self._ended
+
+    def end(self) -> None:
+        """End the tool call."""
+        self.is_over = True
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(None)
 
     async def ask(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Ask the handler of `run`, on the event loop of `run`. This is the handler of the runs nested in the call."""
@@ -109,24 +153,16 @@ def offered_handler() -> HandlerFunc[Any] | None:
     return place.run.handler if isinstance(getattr(place.run.handler, '__self__', None), Place) else place.ask
 
 
-@contextmanager
-def executing(run: Run, ctx: RunContext[Any], name: str) -> Generator[None]:
-    """Make runs that start inside the context nested runs of the call of `ctx`, a call of the tool `name` in `run`."""
-    level = LineageLevel(
-        agent_name=ctx.agent.name if ctx.agent is not None else None,
-        run_id=ctx.run_id or '',
-        tool_name=ctx.tool_name or name,
-        tool_call_id=ctx.tool_call_id or '',
-    )
+async def execute(run: Run, ctx: RunContext[Any], name: str, make: Callable[[], Awaitable[Any]]) -> Any:
+    """Await `make()`, which executes a call of the tool `name` in `run`. Runs that it starts are nested in the call."""
     above = _place.get()
     # A tool that calls other tools of its own run (code mode) is above them.
-    levels = above.levels if above is not None and above.run is run else run.levels
-    place = Place(run=run, levels=(*levels, level))
+    place = Place(above.levels if above is not None and above.run is run else run.levels, run, ctx, name)
     token = _place.set(place)
     try:
-        yield
+        return await make()
     finally:
-        place.ended.set_result(None)
+        place.end()
         _place.reset(token)
 
 
@@ -138,7 +174,7 @@ async def ask_handler(handler: HandlerFunc[Any], ctx: RunContext[Any], requests:
             handler answered. A handler that is still being asked is cancelled.
     """
     above = _place.get()
-    token = _place.set(Place(levels=lineage()))
+    token = _place.set(Place(lineage()))
     try:
         question = functools.partial(call_handler, handler, ctx, requests)
         return await _while_running(above.needed() if above is not None else [], requests, question)

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from .nesting import Place, Run, executing
+from .nesting import Place, Run, execute
 
 SKIPPED = 'Not executed: the run had reached its final result.'
 """Text recorded as the result of a deferred call that did not run because the run had reached its final output."""
@@ -53,8 +53,7 @@ class PlacingToolset(WrapperToolset[Any]):
         # test_a_declared_tool_that_is_called_while_a_response_streams_is_asked_about).
         _defer(ctx, run.declared.get(name, tool).tool_def)
         try:
-            with executing(run, ctx, name):
-                return await _execute(run, self.wrapped, name, tool_args, ctx, tool)
+            return await execute(run, ctx, name, lambda: _execute(run, self.wrapped, name, tool_args, ctx, tool))
         except (ApprovalRequired, CallDeferred):
             if run.has_output:  # of a stream; the host would leave the call open
                 raise ToolFailed(SKIPPED) from None

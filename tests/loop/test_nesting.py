@@ -366,3 +366,16 @@ def test_a_nested_tool_call_of_code_mode_reaches_the_handler():
     assert handler.ids == [['n1']]
     assert [level.tool_call_id for level in handler.lineages[0]] == ['k1']
     assert returns(result.all_messages()) == {'k1': ('deleted', 'success')}
+
+
+def test_a_thread_that_outlives_its_tool_call_gets_a_clear_error():
+    contexts: list[contextvars.Context] = []
+
+    def delegate(ctx: RunContext[Any]) -> str:
+        contexts.append(contextvars.copy_context())
+        return 'started'
+
+    parent(delegate, Recorder()).run_sync('go')
+
+    with pytest.raises(UserError, match='the tool call that started this nested run has ended'):
+        contexts[0].run(lambda: asyncio.run(child().run('go')))

@@ -11,7 +11,7 @@ from pydantic_ai_deferred import Agent
 from pydantic_ai_deferred import keywords as ours
 
 NEWEST = '2.68.0'
-OURS = {'deferred_tool_handler', 'inherit_handler'}
+OURS = {'deferred_tool_handler'}
 
 TYPED: list[tuple[str, Any, Any, set[str]]] = [
     ('__init__', pydantic_ai.Agent, ours.AgentKeywords, {'model', 'output_type', 'deps_type', 'capabilities'}),

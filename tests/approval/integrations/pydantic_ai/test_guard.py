@@ -14,7 +14,7 @@ from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
-from pydantic_ai_deferred import Agent, HandlerAgent, bubble_up
+from pydantic_ai_deferred import Agent, DeferredToolHandler
 from tool_approval.compat import blocking_approval as compat
 from tool_approval.integrations.pydantic_ai import (
     ApprovalToolset,
@@ -127,8 +127,8 @@ def stock(*tools: Any, **options: Any) -> Any:
     return pydantic_ai.Agent(scripted(CALL, 'done'), tools=tools, **options)
 
 
-async def run_wrapped(function: Any, controller: ApprovalController) -> None:
-    await HandlerAgent(stock(function), deferred_tool_handler=approval_handler(controller)).run('go')
+async def run_with_the_capability(function: Any, controller: ApprovalController) -> None:
+    await stock(function).run('go', capabilities=[DeferredToolHandler(approval_handler(controller))])
 
 
 async def run_on_the_hosts_hook(function: Any, controller: ApprovalController) -> None:
@@ -140,7 +140,9 @@ async def stop_and_resume(function: Any, controller: ApprovalController) -> None
 
 
 @APPROVED
-@pytest.mark.parametrize('way', [run, run_stream, run_iter, run_wrapped, run_on_the_hosts_hook, stop_and_resume])
+@pytest.mark.parametrize(
+    'way', [run, run_stream, run_iter, run_with_the_capability, run_on_the_hosts_hook, stop_and_resume]
+)
 def test_a_function_asks_in_every_way_to_run_an_agent(way: Any, is_approved: bool):
     ran: list[str] = []
     ui = RecordingUI(is_approved)
@@ -184,14 +186,14 @@ def test_a_function_that_takes_the_context_is_asked_about_too():
 
 
 @pytest.mark.parametrize('kind', KINDS)
-@pytest.mark.parametrize('agent', ['stock', 'ours', 'bubbling up'])
+@pytest.mark.parametrize('agent', ['stock', 'ours'])
 def test_run_without_a_handler_raises_an_error_that_names_the_remedy(kind: str, agent: str):
     ran: list[str] = []
     tools = [checked(kind, ran)]
     made: Any = (pydantic_ai.Agent if agent == 'stock' else Agent)(scripted(CALL, 'done'), tools=tools)
 
     with pytest.raises(UserError, match='add `DeferredToolRequests` to the list of output types'):
-        made.run_sync('go', **({'deferred_tool_handler': bubble_up} if agent == 'bubbling up' else {}))
+        made.run_sync('go')
 
     assert ran == []
 
@@ -473,7 +475,7 @@ def test_a_judged_call_lends_its_judgement_to_no_other_call_that_its_toolset_mak
     policy = {'look': {'approval': 'required' if is_approved else 'none'}}
     controller = ApprovalController(ui=RecordingUI(True), policy=policy)
     model = scripted([call('look', '1', path='a')], 'done')
-    agent = Agent(model, toolsets=[ApprovalToolset(tools, controller)], deferred_tool_handler=bubble_up)
+    agent = Agent(model, toolsets=[ApprovalToolset(tools, controller)])
 
     result = agent.run_sync('go', output_type=[str, DeferredToolRequests])
     if is_approved:
@@ -514,7 +516,7 @@ def test_arguments_changed_by_a_check_do_not_run_unseen(way: str, place: str):
     if way == 'stop and resume':
         run_with_approval_sync(agent, 'go', controller=controller)
     elif way == 'inside the run':
-        HandlerAgent(agent, deferred_tool_handler=handler).run_sync('go')
+        agent.run_sync('go', capabilities=[DeferredToolHandler(handler)])
     else:
         agent.run_sync('go')
 
