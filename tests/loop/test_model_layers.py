@@ -145,10 +145,10 @@ def look() -> str:
 @selects_models
 def test_an_agent_from_a_file_selects_its_model_as_often_as_one_from_a_spec(tmp_path: Path):
     file = tmp_path / 'agent.json'
-    file.write_text('{"name": "filed"}')
+    file.write_text('{"model": "test", "name": "filed"}')
     chosen: list[list[int]] = []
 
-    for make in (partial(Agent.from_spec, {'name': 'specified'}), partial(Agent.from_file, file)):
+    for make in (partial(Agent.from_spec, {'model': 'test', 'name': 'specified'}), partial(Agent.from_file, file)):
         chooses = Chooses(scripted([call('delete', '1')], 'done'), selected_by='selector')
         agent: Any = make(capabilities=[chooses], deferred_tool_handler=Recorder())
         agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')

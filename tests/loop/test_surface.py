@@ -241,6 +241,7 @@ def test_keywords_are_passed_on_to_the_host():
 @pytest.mark.parametrize('sync', [True, False])
 def test_a_chat_asks_the_handler_it_was_given(sync: bool, monkeypatch: pytest.MonkeyPatch):
     """What the host's chat does with the agent it is given, without a terminal; test_chat.py has one."""
+    pytest.importorskip('argcomplete', reason='the chat needs the extra `cli`')
     handler = Recorder()
 
     async def chat(*, agent: Any, **keywords: Any) -> None:
@@ -269,10 +270,16 @@ def test_a_capability_given_as_the_handler_is_added_as_it_is():
     agent = make(Answering())
 
     agent.run_sync('go')
-    with pytest.raises(UserError, match='different types'):  # two classes under one id: the host does not choose
+    try:
         agent.run_sync('go', deferred_tool_handler=handler)
+    except (
+        UserError
+    ) as error:  # newer hosts refuse two classes under one id; older ones let the run's replace the agent's
+        assert 'different types' in str(error)
+    else:
+        assert len(handler.asked) == 1
 
-    assert (len(asked), len(handler.asked)) == (1, 0)
+    assert len(asked) == 1
 
 
 def test_the_capability_works_on_a_stock_agent_and_in_a_run_of_it():

@@ -232,6 +232,7 @@ def test_remember_option_names_the_access_it_covers(desk):
     assert 'extra_access' not in plain.payload
 
 
+@pytest.mark.usefixtures('own_home')  # pip and cargo keep things there
 def test_a_remembered_sub_command_covers_no_other_access(desk, backend):
     ui = RecordingUI(ApprovalDecision(approved=True, remember='session', remember_option='sub-command'))
     controller = ApprovalController(ui=ui)

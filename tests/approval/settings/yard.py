@@ -110,6 +110,7 @@ class Yard:
                 os.setgid(user['group'])
                 os.setuid(user['user'])
             os.environ.update(HOME=str(self.home), XDG_STATE_HOME=str(self.state), XDG_CACHE_HOME=str(self.home / 'c'))
+            os.environ['XDG_CONFIG_HOME'] = str(self.home / '.config')
             try:
                 theirs.send(asyncio.run(_call(script, folder or self.work, access, settings, timeout_s, cancel)))
             except BaseException as error:
