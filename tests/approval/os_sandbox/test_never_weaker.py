@@ -261,14 +261,14 @@ def test_extra_access_grants_no_more_than_the_profile_and_what_it_lists(tree):
         assert wider.with_access(extra) == wider
         assert not extra.beyond(wider).network
         assert extra.beyond(wider).writes == ()
-    assert opened > COUNT / 2
+    assert opened > COUNT
 
 
 def any_access(chance: random.Random, folders: list[Path]) -> ExtraAccess:
     def some() -> tuple[str, ...]:
         return tuple(str(chance.choice(folders)) for _ in range(chance.randint(0, 3)))
 
-    return ExtraAccess(network=chance.random() < 0.5, git=some(), writes=some())
+    return ExtraAccess(network=chance.random() < 0.5, git=some(), names=some(), writes=some())
 
 
 def any_profile(chance: random.Random, folders: list[Path]) -> OSProfile:

@@ -1,6 +1,7 @@
 """Files that hold secrets are not there for confined commands, and are asked about where nothing confines them."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -206,10 +207,14 @@ def test_secrets_are_hidden_in_the_profile_of_the_command(work):
     assert {f'{work}/{name}' for name in ('.env', '.netrc', 'server.pem')} <= set(profile.hidden)
 
 
-def test_confined_access_to_git_shows_no_secret_and_takes_none_away(work):
-    subprocess.run(['git', 'init', '-q', work], check=True)
+@pytest.mark.parametrize('access', ['git', 'names'])
+def test_confined_a_layer_shows_no_secret_and_takes_none_away(work, access):
+    if access == 'git':
+        subprocess.run(['git', 'init', '-q', work], check=True)
+    else:
+        shutil.rmtree(work / '.git')
     desk = Desk(work, SETTINGS)
-    arguments = {'command': f'true "$(id)"; {LOOK}; mv .env x; rm -rf .env sub; touch new', 'access': ['git']}
+    arguments = {'command': f'true "$(id)"; {LOOK}; mv .env x; rm -rf .env sub; touch new', 'access': [access]}
 
     said, asked = desk._call(desk.workspace.shell, RUN_SHELL, arguments)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .backend import Availability, probed, run_probe
 from .derive import system_profile
-from .mounts import Mount, plan_mounts
+from .mounts import Change, Mount, plan_mounts
 from .profile import OSProfile, OSSandboxError, passed_on
 from .seccomp import filter_program
 
@@ -22,12 +22,9 @@ for each in /proc/self/fd/*; do
   each=${each##*/}
   if ((each > 2 && each != 9)); then eval "exec $each>&-"; fi
 done
-exec -c "$@"
+exec "$@"
 """
 """Bash script that closes inherited descriptors and then starts bubblewrap with its seccomp filter on descriptor 9.
-
-bubblewrap itself gets no variables, because commands can read them in `/proc/1/environ`
-(`test_the_variables_of_the_caller_cannot_be_read`).
 
 The script needs bash, because other shells cannot name a descriptor above 9. The option `-p` is required, because
 variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_is_inherited`).
@@ -68,8 +65,14 @@ class BubblewrapBackend:
         self._bash = bash or _first(_BASH)
         self._filter = filter_program(machine or platform.machine())
 
-    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str, *, change: Change | None = None) -> list[str]:
         """Return the confined command line; see `OSSandboxBackend.wrap`.
+
+        Args:
+            command: The program and its arguments.
+            profile: The access that the command gets.
+            cwd: The absolute path of an existing folder in which the command starts.
+            change: Function that adds layers to the mounts.
 
         Raises:
             OSSandboxError: The backend cannot enforce the profile. No command has run.
@@ -79,7 +82,7 @@ class BubblewrapBackend:
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command must name a program, and must not contain NUL')
         octal = ''.join(f'\\{byte:03o}' for byte in self._filter)
-        plan = plan_mounts(profile, cwd)
+        plan = plan_mounts(profile, cwd, change)
         arguments = list(_CONFINE)
         if profile.network:
             arguments.append('--share-net')
@@ -127,7 +130,7 @@ def _environment(variables: Mapping[str, str]) -> list[str]:
 def _argument(mount: Mount) -> list[str]:
     match mount.kind:
         case 'write':
-            return ['--bind', mount.path, mount.path]
+            return ['--bind', mount.source or mount.path, mount.path]
         case 'read':
             return ['--ro-bind', mount.source or mount.path, mount.path]
         case 'empty' | 'temporary':

@@ -24,8 +24,6 @@ from tool_approval.os_sandbox import (
     system_profile,
 )
 from tool_approval.os_sandbox.caches import open_caches
-from tool_approval.os_sandbox.mounts import without_missing
-from tool_approval.os_sandbox.sweep import finish_all
 from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_toolchains
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
@@ -217,17 +215,10 @@ def _confinement(
         approved=profile(approved=True),
         unasked=profile(approved=False),
         secrets=files.secrets.find,
-        roots=tuple(str(each.root) for each in paths.values()),
-        state=None if state is None else str(state),
         environments=toolchains.environments,
     )
-    if state is not None and caches:
-        try:
-            notes += finish_all(str(state))
-        except OSError as error:
-            notes.append(f'what a command left could not be checked: {printable(str(error), 300)}')
     if isinstance(backend, BubblewrapBackend):
-        notes += backend.notes(without_missing(confinement.approved)[0], folder)
+        notes += backend.notes(confinement.approved, folder)
     return confinement, tuple(notes)
 
 

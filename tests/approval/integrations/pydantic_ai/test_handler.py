@@ -11,7 +11,7 @@ from uuid import uuid4
 import pydantic_ai
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, ToolReturn, exceptions
+from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext, Tool, ToolReturn, exceptions
 from pydantic_ai.capabilities import AbstractCapability, HandleDeferredToolCalls
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, UserError
 from pydantic_ai.messages import ToolCallPart
@@ -965,3 +965,26 @@ def test_external_call_with_changed_arguments_has_an_outcome_in_the_log(tmp_path
     found = verify(log, key=b'k' * 32)
     assert found.is_intact
     assert (found.head.lines, found.unfinished) == (2, ())
+
+
+def test_arguments_that_a_validator_rejects_after_the_question_are_judged_as_given():
+    """The model gives text, as providers do."""
+    seen: list[Any] = []
+
+    class Rejecting(AbstractCapability[Any]):
+        async def after_tool_validate(self, ctx: Any, *, call: Any, tool_def: Any, args: Any) -> Any:
+            if ctx.tool_call_approved:
+                raise ModelRetry('Not this one.')
+            return args
+
+    def delete(path: str) -> None:
+        seen.append(path)
+
+    ui = RecordingUI(True)
+    model = scripted([ToolCallPart('delete', '{"path": "a"}', tool_call_id='1')], 'done')
+    agent = Agent(model, tools=[Tool(delete, requires_approval=True)], capabilities=[Rejecting()])
+
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    assert [dict(request.args) for request in ui.requests] == [{'path': 'a'}]
+    assert seen == []

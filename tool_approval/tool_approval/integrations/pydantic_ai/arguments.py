@@ -59,16 +59,15 @@ def validated(ctx: RunContext[Any] | None, name: str, args: str | Mapping[str, A
         raise ValueError(f'the values do not match the schema of the tool: {places}') from None
 
 
-async def hooked(ctx: RunContext[Any] | None, call: ToolCallPart) -> dict[str, Any]:
+async def hooked(ctx: RunContext[Any], call: ToolCallPart) -> dict[str, Any]:
     """Return the arguments of a call that waits for approval, in the form that the tool gets: validated, with defaults,
     and as changed by other capabilities.
 
     Raises:
         ValueError: The arguments do not fit the tool. The message names the invalid fields, but quotes no value.
     """
-    manager = ctx.tool_manager if ctx is not None else None
-    if manager is None or find_tool(ctx, call.tool_name) is None:
-        return validated(ctx, call.tool_name, call.args)
+    manager = ctx.tool_manager
+    assert manager is not None, 'the tool was found'
     try:
         made = await manager.validate_tool_call(call, approved=True, wrap_validation_errors=False)
     except (ValidationError, ModelRetry, ToolFailed):

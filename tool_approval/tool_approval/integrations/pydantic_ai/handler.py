@@ -200,14 +200,14 @@ class Batch:
     async def _approval(self, call: ToolCallPart) -> Prepared:
         """Return the request that the toolset made, or a new one with the verdict of the tool's function."""
         tool = find_tool(self.ctx, call.tool_name)
-        if tool is None:
+        if tool is None or self.ctx is None:
             return self._prepared(call, self._request(call))
         is_made = REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {})
         request = self._request(call) if is_made else None
         if request is not None and ARGUMENTS in request.bound_to:
             return self._prepared(call, request)
         try:
-            values, arguments = await self._arguments(call)
+            values, arguments = await self._arguments(self.ctx, call)
         except ValueError as error:
             if request is not None:
                 return self._prepared(call, request)
@@ -246,14 +246,14 @@ class Batch:
         deferred = _call_of(request, reread)
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
 
-    async def _arguments(self, call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
+    async def _arguments(self, ctx: RunContext[Any], call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
         """Return the values for the tool, and the JSON form that approvers see. Approvals are bound to the JSON form.
 
         Raises:
             ValueError: The arguments do not fit the tool, or have no JSON form.
         """
-        values = materialised(await hooked(self.ctx, call))
-        return values, call_arguments(self.ctx, call.tool_call_id, values)
+        values = materialised(await hooked(ctx, call))
+        return values, call_arguments(ctx, call.tool_call_id, values)
 
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
         """Answer a call that awaits approval. An approval is bound to the values that the tool will get."""
