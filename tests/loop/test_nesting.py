@@ -375,7 +375,7 @@ def test_a_thread_that_outlives_its_tool_call_gets_a_clear_error():
         contexts.append(contextvars.copy_context())
         return 'started'
 
-    parent(delegate, Recorder()).run_sync('go')
+    asyncio.run(parent(delegate, Recorder()).run('go'))
 
     with pytest.raises(UserError, match='the tool call that started this nested run has ended'):
         contexts[0].run(lambda: asyncio.run(child().run('go')))
