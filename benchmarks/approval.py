@@ -19,7 +19,6 @@ from tool_approval.integrations.pydantic_ai import approval_handler
 
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalPolicy, ApprovalRequest
 
-from .floor import Floor, Log
 from .pairing import Checkpoint, Pair, paired_round
 from .spread import Spread, spread
 from .variants import Script, Variant, approve_async, ours
@@ -157,9 +156,6 @@ async def measure(rounds: int, folder: Path) -> list[Added]:
         layered('approved at once, without the log', asked_each_time(None)),
         layered('approved at once', asked_each_time(log)),
         layered('remembered', remembered),
-        ours(Floor(None, remembers=False), 'the floor, without the log'),
-        ours(Floor(Log(folder / 'floor.jsonl'), remembers=False), 'the floor, approved'),
-        ours(Floor(Log(folder / 'floor-remembered.jsonl'), remembers=True), 'the floor, remembered'),
     ]
     gc.collect()
     gc.freeze()
@@ -188,9 +184,6 @@ def page(results: Sequence[Added], found: Sequence[tuple[str, Spread]], loads: t
         'Each run of the layer is paired with a run of a bare handler that approves at once. The two runs take turns.',
         'Each figure is the additional time of one call: the median, with quartiles in brackets.',
         'On a machine without noise, a comparison of the bare handler with itself would give 0.',
-        'In the table, "the floor" is the handler of `benchmarks/floor.py`, which does only what the guarantees need.',
-        'This handler finds calls by a keyed hash, compares a digest before the tool runs, and writes two log lines.',
-        'This handler has no policy, no prompt, no redaction and no error handling.',
         '',
         '| additional cost of a call | computing time, ms | elapsed, ms | limit, ms | verdict |',
         '| --- | --- | --- | --- | --- |',
