@@ -74,7 +74,7 @@ class CallOrder:
             return await run(ctx)
         except ApprovalRequired:
             if has_waited:
-                return refuse(NEEDS_APPROVAL_NOW, 'refused')
+                refuse(NEEDS_APPROVAL_NOW, 'refused')
             self.deferred_at.add((ctx.run_id, ctx.run_step))
             raise
         finally:

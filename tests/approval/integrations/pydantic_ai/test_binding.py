@@ -21,7 +21,7 @@ from tool_approval.testing import ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, NotCanonicalError
 
-from .agents import FAILED, REFUSED, Log
+from .agents import REFUSED, Log
 
 
 def bound(controller: ApprovalController, **args: Any) -> Binding:
@@ -117,28 +117,18 @@ def test_execution_without_json_form_is_refused_and_logged_without_arguments():
     assert log.told == [('outcome', 'refused', '1')]
 
 
-def test_older_hosts_are_told_of_a_refusal_by_the_sentence_itself(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
-
-    assert refuse('no') == 'no'
-
-
-def test_a_refusal_of_the_tool_itself_is_no_execution_and_says_nothing_of_changed_arguments(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    """On hosts that cannot mark a result as failed, where it is a result like any other."""
-    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.results.TOOL_FAILED', None)
+def test_a_tool_that_refuses_itself_has_failed_and_says_nothing_of_changed_arguments():
     agent = Agent(scripted([call('delete', '1', path='a')], 'done'))
 
     @agent.tool_plain(requires_approval=True)
     def delete(path: str) -> str:
-        return refuse('not this one')
+        refuse('not this one')
 
     log = Log()
     ui = ScriptedUI([ApprovalDecision(approved=True, override_args={'path': 'b'})])
     result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui, audit=log)))
 
-    assert returns(result.all_messages())['1'] == ('not this one', 'success')
+    assert returns(result.all_messages())['1'] == ('not this one', 'failed')
     assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
 
 
@@ -157,7 +147,7 @@ def test_a_tool_without_a_valid_schema_is_not_called_elsewhere():
 
     assert returns(result.all_messages())['1'] == (
         "The arguments of 'ask' are invalid (the schema of the tool is invalid), so the call was not run.",
-        FAILED,
+        'failed',
     )
 
 

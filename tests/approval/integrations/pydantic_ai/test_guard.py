@@ -34,7 +34,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .agents import FAILED, Log, told_in
+from .agents import Log, told_in
 
 CALL = [call('delete', '1', path='a')]
 
@@ -253,7 +253,7 @@ def test_function_blocked_by_its_check_does_not_run_though_another_handler_appro
         'go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True})
     )
 
-    assert (answer_of(result), ran) == (('Not here.', FAILED), [])
+    assert (answer_of(result), ran) == (('Not here.', 'failed'), [])
 
 
 def test_arguments_that_cannot_be_judged_are_refused():

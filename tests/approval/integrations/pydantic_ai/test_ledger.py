@@ -354,7 +354,7 @@ async def test_an_external_call_is_done_once(store, ledger, error, told, state):
     assert all_states(store) == [('1', 1, state)]
 
 
-async def test_on_a_host_without_conversations_the_run_that_made_the_call_is_its_place(store, ledger, monkeypatch):
+async def test_without_a_conversation_the_run_that_made_the_call_is_its_place(store, ledger, monkeypatch):
     controller, tools = ApprovalController(ui=RecordingUI()), Tools()
     resumed = await stopped(controller)
     [response] = [each for each in resumed['message_history'] if isinstance(each, ModelResponse)]

@@ -24,7 +24,6 @@ from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalMemory
 
 from . import mcp_server
-from .agents import FAILED
 
 Connect = Callable[[Path], AbstractContextManager[MCPToolset[Any]]]
 POLICY = {'notes_read_*': {'approval': 'none'}, '*_delete_*': {'approval': 'blocked'}}
@@ -89,7 +88,7 @@ def test_a_policy_names_the_tools_with_their_prefix_and_globs_match_them(connect
     assert told['1'] == ('the note a', 'success')
     assert told['2'] == ('wrote b', 'success')
     assert told['3'] == ('Not that one.', 'denied')
-    assert told['4'] == ("The tool 'notes_delete_note' is blocked by policy.", FAILED)
+    assert told['4'] == ("The tool 'notes_delete_note' is blocked by policy.", 'failed')
     assert {each.name: each.read_text() for each in folder.iterdir()} == {'a': 'the note a', 'b': 'new'}
 
 

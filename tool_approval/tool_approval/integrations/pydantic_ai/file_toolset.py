@@ -90,11 +90,11 @@ class FileToolset(FunctionToolset[Any]):
 
         Raises:
             ApprovalRequired: The call needs approval, and no `ApprovalToolset` asked for it.
-            ToolFailed: The call was refused or failed. On hosts without `ToolFailed`, the message is the result.
+            ToolFailed: The call was refused or failed.
         """
         try:
             return await super().call_tool(name, tool_args, ctx, tool)
         except PermissionError as error:
-            return refuse(str(error), 'refused')
+            refuse(str(error), 'refused')
         except FileToolError as error:
-            return refuse(str(error))
+            refuse(str(error))

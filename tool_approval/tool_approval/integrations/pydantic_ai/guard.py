@@ -79,7 +79,7 @@ async def _call_tool(
     with judging():
         call, problem = executing(ctx, name, tool_args, tool=tool)
         if problem is not None:
-            return refuse(problem, 'refused')
+            refuse(problem, 'refused')
         args, shown, facts = dict(call.values), call.arguments.shown, call.facts
         context = ApprovalContext(tool_name=call.tool_name, args=shown, metadata=facts.as_metadata())
         verdict = ApprovalResult.pre_approved()
@@ -87,7 +87,7 @@ async def _call_tool(
             own = await ask_check(each, context.for_check(), framework_context=ctx) or verdict
             verdict = max(verdict, own, key=_strictness)
         if verdict.is_blocked:
-            return refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
+            refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
         if verdict.is_needs_approval and not ctx.tool_call_approved:
             details = {'hides_arguments': call.arguments.is_altered, 'lineage': facts.lineage}
             request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **details)
@@ -96,7 +96,7 @@ async def _call_tool(
         # The host itself defers a declared tool, so its approval is not bound to the check's `bound_to`.
         is_bound = verdict.is_needs_approval and tool.tool_def.kind != 'unapproved'
         if is_bound and binding is not None and not binding.declares(verdict.bound_to):
-            return refuse(CHANGED, 'refused')
+            refuse(CHANGED, 'refused')
         declared: Mapping[str, Any] = verdict.bound_to if is_bound and binding is not None else {}
         with approving(args if ctx.tool_call_approved and was_asked(binding) else None, declared):
             return await _host_call_tool(self, name, args, ctx, tool)

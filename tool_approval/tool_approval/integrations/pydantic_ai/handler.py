@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
-from pydantic_ai.exceptions import UserError
+from pydantic_ai.exceptions import ToolFailed, UserError
 from pydantic_ai.messages import ToolCallPart
 
 from tool_approval.core.arguments import ARGUMENTS, CallArguments, materialised, restored
@@ -40,7 +40,6 @@ from .results import (
     carry_out_once,
     enclosed,
     execute_once,
-    failure,
     find_binding,
     refuse,
     unfit,
@@ -123,7 +122,7 @@ class ApprovalHandler:
         allowed = Allowed(call=made, request=request, binding=binding)
         if binding is None or problem is not None or not gate.is_bound(binding, made):
             gate.record(allowed, 'refused')
-            return refuse(CHANGED, 'refused')
+            refuse(CHANGED, 'refused')
         with enclosed(ctx):
             return await execute_once(self.ledger, gate, allowed, lambda: run(dict(made.values)), ctx=ctx)
 
@@ -299,7 +298,7 @@ class Batch:
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
         """Return the call if it may be executed; otherwise answer the call with a failure, and return `None`."""
         if isinstance(settled, Refused):
-            self.results.calls[str(prepared.request.tool_call_id)] = failure(settled.reason)
+            self.results.calls[str(prepared.request.tool_call_id)] = ToolFailed(settled.reason)
             return None
         if settled.request is not None:
             return settled

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
-from typing import Any, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
 
 from pydantic import TypeAdapter
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
@@ -19,9 +19,6 @@ from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call_sync_or_async
 
 from .arguments import find_tool
-
-# On older hosts a tool cannot report a failure that the model should not simply retry.
-TOOL_FAILED: type[Exception] | None = getattr(exceptions, 'ToolFailed', None)
 
 NOTICE_KEY = 'approval_notice'
 """Key under which the notice about changed arguments is added to a result that is not a string."""
@@ -84,9 +81,6 @@ async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
     """Await the execution of a call, log its outcome, and add the notice about changed arguments."""
     with gate.execution(allowed, outcome_of=outcome_of) as execution:
         result = await run
-        if isinstance(result, Refusal):
-            execution.outcome = outcome_of(result)
-            return result
     return result if execution.notice is None else with_notice(result, execution.notice)
 
 
@@ -106,7 +100,7 @@ async def execute_once(
     if not isinstance(result, Kept):
         return result
     if result.state != 'done':
-        return refuse(result.text or '', 'refused' if result.state == 'refused' else 'failed')
+        refuse(result.text or '', 'refused' if result.state == 'refused' else 'failed')
     return _restored(result)
 
 
@@ -134,8 +128,8 @@ async def _once(
     for message in ctx.messages:
         if isinstance(message, ModelResponse) and (made := _calls_of(message, call_id)):
             run_id, occurrence = message.run_id or run_id, occurrence + made
-    # Older hosts have no conversations; there it is the run that made the call.
-    name = getattr(ctx, 'conversation_id', None) or run_id or ''
+    # A context that was made outside of a run has no conversation; there it is the run that made the call.
+    name = ctx.conversation_id or run_id or ''
     return await gate.keep(
         ledger,
         ExecutedCall.of(allowed.call, name, occurrence),
@@ -177,7 +171,7 @@ def _restored(kept: Kept) -> Any:
 
 def _text_of(tool_name: str, error: Exception) -> str:
     # The text of other errors may quote arguments; the text of these is written for the model.
-    is_for_model = isinstance(error, exceptions.ModelRetry | _Failed) or type(error) is TOOL_FAILED
+    is_for_model = isinstance(error, exceptions.ModelRetry | _Failed) or type(error) is exceptions.ToolFailed
     return str(error) if is_for_model else f'The call of {tool_name!r} failed ({type(error).__name__}).'
 
 
@@ -189,41 +183,27 @@ def approval(decision: ApprovalDecision) -> Literal[True] | ToolApproved | ToolD
     return ToolDenied(decision.note or DENIED)
 
 
-def failure(message: str) -> Any:
-    """Return the result of an external call that failed or was refused."""
-    return TOOL_FAILED(message) if TOOL_FAILED is not None else message
-
-
-class Refusal(str):
-    """A refusal in place of a tool's result, on hosts that cannot mark a result as failed. The tool has not run."""
-
-
-def refuse(message: str, outcome: Outcome = 'failed') -> str:
+def refuse(message: str, outcome: Outcome = 'failed') -> NoReturn:
     """Report a refused call to the model, in place of a tool's result.
 
     Args:
         message: Text for the model.
         outcome: Outcome to be logged by the handler or by the `ApprovalToolset` that runs the call.
 
-    Returns:
-        The message. Hosts that have `ToolFailed` get the exception instead.
-
     Raises:
-        ToolFailed: Raised on hosts that have `ToolFailed`. The result is treated as failed, and uses up no retry.
+        ToolFailed: Always. The host treats the result as failed, and it uses up no retry.
     """
-    refusal: Any = Refusal(message) if TOOL_FAILED is None else TOOL_FAILED(message)
+    refusal = exceptions.ToolFailed(message)
     setattr(refusal, _OUTCOME, outcome)
-    if isinstance(refusal, Exception):
-        raise refusal
-    return refusal
+    raise refusal
 
 
 def outcome_of(end: object) -> Outcome:
-    """Return the outcome to log for a call that ended with an error or a refusal.
+    """Return the outcome to log for a call that ended with an error.
 
     Only objects made by `refuse` can set the outcome. The attributes of other errors are ignored, whatever their names.
     """
-    if type(end) in (Refusal, TOOL_FAILED):
+    if type(end) is exceptions.ToolFailed:
         return vars(end).get(_OUTCOME, 'failed')
     return 'failed'
 
@@ -313,7 +293,7 @@ async def carry_out_once(
         return failed.args[0]
     if not isinstance(result, Kept):
         return result
-    return _restored(result) if result.state == 'done' else failure(result.text or '')
+    return _restored(result) if result.state == 'done' else exceptions.ToolFailed(result.text or '')
 
 
 async def carry_out(
@@ -332,4 +312,4 @@ async def carry_out(
         return await call_sync_or_async(function, *positional, **args), True
     except Exception as error:  # noqa: BLE001 - one call that fails must not end the run of the others
         _log.error('The external call of %r failed with %s', name, type(error).__name__)
-        return failure(f'The call of {name!r} failed ({type(error).__name__}).'), False
+        return exceptions.ToolFailed(f'The call of {name!r} failed ({type(error).__name__}).'), False

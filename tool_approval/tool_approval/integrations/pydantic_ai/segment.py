@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
 from pydantic_ai_deferred import DeferredToolHandler, lineage
 from pydantic_core import to_jsonable_python
@@ -36,7 +37,7 @@ from tool_approval.inbox.store import Row
 
 from .handler import ApprovalHandler, Batch, Run
 from .requests import REQUEST_KEY, facts_of, session_of_deps, tool_facts
-from .results import CallPlace, failure
+from .results import CallPlace
 from .run_state import (
     DecidedExternal,
     Question,
@@ -298,7 +299,7 @@ class Segment:
                 continue
             external = decided.externals[call.id]
             if external.refused is not None:
-                batch.results.calls[call.id] = failure(external.refused)
+                batch.results.calls[call.id] = ToolFailed(external.refused)
                 continue
             request = call.restored.changed(args=external.args)
             binding = None if external.binding is None else Binding.of(external.binding)

@@ -73,7 +73,7 @@ class ApprovalToolset(WrapperToolset[Any]):
 
         Raises:
             ApprovalRequired: The call needs approval. The exception's metadata describes the request.
-            ToolFailed: The call is refused. On hosts without `ToolFailed`, the refusal is the result.
+            ToolFailed: The call is refused.
         """
         call, blocked = executing(ctx, name, tool_args, session=self.session, tool=tool)
         call = call._replace(
@@ -99,7 +99,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             else:
                 raise ApprovalRequired(metadata=conventional(prepared.request))
             if isinstance(settled, Refused):
-                return refuse(settled.reason, 'refused')
+                refuse(settled.reason, 'refused')
             judged = judged_context(ctx, prepared)
             ledger = self.ledger if ctx.tool_call_approved and not call.is_enclosed else None
             return await execute_once(
