@@ -1,6 +1,7 @@
 """What an approval is tied to, and what is refused where nothing can be told."""
 
 import asyncio
+from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -133,10 +134,15 @@ def test_a_tool_that_refuses_itself_has_failed_and_says_nothing_of_changed_argum
 
 
 def test_the_notice_keeps_the_rest_of_a_tool_return():
-    told = with_notice(ToolReturn({'n': 1}, content='more', metadata={'kept': True}), 'It ran with a.')
+    class Own(ToolReturn[Any]):
+        pass
 
-    assert told.return_value['n'] == 1
-    assert (told.content, told.metadata) == ('more', {'kept': True})
+    given = Own({'n': 1}, content='more', metadata={'kept': True}, tools=['revealed'])
+
+    told = with_notice(given, 'It ran with a.')
+
+    changed = {each.name for each in fields(given) if getattr(told, each.name) != getattr(given, each.name)}
+    assert (type(told), changed, told.return_value['n']) == (Own, {'return_value'}, 1)
 
 
 def test_a_tool_without_a_valid_schema_is_not_called_elsewhere():

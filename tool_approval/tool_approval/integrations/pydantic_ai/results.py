@@ -6,6 +6,7 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
 
@@ -214,11 +215,7 @@ _OUTCOME = '_tool_approval_outcome'
 def with_notice(result: Any, notice: str) -> Any:
     """Return a tool's result with a notice of the arguments that the tool really ran with."""
     if isinstance(result, ToolReturn):
-        return ToolReturn(
-            return_value=_noted(result.return_value, notice),
-            content=result.content,
-            metadata=result.metadata,
-        )
+        return replace(cast('ToolReturn[Any]', result), return_value=_noted(result.return_value, notice))
     return _noted(result, notice)
 
 
