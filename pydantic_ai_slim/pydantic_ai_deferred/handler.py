@@ -34,6 +34,14 @@ the run that has the handler.
 """
 
 
+_DEFAULT_ADVICE = 'To use the default, omit `deferred_tool_handler` or pass `None`.'
+_ADVICE = {
+    'ApprovalController': 'To let a controller decide, pass `approval_handler(controller)` of `tool_approval`.',
+    'DeferredToolResults': 'Pass a function that returns the results.',
+}
+"""Advice by the name of the type that was given."""
+
+
 def check_handler(handler: object) -> None:
     """Reject an invalid handler when it is given, not in the middle of a run.
 
@@ -43,7 +51,7 @@ def check_handler(handler: object) -> None:
     if not callable(handler):
         raise UserError(
             f'`deferred_tool_handler` must be a callable that takes `(ctx, requests)`, not {type(handler).__name__}. '
-            'To use the default, omit `deferred_tool_handler` or pass `None`.'
+            f'{_ADVICE.get(type(handler).__name__, _DEFAULT_ADVICE)}'
         )
 
 

@@ -185,5 +185,7 @@ def test_any_text_is_a_configuration_or_one_error(text):
         assert config == PolicyConfig()
 
 
-def test_a_file_that_does_not_exist_is_not_looked_for():
-    assert mistake_in('policy.yaml').problem == 'the value must be a mapping of keys to values'
+@pytest.mark.parametrize('name', ['policy.yaml', 'rules/policy.YML', 'policy.json'])
+def test_a_file_that_does_not_exist_is_not_looked_for(name):
+    problem = 'this is the name of a file, not a document; pass the text of the file'
+    assert mistake_in(name).problem == problem

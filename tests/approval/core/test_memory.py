@@ -3,11 +3,13 @@ import asyncio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tool_approval.answering import answer_options
 from tool_approval.display import facts
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI
 
 from tests.approval.parts import NOON, decide, noon, request_for
+from tests.tables import table
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
@@ -380,3 +382,37 @@ def test_hidden_arguments_are_granted_capabilities_for_their_own_call():
     assert memory.granted(lacks) == {'net'}
     assert memory.granted(hiding) == frozenset()
     assert dict(facts(hiding))['grants'] == 'net, for this call'
+
+
+NESTED = {'metadata': {'caller': 'worker'}, 'run_id': 'run 2', 'lineage': (ROOT,)}
+UNNAMED_ROOT = (ROOT.model_copy(update={'agent_name': None}),)
+
+
+@table(
+    'fields, spans',
+    [
+        ({}, ('session', 'always')),  # no agent is known, in no run
+        ({'metadata': {'caller': 'a'}, 'run_id': 'run 1'}, ('session', 'always')),
+        ({'run_id': 'run 1'}, ('session',)),  # the session is the run
+        ({'run_id': 'run 1', 'session_id': 'chat'}, ()),
+        ({'run_id': 'run 1', 'session_id': 'run 1'}, ('session',)),
+        (NESTED, ('session', 'always')),
+        ({**NESTED, 'metadata': {}}, ()),  # the session is the outer run
+        ({**NESTED, 'lineage': UNNAMED_ROOT}, ('session',)),
+        ({**NESTED, 'lineage': UNNAMED_ROOT, 'session_id': 'chat'}, ()),
+    ],
+)
+def test_remembering_is_offered_only_for_as_long_as_the_approval_is_found_again(store, fields, spans):
+    ui = RecordingUI()
+    controller = ApprovalController(ui=ui, memory=ApprovalMemory(store))
+
+    decide(controller, request_for(**fields))
+
+    assert answer_options(ui.requests[0]).spans == spans
+
+
+def test_agents_that_share_with_an_unnamed_nested_agent_are_known_by_the_outermost(store):
+    memory = ApprovalMemory(store, shares_with_nested=True)
+
+    assert memory.can_keep(request_for(**{**NESTED, 'metadata': {}}), 'always')
+    assert not memory.can_keep(request_for(**{**NESTED, 'lineage': UNNAMED_ROOT}), 'always')

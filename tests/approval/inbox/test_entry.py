@@ -191,12 +191,15 @@ def test_self_approval_can_be_forbidden():
             ApprovalDecision(approved=True, remember='session', remember_option='all'),
             'does not offer this option for remembering the approval',
         ),
+        (ApprovalDecision(approved=True, remember='session'), "the request does not offer `remember='session'`"),
         (ApprovalDecision(approved=True, remember='always'), "the request does not offer `remember='always'`"),
     ],
 )
 def test_answer_that_the_request_does_not_offer_is_refused(decision, problem):
+    entry = entry_of(request_for(metadata={'can_remember_session': False}))
+
     with pytest.raises(InvalidAnswer, match=problem):
-        entry_of().check_decision(decision)
+        entry.check_decision(decision)
 
 
 def test_answer_that_the_request_offers_is_accepted():

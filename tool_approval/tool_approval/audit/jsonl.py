@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_approval.core.errors import AuditError, NotCanonicalError
+from tool_approval.core.errors import AuditError, NotCanonicalError, check_type
 from tool_approval.storage.private_file import append_whole, check_private, locked, make_private_folder, open_private
 
 from .chain import START, Head, chained, read_head
@@ -66,8 +66,10 @@ class JsonlAuditSink:
 
         Raises:
             AuditError: The file is not private to the user, or its last line is damaged or was not written with `key`.
+            TypeError: The key is not `bytes`.
             ValueError: The key is too short.
         """
+        check_type('key', key, 'bytes; `load_key` reads or makes them', bytes)
         if len(key) < 16:
             raise ValueError('the key must have at least 16 bytes')
         self._path = str(Path(path))

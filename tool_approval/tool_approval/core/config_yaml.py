@@ -68,7 +68,7 @@ class _Reader:
             if isinstance(event, yaml.NodeEvent):
                 documents.append(self._value(event, ()))
                 if not isinstance(documents[0], dict | None):
-                    raise self._error('the value must be a mapping of keys to values', _line(event))
+                    raise self._error(_not_a_document(documents[0]), _line(event))
         return cast('dict[str, Any]', documents[0] or {}) if documents else {}
 
     def _value(self, event: yaml.NodeEvent, path: Path) -> object:
@@ -142,3 +142,9 @@ class _Reader:
 def _line(event: yaml.Event) -> int:
     # The parser sets the mark of every event, although its stubs make it optional.
     return cast('yaml.Mark', event.start_mark).line + 1
+
+
+def _not_a_document(value: object) -> str:
+    if isinstance(value, str) and value.lower().endswith(('.yaml', '.yml', '.json')):
+        return 'this is the name of a file, not a document; pass the text of the file'
+    return 'the value must be a mapping of keys to values'

@@ -18,11 +18,11 @@ from .arguments import ARGUMENTS, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, digest, hash_text
 from .decision import RULES, ApprovalDecision, ApprovalMode, read_mode
-from .errors import AuditError, NotCanonicalError, StoreError
-from .memory import ApprovalMemory
+from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type
+from .memory import ApprovalMemory, check_memory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
-from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities
+from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities, check_presenters, check_ui
 from .redact import Outcome, decision_entry, outcome_entry
 from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, together
@@ -85,12 +85,15 @@ class ApprovalController:
 
         Raises:
             ValueError: The mode is unknown, or the timeout is not positive.
-            TypeError: `ui` has no `choose`, or is a class.
+            TypeError: An argument has a wrong type, such as a `ui` without `choose`, or a store as `memory`.
             ApprovalConfigError: The policy is invalid.
         """
-        if ui is not None and (isinstance(ui, type) or not callable(getattr(ui, 'choose', None))):
-            kind = f'the class {ui.__name__}' if isinstance(ui, type) else f'a value of type {type(ui).__name__}'
-            raise TypeError(f'`ui` must be an object with a method `choose(request, *, mode)`, not {kind}')
+        check_ui(ui)
+        check_memory(memory)
+        check_methods('audit', audit, "an audit sink such as `JsonlAuditSink('audit.jsonl', key=...)`", 'record')
+        check_presenters(presenters)
+        check_type('timeout', timeout, 'a number of seconds', int, float)
+        check_type('key', key, 'bytes', bytes)
         if timeout is not None and not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         self.mode: ApprovalMode = read_mode(mode)
@@ -313,7 +316,8 @@ class ApprovalController:
         place: dict[str, Any] = {
             'position': position,
             'batch_size': size,
-            'can_remember_always': self.memory.remembers_always,
+            'can_remember_session': self.memory.can_keep(request, 'session'),
+            'can_remember_always': self.memory.can_keep(request, 'always'),
         }
         # A batch id from the framework is kept.
         if batch_id is not None and 'batch_id' not in request.metadata:

@@ -46,6 +46,38 @@ def _restored(kind: type[ApprovalError], args: tuple[object, ...], facts: dict[s
     return error
 
 
+def check_type(name: str, given: object, wanted: str, *kinds: type) -> None:
+    """Reject an argument of a wrong type where it is given, not when it is first used.
+
+    Args:
+        name: Name of the argument.
+        given: Value of the argument. `None` is accepted, and stands for an argument that was left out.
+        wanted: Text that says which value is needed, and how to get one.
+        *kinds: Types, of which the value must have one.
+
+    Raises:
+        TypeError: The value has none of the types. The message quotes no value.
+    """
+    if given is not None and not isinstance(given, kinds):
+        raise _wrong(name, given, wanted)
+
+
+def check_methods(name: str, given: object, wanted: str, *methods: str) -> None:
+    """Reject an argument that lacks a method; see `check_type`.
+
+    Raises:
+        TypeError: The value lacks a method, or is a class. The message quotes no value.
+    """
+    has_all = all(callable(getattr(given, method, None)) for method in methods)
+    if given is not None and (isinstance(given, type) or not has_all):
+        raise _wrong(name, given, wanted)
+
+
+def _wrong(name: str, given: object, wanted: str) -> TypeError:
+    kind = f'the class {given.__name__}' if isinstance(given, type) else f'a value of type {type(given).__name__}'
+    return TypeError(f'`{name}` must be {wanted}, not {kind}')
+
+
 class ApprovalConfigError(ApprovalError, ValueError):
     """The configuration is invalid."""
 

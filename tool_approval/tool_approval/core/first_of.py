@@ -11,7 +11,7 @@ from functools import partial
 
 from .asking import Answer, ask
 from .decision import ApprovalDecision, ApprovalMode
-from .protocols import ApprovalUI, UIAbilities
+from .protocols import ApprovalUI, UIAbilities, check_ui
 from .request import ApprovalRequest
 from .threads import RunCancelled
 
@@ -53,9 +53,12 @@ class FirstOf:
 
         Raises:
             ValueError: No UI was given.
+            TypeError: One of the UIs has no `choose`, or is a class. A list of UIs is not a UI: use `FirstOf(*uis)`.
         """
         if not uis:
             raise ValueError('`FirstOf` needs at least one UI')
+        for each in uis:
+            check_ui(each)
         # A nested `FirstOf` would be cancelled before it can report its answer, so its UIs are asked directly.
         self._uis = [each for ui in uis for each in (ui._uis if isinstance(ui, FirstOf) else [ui])]
         self._abilities = [UIAbilities.of(ui) for ui in self._uis]

@@ -15,7 +15,7 @@ from .arguments import ARGUMENTS, CallArguments
 from .canonical import canonical_json, copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
-from .errors import NotCanonicalError
+from .errors import NotCanonicalError, check_type
 from .presentation import EXTRA_ACCESS
 from .redact import Outcome
 from .request import ApprovalContext, ApprovalRequest, CallFacts
@@ -307,8 +307,10 @@ class Gate:
             tells_changes: Whether to inform the model of arguments changed by an approver.
 
         Raises:
+            TypeError: `controller` is not an `ApprovalController`.
             ValueError: `default` is neither `required` nor `none`.
         """
+        check_type('controller', controller, 'an `ApprovalController`', ApprovalController)
         if default not in ('required', 'none'):
             raise ValueError(f"`default` must be 'required' or 'none', not {default!r}")
         self.controller = controller

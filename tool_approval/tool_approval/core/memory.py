@@ -6,11 +6,11 @@ import secrets
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from .canonical import fingerprint, whole_characters
 from .decision import ApprovalDecision
-from .errors import StoreError
+from .errors import StoreError, check_methods, check_type
 from .protocols import ApprovalStore, RememberedApproval
 from .redact import Redactor
 from .request import ApprovalRequest
@@ -42,7 +42,15 @@ class ApprovalMemory:
                 true, all agents below the outermost agent are treated as one agent.
             key: Secret key for the ids of session approvals; random if `None`.
             now: Clock.
+
+        Raises:
+            TypeError: An argument has a wrong type, such as the path of a file as `store`.
         """
+        check_methods(
+            'store', store, 'a store such as `FileApprovalStore(project)`', 'get', 'put', 'remove', 'list_all'
+        )
+        check_methods('is_allowed', is_allowed, 'a function of the name of an approver', '__call__')
+        check_type('key', key, 'bytes', bytes)
         self._store = store
         self._is_allowed = is_allowed
         self._shares_with_nested = shares_with_nested
@@ -55,6 +63,15 @@ class ApprovalMemory:
     def remembers_always(self) -> bool:
         """Whether there is a store."""
         return self._store is not None
+
+    def can_keep(self, request: ApprovalRequest, span: Literal['session', 'always']) -> bool:
+        """Return whether an approval of `request` would be found again for as long as `span` says.
+
+        An agent without a name is known by its run only. So the approval ends with this run, although the session may
+        continue.
+        """
+        runs = {run_id for name, run_id in self._callers(request) if not name} - {None}
+        return runs <= {_session_of(request)} if span == 'session' else self.remembers_always and not runs
 
     def lookup(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """Return the remembered decision that covers `request`, or `None`.
@@ -208,8 +225,7 @@ class ApprovalMemory:
         lacking = {'capabilities': lacks} if lacks else {}
         if store is not None:
             return self._id(request, kind, payload, {'scope': dict(store.scope), **lacking}, key=store.key)
-        session = request.session_id or (request.lineage[0].run_id if request.lineage else request.run_id)
-        return self._id(request, kind, payload, {'session': session, **lacking}, key=self._key)
+        return self._id(request, kind, payload, {'session': _session_of(request), **lacking}, key=self._key)
 
     def _grant_id(self, request: ApprovalRequest, capability: str) -> str:
         is_shared = self._shares_with_nested and request.lineage
@@ -233,10 +249,25 @@ class ApprovalMemory:
 
     def _agents(self, request: ApprovalRequest) -> list[Any]:
         """Return the calling agents, by name or else by run id, and the names of the tools between the agents."""
-        itself = request.facts.caller or {'run': request.run_id}
-        if not request.lineage:
-            return [itself]
-        above = [(level.agent_name or {'run': level.run_id}, level.tool_name) for level in request.lineage]
-        if self._shares_with_nested:
-            return [above[0][0]]
-        return [*above, itself]
+        names = [name or {'run': run_id} for name, run_id in self._callers(request)]
+        tools = [level.tool_name for level in request.lineage]
+        return [*zip(names[:-1], tools[: len(names) - 1], strict=True), names[-1]]
+
+    def _callers(self, request: ApprovalRequest) -> list[tuple[str | None, str | None]]:
+        callers = [(level.agent_name, level.run_id) for level in request.lineage]
+        callers = [*callers, (request.facts.caller, request.run_id)]
+        return callers[:1] if self._shares_with_nested else callers
+
+
+def _session_of(request: ApprovalRequest) -> str | None:
+    return request.session_id or (request.lineage[0].run_id if request.lineage else request.run_id)
+
+
+def check_memory(memory: object) -> None:
+    """Reject what cannot remember; see `check_methods`.
+
+    Raises:
+        TypeError: `memory` is not a memory, but a store or a class, for example.
+    """
+    wanted = 'an `ApprovalMemory`; give a store to `ApprovalMemory(store)`'
+    check_methods('memory', memory, wanted, 'lookup', 'list_approvals', 'revoke')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -38,8 +39,11 @@ class ApprovalPolicy:
             auto_grant: For each isolation profile, the capabilities that are granted without asking.
 
         Raises:
+            TypeError: `tools` is the path or the text of a file.
             ApprovalConfigError: A key or value is unknown.
         """
+        if isinstance(tools, str | os.PathLike):
+            raise TypeError('`tools` must be a mapping of rules; `ApprovalPolicy.from_yaml` reads the text of a file')
         self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}), None)
 
     @classmethod
@@ -59,13 +63,19 @@ class ApprovalPolicy:
         """Read a YAML or JSON document with the keys `default`, `tools` and `auto_grant`.
 
         Args:
-            text: The document.
+            text: The document itself, not the name of its file.
             source: File that the document comes from, named in errors and questions.
 
         Raises:
+            TypeError: `text` is not a string, but the path of a file, for example.
             ApprovalConfigError: The document is invalid; the error names the key, the file and the line.
             MissingExtraError: PyYAML is not installed.
         """
+        if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - many pass a path
+            advice = ': read the file with `path.read_text()`' if isinstance(text, os.PathLike) else ''
+            raise TypeError(
+                f'`text` must be the text of the document, not a value of type {type(text).__name__}{advice}'
+            )
         return cls.from_config(parse_config(text, source=source), source=source)
 
     def _use(self, config: PolicyConfig, source: str | None) -> None:

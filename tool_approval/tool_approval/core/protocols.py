@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast, runtime_che
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from .decision import ApprovalDecision, ApprovalMode
+from .errors import check_methods, check_type
 from .presentation import ApprovalPresentation
 from .request import ApprovalContext, ApprovalRequest
 
@@ -36,6 +37,15 @@ class ApprovalUI(Protocol):
             mode: Currently always `interactive`.
         """
         ...  # pragma: no cover - a protocol has no body
+
+
+def check_ui(ui: object) -> None:
+    """Reject what cannot ask; see `check_methods`.
+
+    Raises:
+        TypeError: `ui` has no `choose`, or is a class.
+    """
+    check_methods('ui', ui, 'an object with a method `choose(request, *, mode)`', 'choose')
 
 
 class UIAbilities(NamedTuple):
@@ -102,6 +112,17 @@ class ApprovalAware(Protocol):
 Presenter: TypeAlias = Callable[[ApprovalRequest], ApprovalPresentation | Awaitable[ApprovalPresentation | None] | None]
 """Makes the content to show for a request, right before the approver is asked. A plain function is called in a thread
 and may do I/O. If a presenter raises, the request is denied, because the approver would see less than intended."""
+
+
+def check_presenters(presenters: object) -> None:
+    """Reject presenters that are not given by tool name; see `check_type`.
+
+    Raises:
+        TypeError: `presenters` is not a mapping to functions.
+    """
+    check_type('presenters', presenters, 'a mapping from tool names to functions', Mapping)
+    for name, present in cast('Mapping[str, object]', presenters or {}).items():
+        check_methods(f'presenters[{name!r}]', present, 'a function of the request', '__call__')
 
 
 class RememberedApproval(BaseModel):

@@ -112,7 +112,9 @@ class CallFacts(NamedTuple):
     batch_size: int | None = None
     """Number of calls in the response that need a decision."""
     can_remember_always: bool = False
-    """Whether an approval may have `remember='always'`."""
+    """Whether an approval may have `remember='always'`: there is a store, and the agent has a name."""
+    can_remember_session: bool = True
+    """Whether an approval may have `remember='session'`. False if it would not outlast the run of an unnamed agent."""
     isolation_profile: str | None = None
     """Isolation in which the tool runs, according to the tool."""
     missing_capabilities: tuple[str, ...] = ()
@@ -139,6 +141,7 @@ class CallFacts(NamedTuple):
             lineage=lineage,
             missing_capabilities=tuple(dict.fromkeys(_capabilities(missing))),
             can_remember_always=metadata.get('can_remember_always') is True,
+            can_remember_session=metadata.get('can_remember_session') is not False,
             is_blocked=metadata.get('approval_policy') == 'blocked',
             block_reason=reason if isinstance(reason, str) and reason else None,
         )
@@ -187,7 +190,7 @@ class ApprovalRequest(BaseModel):
     """Scopes, wider than the exact payload, for which a decision may be remembered."""
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """More facts from the framework and the tool: see `ApprovalContext.metadata`. The controller sets `position` and
-    `batch_size` (request i of n, from 1), and `can_remember_always` (whether there is a store)."""
+    `batch_size` (request i of n, from 1), `can_remember_session` and `can_remember_always`."""
     lineage: tuple[LineageEntry, ...] = ()
     """Agents and tool calls above a nested request, from the outermost run inwards; empty for a request of the
     outermost run."""

@@ -132,7 +132,8 @@ def remember_spans(
         is_whole = is_shown_whole(request)
     if not is_whole or request.hides_arguments or not _is_distinct(request):
         return ()
-    return ('session', 'always') if request.facts.can_remember_always else ('session',)
+    is_offered = {'session': request.facts.can_remember_session, 'always': request.facts.can_remember_always}
+    return tuple(span for span in ('session', 'always') if is_offered[span])
 
 
 def _is_distinct(request: ApprovalRequest) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
 from pydantic_core import to_json
 
 from tool_approval.core.canonical import canonical_json, whole_characters
+from tool_approval.core.errors import check_methods
 from tool_approval.core.gate import ExecutedCall, Kept
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.core.tool_checks import CurrentCall, executing_call
@@ -106,7 +107,11 @@ class Ledger:
             beats: Whether the ledger starts a thread that calls `tick` to send heartbeats.
             clock: Monotonic clock in seconds, to measure the time between heartbeats.
             now: Returns the time of day, which is used only in records.
+
+        Raises:
+            TypeError: `store` is not a `DurableStore`.
         """
+        check_methods('store', store, 'a `DurableStore`; see `open_store`', 'add_execution', 'move')
         self.store = store
         self.worker_id = secrets.token_urlsafe(16)
         """Unique id of this worker, never reused. Only the worker that holds an execution can change that execution."""

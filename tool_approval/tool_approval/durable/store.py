@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+from tool_approval.core.errors import check_methods
 from tool_approval.inbox.errors import InboxUntrusted
 from tool_approval.inbox.store import Execute, ParkingStore, Row
 from tool_approval.inbox.stores import SQLiteStore
@@ -103,7 +104,13 @@ class DurableStore:
         Args:
             inbox_store: The database of the inbox. An `SQLiteStore` needs `synchronous='FULL'`; otherwise, a call may
                 be executed again after a power failure.
+
+        Raises:
+            TypeError: `inbox_store` is not a store. `open_store` opens a store by its path or URL.
         """
+        check_methods(
+            'inbox_store', inbox_store, 'a store such as `SQLiteStore(path)`', 'transaction', 'reading', 'watch'
+        )
         self.inbox_store = inbox_store
         """Store of the requests, for `Inbox`. `close` also closes this store. Both stores share a connection."""
         self.place = inbox_store.place

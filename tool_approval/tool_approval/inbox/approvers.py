@@ -9,6 +9,7 @@ from fnmatch import translate
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tool_approval.core.decision import RULES
+from tool_approval.core.errors import check_type
 
 LONGEST_NAME = 200
 """Maximum length of an id or a name, in characters. The user ids of directory services are shorter."""
@@ -61,7 +62,12 @@ class ApproverRules:
             rules: Rules by tool name or glob. An exact name takes precedence over a glob, and a glob with more literal
                 characters over one with fewer. If several globs have equally many literal characters, all their rules
                 must list the approver. If no rule matches a tool, its requests cannot be answered.
+
+        Raises:
+            TypeError: A value is not an `ApproverRule`.
         """
+        for name, rule in rules.items():
+            check_type(f'approvers[{name!r}]', rule, 'an `ApproverRule`', ApproverRule)
         self._exact = dict(rules)
         self._globs = [(re.compile(translate(pattern)), _literals(pattern), rule) for pattern, rule in rules.items()]
 

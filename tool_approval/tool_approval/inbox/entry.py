@@ -143,6 +143,8 @@ class InboxEntry(BaseModel):
             raise InvalidAnswer('the request does not offer this option for remembering the approval')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
             raise InvalidAnswer("the request does not offer `remember='always'`")
+        if decision.remember == 'session' and not self.request.facts.can_remember_session:
+            raise InvalidAnswer("the request does not offer `remember='session'`")
         return decision.model_copy(update={'note': None if decision.note is None else whole_characters(decision.note)})
 
 

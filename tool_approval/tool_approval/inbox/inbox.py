@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from tool_approval.core.decision import ApprovalDecision
+from tool_approval.core.errors import check_methods, check_type
 from tool_approval.core.request import ApprovalRequest
 
 from .approvers import Approver, ApproverRule
@@ -57,7 +58,12 @@ class Inbox:
             keep_history: Time after which settled requests are deleted.
             now: Clock that returns the time of day, to record times and to apply `keep_history`.
             clock: Monotonic clock in seconds, to measure leases and pauses.
+
+        Raises:
+            TypeError: `store` is not a store, but a path, for example; or `keep_history` is not a `timedelta`.
         """
+        check_methods('store', store, 'a store such as `SQLiteStore(path)`', 'add', 'settle', 'pending_of', 'watch')
+        check_type('keep_history', keep_history, 'a `timedelta`', timedelta)
         self.store = store
         self._now = now
         self._owner = secrets.token_urlsafe(16)
@@ -333,3 +339,12 @@ def _readable(rows: Sequence[Row]) -> list[InboxEntry]:
         with contextlib.suppress(UnknownRequest):  # one that cannot be read must not hide the others
             entries.append(_read(row))
     return entries
+
+
+def check_inbox(inbox: object) -> None:
+    """Reject what is not an inbox; see `check_methods`.
+
+    Raises:
+        TypeError: `inbox` is not an inbox, but a store, for example.
+    """
+    check_methods('inbox', inbox, 'an `Inbox`; give a store to `Inbox(store)`', 'post_entry', 'decide', 'changes')

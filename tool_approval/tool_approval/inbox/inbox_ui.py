@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from pydantic import ValidationError
 
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
-from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.errors import ApprovalError, NotCanonicalError, check_methods, check_type
 from tool_approval.core.first_of import answered_elsewhere
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import call_sync_or_async
@@ -20,7 +20,7 @@ from tool_approval.core.threads import call_sync_or_async
 from .approvers import Approver, ApproverRule, ApproverRules
 from .entry import Answer, Content, InboxEntry
 from .errors import InboxUnavailable, OtherContent, RequestTooLarge
-from .inbox import GRACE_S, Inbox
+from .inbox import GRACE_S, Inbox, check_inbox
 from .store import Settled
 
 CHANNEL_S = 30.0
@@ -107,8 +107,15 @@ class InboxUI:
             now: Function that returns the current time, for times that are shown or recorded.
 
         Raises:
+            TypeError: An argument has a wrong type, such as a store as `inbox`.
             ValueError: The timeout is not positive, or self-approval is forbidden but no requester is given.
         """
+        check_inbox(inbox)
+        check_type('timeout', timeout, 'a number of seconds', int, float)
+        check_type('channels', channels, 'a sequence of channels', Sequence)
+        for each in channels:
+            check_methods('channels', each, 'a sequence of objects with `posted` and `settled`', 'posted', 'settled')
+        check_type('approvers', approvers, 'a mapping from tool names to `ApproverRule`', Mapping)
         if not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
         if forbid_self_approval and requester is None:

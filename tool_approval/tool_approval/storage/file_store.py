@@ -48,9 +48,12 @@ class FileApprovalStore:
             path: The file; `None` uses `default_path()`.
 
         Raises:
+            ValueError: `project` names a JSON file, not a directory.
             StoreError: The file or its folder is not private to the user, or the file is inside the project, where the
                 agent could write its own approvals.
         """
+        if Path(project).suffix == '.json':
+            raise ValueError('`project` is the directory of the project; give the file of the approvals as `path=`')
         self._path = Path(path) if path is not None else default_path()
         self._lock_path = self._path.with_name(f'{self._path.name}.lock')
         self._lock = threading.Lock()

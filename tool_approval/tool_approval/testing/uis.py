@@ -24,6 +24,13 @@ class ScriptedUI:
     """Questions are asked one by one, so that answers and questions are in the same order."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
+        """Prepare the answers.
+
+        Raises:
+            TypeError: `answers` is a single string. Its letters would be taken as answers.
+        """
+        if isinstance(answers, str):
+            raise TypeError(f'`answers` must be a list of answers, such as [{answers!r}], not one string')
         self._answers = list(answers)
         self._lock = threading.Lock()
         self.requests: list[ApprovalRequest] = []

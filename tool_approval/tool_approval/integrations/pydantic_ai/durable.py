@@ -99,6 +99,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
             UserError: The agent or the controller cannot be used for durable runs. The message says what to change.
             ValueError: The URL of the store cannot be parsed.
         """
+        if not isinstance(controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserError(f'`DurableAgent` takes an `ApprovalController`, not {type(controller).__name__}.')
         self.agent = agent
         self.name = _checked_name(agent)
         self.store = open_store(store)

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic_ai.toolsets import FunctionToolset
 
+from tool_approval.core.errors import check_type
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
@@ -29,7 +30,11 @@ class ShellToolset(FunctionToolset[Any]):
             id: The toolset's id, for durable agents.
             reasons: Explanations to add to the result of a failed command. Each key is a text in the error output, such
                 as `Read-only file system`, and its value explains the text.
+
+        Raises:
+            TypeError: `shell` is not a `ShellTool`.
         """
+        check_type('shell', shell, 'a `ShellTool`', ShellTool)
         super().__init__(id=id, sequential=True)  # a call may need a file that an earlier call made
         self.shell = shell
         self._reasons = dict(reasons or {})

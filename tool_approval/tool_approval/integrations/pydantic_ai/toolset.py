@@ -45,10 +45,13 @@ class ApprovalToolset(WrapperToolset[Any]):
         """Reject invalid arguments now, not in the middle of a run.
 
         Raises:
-            UserError: `wrapped` is not a toolset, or `default` is neither `required` nor `none`.
+            UserError: `wrapped` is not a toolset, `controller` is not an `ApprovalController`, or `default` is neither
+                `required` nor `none`.
         """
         if not isinstance(self.wrapped, AbstractToolset):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UserError(f'`ApprovalToolset` wraps a toolset, not {type(self.wrapped).__name__}.')
+        if not isinstance(self.controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserError(f'`ApprovalToolset` takes an `ApprovalController`, not {type(self.controller).__name__}.')
         if self.default not in ('required', 'none'):
             raise UserError(f"`default` must be 'required' or 'none', not {self.default!r}.")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from tool_approval.core.errors import printable
+from tool_approval.core.errors import check_type, printable
 
 from .config import SandboxConfig
 from .content import tree
@@ -72,10 +72,12 @@ class FileSandbox:
             max_bytes: Maximum size in bytes of a text that is read or written.
 
         Raises:
+            TypeError: `config` is neither a `SandboxConfig` nor a mapping.
             ApprovalConfigError: Two roots are the same directory.
             ValidationError: The configuration is invalid.
             NotImplementedError: This system has no directory descriptors, which is the case on Windows.
         """
+        check_type('config', config, 'a `SandboxConfig` or a mapping', SandboxConfig, Mapping)
         if not is_possible():
             raise NotImplementedError('the file sandbox needs directory descriptors, which this system lacks')
         self.config = SandboxConfig.model_validate(config) if isinstance(config, Mapping) else config

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from tool_approval.core.canonical import canonical_json
-from tool_approval.core.errors import NotCanonicalError, printable
+from tool_approval.core.errors import NotCanonicalError, check_type, printable
 from tool_approval.core.presentation import ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 from tool_approval.core.tool_checks import judged
@@ -67,7 +67,11 @@ class FileTools:
         Args:
             sandbox: The rules.
             prefix: Prefix of the tool names that the model sees.
+
+        Raises:
+            TypeError: `sandbox` is not a `FileSandbox`, but its configuration, for example.
         """
+        check_type('sandbox', sandbox, 'a `FileSandbox`', FileSandbox)
         self.sandbox = sandbox
         self.prefix = prefix
 

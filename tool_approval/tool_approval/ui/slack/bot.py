@@ -17,7 +17,9 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from tool_approval.core.errors import check_type
 from tool_approval.inbox import ApproverRule, Inbox
+from tool_approval.inbox.inbox import check_inbox
 
 from .actions import ButtonActions, People
 from .blocks import APPROVE, DENY, FULL, NEXT, NOTE, NOTE_FORM, PREVIOUS, SESSION
@@ -69,8 +71,11 @@ class SlackBot:
             sleep: Function that waits for a number of seconds.
 
         Raises:
+            TypeError: `inbox` is not an `Inbox`, or `approvers` is not an `ApproverRule`.
             ValueError: An argument is invalid, or environment variables would make Slack's library ignore the token.
         """
+        check_inbox(inbox)
+        check_type('approvers', approvers, 'an `ApproverRule`', ApproverRule)
         if not token.startswith('xoxb-'):
             raise ValueError("`token` must be a bot token, which begins with 'xoxb-'")
         if _CHANNEL.fullmatch(channel) is None:

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
-from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.protocols import Presenter
+from tool_approval.core.memory import ApprovalMemory, check_memory
+from tool_approval.core.protocols import Presenter, check_presenters
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import in_thread
 from tool_approval.display import escape_line
@@ -64,7 +64,12 @@ class TerminalUI:
                 environment.
             quiet_s: A new question accepts keys after this many seconds without typing.
             groups_responses: Whether to ask about all calls of a response together, even if their groups differ.
+
+        Raises:
+            TypeError: `memory` is not a memory, or `presenters` is not a mapping to functions.
         """
+        check_memory(memory)
+        check_presenters(presenters)
         self.groups_responses = groups_responses
         self._memory = memory
         self._presenters = dict(presenters or {})

@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable, Collection
 from importlib.resources import files
 
-from tool_approval.core.errors import MissingExtraError
+from tool_approval.core.errors import MissingExtraError, check_methods, check_type
 from tool_approval.inbox import Inbox
+from tool_approval.inbox.inbox import check_inbox
 
 try:
     from starlette.exceptions import HTTPException
@@ -57,8 +58,12 @@ def inbox_app(
         clock: Clock that returns monotonic seconds, for rate limits.
 
     Raises:
+        TypeError: An argument has a wrong type, such as a store as `inbox`.
         ValueError: A host is invalid, no host is given, or the secret is too short.
     """
+    check_inbox(inbox)
+    check_methods('authenticate', authenticate, 'a `LocalLogin` or a function of the HTTP request', '__call__')
+    check_type('secret', secret, 'bytes', bytes)
     if secret is not None and len(secret) < 32:
         raise ValueError('`secret` must have at least 32 bytes; use `secrets.token_bytes(32)`')
     limits = limits or Limits()
