@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterator
 from hashlib import sha256
 
-from .paths import FOLDER
+from .paths import FOLDER, names_in
 
 MISSING = 'missing'
 """State of a name under which no file, directory or link exists."""
@@ -120,15 +120,6 @@ def tree(folder: int, name: str) -> Iterator[tuple[str, os.stat_result]]:
         if count > MAX_TREE:
             raise OSError(errno.E2BIG, f'more than {MAX_TREE} entries')
         yield path, status
-
-
-def names_in(folder: int) -> list[str]:
-    """Return the names in an open directory, sorted."""
-    descriptor = os.open('.', os.O_RDONLY | FOLDER, dir_fd=folder)
-    try:
-        return sorted(os.listdir(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def _below(folder: int, name: str, path: str, depth: int = 0) -> Iterator[tuple[str, os.stat_result]]:

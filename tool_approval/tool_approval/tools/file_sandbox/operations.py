@@ -11,7 +11,8 @@ from tool_approval.core.errors import printable
 from tool_approval.core.presentation import truncate_for_display
 
 from .commit import CHANGED, FileToolError, carry, put, replace, take_away
-from .content import MISSING, names_in, read_file, state_of_bytes
+from .content import MISSING, read_file, state_of_bytes
+from .paths import names_in
 from .rules import PathTarget
 from .sandbox import FileAccess, FileSandbox
 

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import os
 import stat
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,20 +127,23 @@ class WalkedPath:
             os.close(self.folders.pop())
 
 
-def walk(start: Sequence[str], path: str, *, follows_last: bool) -> WalkedPath:
+def walk(start: Sequence[str], path: str, *, follows_last: bool, is_exact: bool = True) -> WalkedPath:
     """Resolve a path. The caller must close the result. `~` and variables are not expanded.
 
     Args:
         start: Parts of the absolute path of the directory from which relative paths start.
         path: The path.
         follows_last: Whether to follow the last part of the path if this part is a link.
+        is_exact: Whether a name that does not exist stays as it is. Otherwise, it means the name in the directory that
+            is the same text in another Unicode form, as macOS and archives made there store names.
 
     Raises:
-        WalkError: The path uses a file as a directory, has a loop of links, or names a directory that cannot be opened.
+        WalkError: The path uses a file as a directory, has a loop of links, or names a directory that cannot be
+            opened or listed, or a name could mean several files.
     """
     place = WalkedPath()
     try:
-        _go(place, ([] if path.startswith('/') else list(start)) + components(path), follows_last, path)
+        _go(place, ([] if path.startswith('/') else list(start)) + components(path), follows_last, path, is_exact)
     except OSError as error:
         place.close()
         raise WalkError(error, place.names, place.left) from None
@@ -157,10 +161,38 @@ class WalkError(Exception):
         self.error = error
         self.names = names
         self.left = left
-        super().__init__(os.strerror(error.errno or 0))
+        super().__init__(error.strerror or os.strerror(error.errno or 0))
 
 
-def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str) -> None:
+def _find(folder: int, name: str, is_exact: bool) -> tuple[str, os.stat_result | None]:
+    """Return the name under which a directory has a file, and the file's status; `None` if it does not exist."""
+    try:
+        return name, os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        stored = None if is_exact or name.isascii() else _stored_form(folder, name)
+        return (name, None) if stored is None else _find(folder, stored, is_exact=True)
+
+
+def _stored_form(folder: int, name: str) -> str | None:
+    """Return the name in a directory that differs from `name` only in its Unicode form."""
+    text = unicodedata.normalize('NFC', name)
+    found = [each for each in names_in(folder) if each != name and unicodedata.normalize('NFC', each) == text]
+    if len(found) > 1:
+        # Attack: two files whose names look the same, and the approver takes one for the other (test_names.py).
+        raise OSError(errno.EINVAL, 'several names there look like the given one; rename all but one')
+    return found[0] if found else None
+
+
+def names_in(folder: int) -> list[str]:
+    """Return the names in an open directory, sorted."""
+    descriptor = os.open('.', os.O_RDONLY | FOLDER, dir_fd=folder)
+    try:
+        return sorted(os.listdir(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str, is_exact: bool) -> None:
     todo = names[::-1]
     links = 0
     while todo:
@@ -175,12 +207,10 @@ def _go(place: WalkedPath, names: list[str], follows_last: bool, path: str) -> N
         if not place.is_folder:
             place.names.append(name)  # nothing exists below a missing directory
             continue
-        try:
-            found = os.stat(name, dir_fd=place.folders[-1], follow_symlinks=False)
-        except FileNotFoundError:
+        name, found = _find(place.folders[-1], name, is_exact)
+        if found is None:
             place.names.append(name)
-            continue
-        if stat.S_ISDIR(found.st_mode):
+        elif stat.S_ISDIR(found.st_mode):
             place.enter(name)
         elif stat.S_ISLNK(found.st_mode) and (todo or follows_last or asks_for_folder(path)):
             links += 1

@@ -11,7 +11,7 @@ from typing import Literal
 from tool_approval.core.errors import printable
 
 from .content import MISSING, state_of, tree
-from .names import has_suffix, is_control
+from .names import components, has_suffix, is_control
 from .paths import SandboxRoot, WalkedPath
 
 Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_directory', 'move', 'copy', 'delete']
@@ -73,10 +73,16 @@ class PathTarget:
 
     @property
     def title(self) -> str:
-        """Path to show to the approver: the given path if it contains no link or `..`, else `key`."""
+        """Path to show to the approver: the given path if it contains no link or `..` and is stored so, else `key`."""
         # Attack: `a.py` is a link into another root, and the approver takes it for a local file (test_showing.py).
         is_literal = not (self.given.startswith('/') or self.place.links or self.place.left)
-        return self.given if is_literal else self.key
+        return self.given if is_literal and self.is_stored_so else self.key
+
+    @property
+    def is_stored_so(self) -> bool:
+        """Whether the path that is used ends with the names of the given path, in the same Unicode form."""
+        given = components(self.given)
+        return self.place.names[len(self.place.names) - len(given) :] == given
 
     @property
     def is_usual(self) -> bool:

@@ -94,16 +94,21 @@ class FileSandbox:
         """Searches the roots for files that usually contain secrets."""
 
     @contextmanager
-    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
+    def open(
+        self, operation: str, path: str, dest: str | None = None, *, is_exact: bool = False
+    ) -> Generator[FileAccess]:
         """Check an operation, and keep the directories on its paths open until the `with` block ends.
 
         Args:
             operation: Name of the operation, one of `Operation`.
             path: The path.
             dest: The destination, for `move` and `copy`.
+            is_exact: Whether a name means only the file with exactly this name, as in a command. Otherwise, a name that
+                does not exist means the file whose name is the same text in another Unicode form, if there is one.
 
         Raises:
-            PermissionError: The rules forbid the operation. The message is for the model.
+            PermissionError: The rules forbid the operation, or a name could mean several files. The message is for the
+                model.
         """
         uses = USES.get(operation)
         if uses is None:
@@ -112,10 +117,10 @@ class FileSandbox:
         if len(paths) != len(uses):
             raise PermissionError(f'{operation} takes {"a path and a destination" if len(uses) > 1 else "one path"}.')
         with ExitStack() as stack:
-            targets = [self._target(uses[0], path, stack)]
+            targets = [self._target(uses[0], path, stack, is_exact)]
             if dest is not None:
                 is_folder = uses[0] == 'take' and targets[0].place.is_folder
-                targets.append(self._target('put' if is_folder else uses[1], dest, stack))
+                targets.append(self._target('put' if is_folder else uses[1], dest, stack, is_exact))
                 _check_pair(*targets)
             # Every key of USES is an Operation.
             yield FileAccess(operation=cast('Operation', operation), targets=tuple(targets))
@@ -192,11 +197,11 @@ class FileSandbox:
     def _needs(self, operation: str, for_folders: str, path: str) -> bool:
         with closing(self._walked(path, follows=True)) as place:
             chosen = for_folders if place.is_folder else operation
-        with self.open(chosen, path) as access:
+        with self.open(chosen, path, is_exact=True) as access:
             return bool(access.needs)
 
-    def _target(self, use: Use, path: str, stack: ExitStack) -> PathTarget:
-        place = stack.enter_context(closing(self._walked(path, follows=use not in OWN_LINKS)))
+    def _target(self, use: Use, path: str, stack: ExitStack, is_exact: bool) -> PathTarget:
+        place = stack.enter_context(closing(self._walked(path, follows=use not in OWN_LINKS, is_exact=is_exact)))
         try:
             root = self.roots.of(place)
         except PermissionError as error:
@@ -208,12 +213,12 @@ class FileSandbox:
         check(target, [each for each in self.roots.below(place.names) if each != root])
         return target
 
-    def _walked(self, path: str, *, follows: bool) -> WalkedPath:
+    def _walked(self, path: str, *, follows: bool, is_exact: bool = True) -> WalkedPath:
         if not isinstance(path, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a model's argument
             raise PermissionError('A path must be a string.')
         check_text(path)
         try:
-            place = walk(self.roots.base, path, follows_last=follows)
+            place = walk(self.roots.base, path, follows_last=follows, is_exact=is_exact)
         except WalkError as error:
             # Outside of the roots, the message must not reveal what exists.
             root = self.roots.find(error.names) if self._goes_up_inside(error.left) else None
