@@ -1,14 +1,21 @@
 import asyncio
+import copy
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, RootModel
 from tool_approval.answering import answer_options
+from tool_approval.core.arguments import TYPES, read_arguments
 from tool_approval.display import facts
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI
 
-from tests.approval.parts import NOON, decide, noon, request_for
+from tests.approval.parts import NOON, decide, noon, request_for, run_tool
 from tests.tables import table
 from tool_approval import (
     ApprovalController,
@@ -18,6 +25,7 @@ from tool_approval import (
     NotCanonicalError,
     RememberOption,
     StoreError,
+    requires_approval,
 )
 
 SESSION = ApprovalDecision(approved=True, remember='session', decided_by='ada', decided_at=NOON)
@@ -416,3 +424,90 @@ def test_agents_that_share_with_an_unnamed_nested_agent_are_known_by_the_outermo
 
     assert memory.can_keep(request_for(**{**NESTED, 'metadata': {}}), 'always')
     assert not memory.can_keep(request_for(**{**NESTED, 'lineage': UNNAMED_ROOT}), 'always')
+
+
+class Archive(BaseModel):
+    item: str
+
+
+class Delete(BaseModel):
+    item: Decimal
+
+
+class Same(Archive):
+    pass
+
+
+@dataclass
+class Nested:
+    parts: list[Any]
+
+
+class Root(RootModel[Any]):
+    pass
+
+
+def asked_again(first, second, name='op'):
+    """How often a person is asked about two calls, if the first is approved for the session."""
+    ui = RecordingUI('s')
+    controller = ApprovalController(ui=ui)
+    ran = []
+
+    @requires_approval()
+    def act(**args):
+        ran.append(args)
+
+    for value in (first, second):
+        run_tool(act, {name: value}, controller)
+    assert ran == [{name: first}, {name: second}]
+    return len(ui.requests) == 2
+
+
+@table(
+    'first, second',
+    [
+        (Archive(item='1'), Delete(item=Decimal(1))),
+        (Archive(item='1'), Same(item='1')),
+        (Archive(item='1'), {'item': '1'}),
+        (Nested([Decimal(1)]), Nested(['1'])),
+        ([Archive(item='1')], [Delete(item=Decimal(1))]),
+        ({'a': date(2026, 1, 1)}, {'a': '2026-01-01'}),
+        (Root(Decimal(1)), Root('1')),
+        ({Decimal(1)}, {'1'}),
+        ((1,), [1]),
+    ],
+)
+def test_a_call_of_another_type_is_not_approved_from_memory(first, second):
+    assert asked_again(first, second)
+    assert not asked_again(first, copy.deepcopy(first))
+
+
+def test_types_count_only_for_the_arguments_that_identify_the_call():
+    ui = RecordingUI('s')
+    controller = ApprovalController(ui=ui)
+
+    @requires_approval(payload=lambda args: {'place': 'a'})
+    def placed(op):
+        pass
+
+    @requires_approval(exclude_keys={'op'})
+    def partly(op, path):
+        pass
+
+    for op in (Archive(item='1'), Delete(item=Decimal(1))):
+        run_tool(placed, {'op': op}, controller)
+        run_tool(partly, {'op': op, 'path': 'a'}, controller)
+
+    assert len(ui.requests) == 2
+
+
+def test_a_tool_cannot_declare_the_types_of_other_arguments():
+    controller = ApprovalController()
+    arguments = read_arguments({'op': Delete(item=Decimal(1))})
+
+    bound_to = controller.bound_to(arguments, {TYPES: {'op': []}, 'own': 1})
+
+    assert bound_to == {'own': 1, TYPES: dict(arguments.types)}
+    assert [path for path, _ in arguments.types['op']] == [[], ['item']]
+    assert read_arguments({'op': Delete(item=Decimal(1))}, {'op': {'item': 1}}).types == arguments.types
+    assert read_arguments({'op': {'item': '1'}}).types == {}

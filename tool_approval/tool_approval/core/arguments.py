@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
 
 from pydantic import BaseModel, RootModel
@@ -20,6 +21,9 @@ HIDDEN: Final = '[hidden]'
 
 ARGUMENTS: Final = 'tool_approval_arguments'
 """Key in a request's `bound_to` for the digest of `CallArguments.bound`."""
+
+TYPES: Final = 'tool_approval_types'
+"""Key in a request's `bound_to` for `CallArguments.types`."""
 
 
 class CallArguments(NamedTuple):
@@ -42,6 +46,9 @@ class CallArguments(NamedTuple):
     """Whether a value is of a secret type."""
     bound_text: str = ''
     """Canonical form of `bound`; empty if `bound` is empty."""
+    types: Mapping[str, list[list[Any]]] = MappingProxyType({})
+    """Types that the JSON form does not show, by argument, and by field if `fields` is not `None`. Each entry is a list
+    of `[path, type]`, where the path leads to a value in the argument. Arguments of JSON types have no entry."""
 
 
 def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
@@ -97,6 +104,7 @@ def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArg
         bound=bound,
         has_secrets=bool(secrets),
         bound_text=bound_text,
+        types={} if opened is values or secrets else _types(values, fields),
     )
 
 
@@ -227,6 +235,32 @@ def fields_of(value: Any) -> dict[str, Any] | None:
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in dataclasses.fields(value) if hasattr(value, each.name)}
     return None
+
+
+def _types(values: Mapping[str, Any], fields: Mapping[str, Any] | None) -> dict[str, list[list[Any]]]:
+    inner = (fields_of(next(iter(values.values()))) if fields is not None else None) or {}
+    found = {name: list(_hidden_types(value, [])) for name, value in {**inner, **values}.items()}
+    return {name: types for name, types in found.items() if types}
+
+
+def _hidden_types(value: Any, path: list[Any]) -> Iterator[list[Any]]:
+    if type(value) in LEAVES:
+        return
+    if type(value) not in (dict, list):
+        yield [path, f'{type(value).__module__}.{type(value).__qualname__}']
+    fields = fields_of(value)
+    if isinstance(value, RootModel):
+        yield from _hidden_types(cast('RootModel[Any]', value).root, [*path, ''])
+    elif isinstance(value, Mapping) or fields is not None:
+        items = cast('Mapping[Any, Any]', value if fields is None else fields)
+        for name, item in items.items():
+            yield from _hidden_types(item, [*path, str(name)])
+    elif isinstance(value, AbstractSet):
+        members = cast('AbstractSet[Any]', value)
+        yield [path, sorted({f'{type(each).__module__}.{type(each).__qualname__}' for each in members})]
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        for number, item in enumerate(cast('Sequence[Any]', value)):
+            yield from _hidden_types(item, [*path, number])
 
 
 def _is_secret(value: Any) -> bool:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from hmac import compare_digest
 from typing import Any, NamedTuple
 
-from .arguments import ARGUMENTS, CallArguments
+from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, digest, hash_text
 from .decision import RULES, ApprovalDecision, ApprovalMode, read_mode
@@ -261,9 +261,12 @@ class ApprovalController:
             declared: Values that the tool declares.
         """
         bound_to = dict(declared)
-        bound_to.pop(ARGUMENTS, None)
+        for key in (ARGUMENTS, TYPES):
+            bound_to.pop(key, None)
         if arguments.bound:
             bound_to[ARGUMENTS] = hash_text(f'["",{arguments.bound_text},{{}}]', key=self._key)
+        if arguments.types:
+            bound_to[TYPES] = dict(arguments.types)
         return bound_to
 
     def is_bound(

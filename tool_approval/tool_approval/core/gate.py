@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
-from .arguments import ARGUMENTS, CallArguments
+from .arguments import ARGUMENTS, TYPES, CallArguments
 from .canonical import canonical_json, copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
@@ -112,7 +112,7 @@ class Binding(NamedTuple):
     @property
     def declared(self) -> dict[str, Any]:
         """The part of `bound_to` that the tool declared."""
-        return {name: value for name, value in self.bound_to.items() if name != ARGUMENTS}
+        return {name: value for name, value in self.bound_to.items() if name not in (ARGUMENTS, TYPES)}
 
     def declares(self, declared: Mapping[str, Any]) -> bool:
         """Return whether the tool declared these values when the call was approved."""
@@ -482,7 +482,7 @@ class Gate:
         """
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
         # A decision that was made between two runs was bound only to the arguments shown.
-        if ARGUMENTS in binding.bound_to or call.arguments.has_secrets:
+        if not {ARGUMENTS, TYPES}.isdisjoint(binding.bound_to) or call.arguments.has_secrets:
             now = self.controller.bound_to(call.arguments, now)
         if binding.granted is not None:
             now = {**now, 'granted_capabilities': binding.granted}

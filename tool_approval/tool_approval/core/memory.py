@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+from .arguments import TYPES
 from .canonical import fingerprint, whole_characters
 from .decision import ApprovalDecision
 from .errors import StoreError, check_methods, check_type
@@ -222,7 +223,10 @@ class ApprovalMemory:
         """Return the approval's id in `store`, or in the session if `store` is `None`."""
         # An approval covers only capabilities that were shown with it.
         lacks = sorted(request.missing_capabilities)
-        lacking = {'capabilities': lacks} if lacks else {}
+        lacking: dict[str, Any] = {'capabilities': lacks} if lacks else {}
+        # Attack: `Archive(item='1')` and `Delete(item=Decimal('1'))` have the same JSON form (test_memory.py).
+        if types := _types(request, payload):
+            lacking['types'] = types
         if store is not None:
             return self._id(request, kind, payload, {'scope': dict(store.scope), **lacking}, key=store.key)
         return self._id(request, kind, payload, {'session': _session_of(request), **lacking}, key=self._key)
@@ -257,6 +261,12 @@ class ApprovalMemory:
         callers = [(level.agent_name, level.run_id) for level in request.lineage]
         callers = [*callers, (request.facts.caller, request.run_id)]
         return callers[:1] if self._shares_with_nested else callers
+
+
+def _types(request: ApprovalRequest, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the types that the payload does not show, for the arguments that it contains unchanged."""
+    types = cast('Mapping[str, Any]', request.bound_to.get(TYPES) or {})
+    return {name: types[name] for name in types if name in payload and payload[name] == request.args.get(name)}
 
 
 def _session_of(request: ApprovalRequest) -> str | None:

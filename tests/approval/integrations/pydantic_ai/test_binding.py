@@ -2,11 +2,13 @@
 
 import asyncio
 from dataclasses import fields
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
 import pydantic_ai
 import pytest
+from pydantic import BaseModel
 from pydantic_ai import RunContext
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import ToolDefinition
@@ -194,3 +196,32 @@ def test_a_tool_whose_schema_has_no_json_form_is_known_by_no_definition():
     ctx: Any = SimpleNamespace(tool_manager=SimpleNamespace(tools={'odd': tool}))
 
     assert tool_facts(ctx, 'odd') == {'tool_digest': None}
+
+
+class Archive(BaseModel):
+    item: str
+
+
+class Delete(BaseModel):
+    item: Decimal
+
+
+OPS = (('1', '1'), ('2', '1'), ('3', 1))
+
+
+def test_approval_for_the_session_covers_only_the_type_that_was_approved():
+    """The model gives text for the one and a number for the other, and both have the same JSON form."""
+    ran: list[Any] = []
+    agent = Agent(scripted(*([call('act', each, op={'item': item})] for each, item in OPS), 'done'), name='janitor')
+
+    @agent.tool_plain(requires_approval=True)
+    def act(op: Archive | Delete, memo: str = '') -> str:
+        ran.append(op)
+        return 'done'
+
+    ui = ScriptedUI(['s', 'n'])
+    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+
+    ui.assert_done()
+    assert [request.args['op'] for request in ui.requests] == [{'item': '1'}] * 2
+    assert ran == [Archive(item='1')] * 2
