@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pydantic_ai
 from tool_approval.audit import JsonlAuditSink
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalPolicy, ApprovalRequest
 
@@ -90,7 +90,7 @@ def asked_each_time(audit: JsonlAuditSink | None) -> ApprovalController:
 
 def layered(name: str, controller: ApprovalController) -> Variant:
     """Return a variant whose handler is the whole approval layer."""
-    return ours(approval_handler(controller, session='bench'), name)
+    return ours(Approvals(controller, session='bench', default='none'), name)
 
 
 async def added(variant: Variant, bare: Variant, *, rounds: int, before: Callable[[], None]) -> Added:

@@ -7,13 +7,13 @@ all of them, and the approver may approve only some. There is one question for e
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
-from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalMode, ApprovalRequest, ApprovalResult
+from tool_approval import ApprovalDecision, ApprovalMode, ApprovalRequest, ApprovalResult
 
 YES = ApprovalDecision(approved=True)
 NO = ApprovalDecision(approved=False, note='Not this one.')
@@ -70,13 +70,8 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 
 def main() -> None:
-    controller = ApprovalController(ui=Terminal())
     tools: ByFolder = ByFolder(FunctionToolset([delete_file, send_mail]))
-    agent = Agent(
-        FunctionModel(plan),
-        toolsets=[ApprovalToolset(tools, controller)],
-        deferred_tool_handler=approval_handler(controller),
-    )
+    agent = Agent(FunctionModel(plan), toolsets=[tools], capabilities=[Approvals(ui=Terminal())])
     print(agent.run_sync('Make room, and tell them.').output)
 
 

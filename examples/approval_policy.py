@@ -8,16 +8,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pydantic_ai import RunContext
+from pydantic_ai import Agent, RunContext
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import CombinedToolset, FunctionToolset, WrapperToolset
-from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 
 from tool_approval import (
     ApprovalConfigError,
-    ApprovalController,
     ApprovalDecision,
     ApprovalMode,
     ApprovalPolicy,
@@ -81,7 +79,7 @@ def write_letter(customer: str, text: str) -> str:
 
 
 def note_down(text: str) -> str:
-    """Note a text. Neither a rule nor the tool decides, so the default of the toolset applies."""
+    """Note a text. Neither a rule nor the tool decides, so the default applies."""
     return 'noted'
 
 
@@ -106,15 +104,14 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 def run(policy: ApprovalPolicy) -> str:
     """Run the agent under `policy`, and return its output."""
-    controller = ApprovalController(policy=policy, ui=Clerk())
     tools: CombinedToolset[int] = CombinedToolset(
         [Refunds(FunctionToolset([refund])), FunctionToolset([read_orders, delete_account, write_letter, note_down])]
     )
     agent = Agent(
         FunctionModel(plan),
         deps_type=int,
-        toolsets=[ApprovalToolset(tools, controller, default='none')],
-        deferred_tool_handler=approval_handler(controller),
+        toolsets=[tools],
+        capabilities=[Approvals(policy, ui=Clerk(), default='none')],
     )
     return agent.run_sync('Two mugs came back broken.', deps=10).output
 

@@ -1,11 +1,12 @@
 """Stop for approval, and resume with the answers: `python examples/approval_stop_resume.py`.
 
-The first part does this in one call. In the second part, three processes share a folder: one runs the agent until it
-stops, one asks a user, maybe days later, and one resumes the run. An approval is bound to the arguments of its call: if
-the history changes in between, the call does not run. To write the file of answers is to approve, so keep it in
-a private folder. If the process can wait, prefer a handler, as in the other examples.
+Three processes share a folder: one runs the agent until it stops, one asks a user, maybe days later, and one resumes
+the run. An approval is bound to the arguments of its call: if the history changes in between, the call does not run. To
+write the file of answers is to approve, so keep it in a private folder. If the process can wait, ask inside the run, as
+in the other examples.
 """
 
+import asyncio
 import tempfile
 from pathlib import Path
 
@@ -20,12 +21,9 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai.toolsets import FunctionToolset
 from tool_approval.audit import load_key
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, collect_approvals_sync, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.testing import ScriptedUI
-
-from tool_approval import ApprovalController
 
 REQUESTS = TypeAdapter(DeferredToolRequests)
 RESULTS = TypeAdapter(DeferredToolResults)
@@ -44,57 +42,54 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse([ToolCallPart('transfer', {'to': person, 'euros': 20}) for person in ('ada', 'eve')])
 
 
-def make_agent(controller: ApprovalController) -> Agent[None, str]:
-    """Make the same agent in every process. Its controllers need the same key."""
-    toolset: FunctionToolset[None] = FunctionToolset([transfer])
-    return Agent(FunctionModel(plan), name='bank', toolsets=[ApprovalToolset(toolset, controller)])
+def make_agent(folder: Path) -> Agent[None, str | DeferredToolRequests]:
+    """Make the same agent in every process, with the same key, and without a UI."""
+    return Agent(
+        FunctionModel(plan),
+        name='bank',
+        tools=[transfer],
+        output_type=[str, DeferredToolRequests],
+        capabilities=[Approvals(key=load_key(folder / 'key'))],
+    )
 
 
-def in_one_call() -> None:
-    controller = ApprovalController(ui=ScriptedUI([True, 'I do not know her.']))
-    result = run_with_approval_sync(make_agent(controller), 'Pay them.', controller=controller)
-    print(f'in one call: {result.output}')
-
-
-def first_process(folder: Path) -> None:
+async def first_process(folder: Path) -> None:
     """Run until a call needs approval, and store the history and the question."""
-    agent = make_agent(ApprovalController(key=load_key(folder / 'key')))
-    stopped = agent.run_sync('Pay them.', output_type=[str, DeferredToolRequests])
+    stopped = await make_agent(folder).run('Pay them.')
     assert isinstance(stopped.output, DeferredToolRequests)
     (folder / 'history.json').write_bytes(stopped.all_messages_json())
     (folder / 'question.json').write_bytes(REQUESTS.dump_json(stopped.output))
 
 
-def second_process(folder: Path) -> None:
+async def second_process(folder: Path) -> None:
     """Ask the user, and store the answers."""
     person = ScriptedUI([True, 'I do not know her.'])
-    controller = ApprovalController(ui=person, key=load_key(folder / 'key'))
+    approvals = Approvals(ui=person, key=load_key(folder / 'key'))
     question = REQUESTS.validate_json((folder / 'question.json').read_bytes())
-    answers = collect_approvals_sync(question, controller=controller, session='Ada')
+    answers = await approvals.answer(question, session='Ada')
     print('asked:', *(request.description for request in person.requests))
     (folder / 'answers.json').write_bytes(RESULTS.dump_json(answers))
 
 
-def third_process(folder: Path) -> str:
+async def third_process(folder: Path) -> object:
     """Resume the run with the answers."""
-    agent = make_agent(ApprovalController(key=load_key(folder / 'key')))
     history = ModelMessagesTypeAdapter.validate_json((folder / 'history.json').read_bytes())
     answers = RESULTS.validate_json((folder / 'answers.json').read_bytes())
-    return agent.run_sync(message_history=history, deferred_tool_results=answers).output
+    resumed = await make_agent(folder).run(message_history=history, deferred_tool_results=answers)
+    return resumed.output
 
 
-def main() -> None:
-    in_one_call()
+async def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first_process(folder)
-        second_process(folder)
-        print(f'in three processes: {third_process(folder)}')
+        await first_process(folder)
+        await second_process(folder)
+        print(f'in three processes: {await third_process(folder)}')
         # An attacker raises the amount of the approved call.
         history = folder / 'history.json'
         history.write_text(history.read_text().replace('"euros":20', '"euros":2000'))
-        print(f'history changed: {third_process(folder)}')
+        print(f'history changed: {await third_process(folder)}')
 
 
 if __name__ == '__main__':
-    main()
+    asyncio.run(main())

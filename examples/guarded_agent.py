@@ -7,15 +7,13 @@ trusted. A file that is only found in a folder must be trusted first.
 import tempfile
 from pathlib import Path
 
+from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
-from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
-from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
+from tool_approval.integrations.pydantic_ai import Approvals, FileToolset, ShellToolset
 from tool_approval.settings import Workspace, load_settings, open_workspace
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalMode, ApprovalRequest
+from tool_approval import ApprovalDecision, ApprovalMode, ApprovalRequest
 
 SETTINGS = """\
 sandbox:
@@ -71,14 +69,8 @@ def prepare(folder: Path) -> Workspace:
 def run(workspace: Workspace) -> str:
     """Run the agent, and print the result of each call."""
     files, shell = FileToolset(workspace.files), ShellToolset(workspace.shell)
-    controller = ApprovalController(
-        workspace.settings.mode, policy=workspace.policy, ui=Person(), presenters=files.presenters
-    )
-    agent = Agent(
-        FunctionModel(plan),
-        toolsets=[ApprovalToolset(files, controller), ApprovalToolset(shell, controller)],
-        deferred_tool_handler=approval_handler(controller),
-    )
+    approvals = Approvals(workspace.policy, mode=workspace.settings.mode, ui=Person(), presenters=files.presenters)
+    agent = Agent(FunctionModel(plan), toolsets=[files, shell], capabilities=[approvals])
     result = agent.run_sync('Look after my notes.')
     calls = iter(CALLS)
     for message in result.all_messages():

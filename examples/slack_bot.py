@@ -18,16 +18,13 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai.toolsets import FunctionToolset
-from pydantic_ai_deferred import Agent
 from tool_approval.inbox import ApproverRule, Inbox, InboxUI
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.ui.slack import SlackBot
-
-from tool_approval import ApprovalController
 
 NEEDED = ('SLACK_BOT_TOKEN', 'SLACK_APP_TOKEN', 'SLACK_CHANNEL', 'SLACK_APPROVERS')
 SLACK = 'https://slack.com/api/'
@@ -63,10 +60,8 @@ async def ask_in_slack(environment: Mapping[str, str], store: Path, api: str = S
             approvers=approvers_of(environment['SLACK_APPROVERS']),
             api=api,
         )
-        ui = InboxUI(inbox, timeout=600)
-        controller = ApprovalController(policy={'delete_*': {'approval': 'required'}}, ui=ui)
-        tools = ApprovalToolset(FunctionToolset([delete_backup]), controller)
-        agent = Agent(FunctionModel(plan), toolsets=[tools], deferred_tool_handler=approval_handler(controller))
+        approvals = Approvals(ui=InboxUI(inbox, timeout=600))
+        agent = Agent(FunctionModel(plan), tools=[delete_backup], capabilities=[approvals])
         running = asyncio.create_task(agent.run('Make room.'))
         # The bot runs until it is cancelled.
         showing = asyncio.create_task(bot.run(environment['SLACK_APP_TOKEN']))

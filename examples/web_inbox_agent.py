@@ -7,15 +7,12 @@ Run `python examples/web_inbox_agent.py --store inbox.sqlite`, and in another te
 import argparse
 import asyncio
 
+from pydantic_ai import Agent
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
-from pydantic_ai.toolsets import FunctionToolset
-from pydantic_ai_deferred import Agent
 from tool_approval.inbox import Inbox, InboxUI
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
-
-from tool_approval import ApprovalController
+from tool_approval.integrations.pydantic_ai import Approvals
 
 CALLS = (
     ToolCallPart('water', {'plant': 'fern', 'litres': 2}),
@@ -32,16 +29,11 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse([TextPart('\n'.join(f'- {part.content}' for part in returns))])
 
 
-garden: FunctionToolset[None] = FunctionToolset()
-
-
-@garden.tool_plain
 def water(plant: str, litres: int) -> str:
     """Water a plant."""
     return f'The {plant} got {litres} litres.'
 
 
-@garden.tool_plain
 def throw_away(plant: str) -> str:
     """Throw a plant away."""
     return f'The {plant} is gone.'
@@ -50,14 +42,8 @@ def throw_away(plant: str) -> str:
 async def work(store: str | None, timeout: float) -> None:
     """Run the agent once. The run waits in this process until all calls are answered."""
     with Inbox(SQLiteStore(store)) as inbox:
-        policy = {'*': {'approval': 'required'}}
-        controller = ApprovalController(policy=policy, ui=InboxUI(inbox, timeout=timeout))
-        agent = Agent(
-            FunctionModel(plan),
-            name='gardener',
-            toolsets=[ApprovalToolset(garden, controller)],
-            deferred_tool_handler=approval_handler(controller),
-        )
+        approvals = Approvals(ui=InboxUI(inbox, timeout=timeout))
+        agent = Agent(FunctionModel(plan), name='gardener', tools=[water, throw_away], capabilities=[approvals])
         print('The agent waits for your answers.', flush=True)
         result = await agent.run('Look after the garden.')
         print(result.output)

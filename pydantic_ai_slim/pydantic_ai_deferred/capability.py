@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from pydantic_ai import (
     AgentRunResult,
@@ -34,7 +34,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import AgentDepsT
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.toolsets import AbstractToolset, WrapperToolset
 
 from .handler import HandlerFunc, check_handler, check_results, copy_requests
 from .nesting import Run, ask_handler
@@ -85,8 +85,24 @@ class DeferredToolHandler(AbstractCapability[AgentDepsT]):
         """Make this the innermost capability, so that the host's own handlers are asked first."""
         return CapabilityOrdering(position='innermost', wrapped_by=_ASKED_BEFORE)
 
+    def for_nested_run(self, handler: HandlerFunc[Any]) -> DeferredToolHandler[Any]:
+        """Return the capability of a nested run without a handler of its own. `handler` asks this run."""
+        return DeferredToolHandler(handler)
+
     def get_wrapper_toolset(self, toolset: AbstractToolset[AgentDepsT]) -> AbstractToolset[AgentDepsT]:
-        """Know the place of every tool call, and let no declared tool be called without approval."""
+        """Know the place of every tool call, and let no declared tool be called without approval.
+
+        Raises:
+            UserError: Another capability of this kind answers the calls of the same run.
+        """
+        inner: object = toolset
+        while isinstance(inner, WrapperToolset):
+            if isinstance(inner, PlacingToolset):
+                raise UserError(
+                    'Two handlers would answer the deferred calls of this run: give it one of them, as a capability or '
+                    'as `deferred_tool_handler`.'
+                )
+            inner = cast('WrapperToolset[Any]', inner).wrapped
         return PlacingToolset(toolset, runs=self._runs)
 
     async def wrap_run(self, ctx: RunContext[AgentDepsT], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
@@ -97,7 +113,7 @@ class DeferredToolHandler(AbstractCapability[AgentDepsT]):
         """
         if ctx.run_id in self._runs:
             raise UserError(f'Two runs of one agent have the `run_id` {ctx.run_id!r} at the same time.')
-        run = self._runs[ctx.run_id] = Run(handler=self.handler, is_inherited=self.inherit)
+        run = self._runs[ctx.run_id] = Run(handler=self.handler, offer=self.for_nested_run if self.inherit else None)
         try:
             return await handler()
         finally:
@@ -112,9 +128,7 @@ class DeferredToolHandler(AbstractCapability[AgentDepsT]):
         Raises:
             UserError: The handler did not answer every call. No deferred call of the response has executed.
         """
-        results = check_results(requests, await ask_handler(self.handler, ctx, copy_requests(ctx, requests)))
-        self._runs[ctx.run_id].asked.update(results.approvals)
-        return results
+        return check_results(requests, await ask_handler(self.handler, ctx, copy_requests(ctx, requests)))
 
     async def wrap_model_request(
         self,
@@ -129,8 +143,7 @@ class DeferredToolHandler(AbstractCapability[AgentDepsT]):
         `requires_approval=True`, or an external tool) for an output.
         """
         run, manager = self._runs[ctx.run_id], ctx.tool_manager
-        run.is_resuming, run.is_streaming = False, request_context.streaming
-        run.asked.clear()
+        run.is_streaming = request_context.streaming
         if run.is_streaming and manager is not None and manager.tools is not None:
             run.tools, run.declared = manager.tools, declared_tools(manager.tools)
             run.tools.update({name: as_function(tool) for name, tool in run.declared.items()})

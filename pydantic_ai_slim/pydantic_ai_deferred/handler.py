@@ -36,7 +36,7 @@ the run that has the handler.
 
 _DEFAULT_ADVICE = 'To use the default, omit `deferred_tool_handler` or pass `None`.'
 _ADVICE = {
-    'ApprovalController': 'To let a controller decide, pass `approval_handler(controller)` of `tool_approval`.',
+    'ApprovalController': 'To let a controller decide, pass `Approvals(controller)` of `tool_approval`.',
     'DeferredToolResults': 'Pass a function that returns the results.',
 }
 """Advice by the name of the type that was given."""

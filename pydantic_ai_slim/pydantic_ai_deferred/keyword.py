@@ -19,7 +19,7 @@ from pydantic_ai.agent import WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability
 
 from .capability import HANDLER_ID, DeferredToolHandler
-from .nesting import offered_handler
+from .nesting import offered_capability
 
 MethodT = TypeVar('MethodT', bound=Callable[..., Any])
 
@@ -82,7 +82,7 @@ def starting(method: MethodT) -> MethodT:
         keywords = _with_name(self, keywords, inspect.currentframe())
         overrides = (handler for agent, handler in reversed(_overrides.get()) if agent is self)
         handler = next(overrides, deferred_tool_handler)
-        if handler is None and (offered := offered_handler()) is not None and not _answers_itself(self, keywords):
+        if handler is None and (offered := offered_capability()) is not None and not _answers_itself(self, keywords):
             handler = offered
         return method(self, *args, **with_handler(keywords, handler))
 
@@ -170,20 +170,21 @@ def _answers_itself(agent: Any, keywords: dict[str, Any]) -> bool:
     # Whether the run has a handler of its own, or its caller takes deferred calls as the output.
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
-    own = any(getattr(each, 'id', None) == HANDLER_ID for each in (*found, *(keywords.get('capabilities') or ())))
+    own = any(isinstance(each, DeferredToolHandler) for each in (*found, *(keywords.get('capabilities') or ())))
     output_type = keywords.get('output_type')
-    return own or _allows_deferred(agent.output_type if output_type is None else output_type)
+    return own or allows_deferred(agent.output_type if output_type is None else output_type)
 
 
-def _allows_deferred(output_type: object) -> bool:
+def allows_deferred(output_type: object) -> bool:
+    """Return whether a run with this output type may end with deferred calls."""
     if output_type is DeferredToolRequests:
         return True
     if isinstance(output_type, list | tuple):
-        return any(map(_allows_deferred, cast('Sequence[object]', output_type)))
+        return any(map(allows_deferred, cast('Sequence[object]', output_type)))
     if get_origin(output_type) in (Union, types.UnionType):
-        return any(map(_allows_deferred, get_args(output_type)))
+        return any(map(allows_deferred, get_args(output_type)))
     alias = getattr(output_type, '__value__', None)  # `type X = ...`
-    return alias is not None and _allows_deferred(alias)
+    return alias is not None and allows_deferred(alias)
 
 
 def _like(method: MethodT, made: Callable[..., Any]) -> MethodT:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import ToolsetTool
 
@@ -38,8 +39,8 @@ class Run:
 
     handler: HandlerFunc[Any]
     """The handler of the run."""
-    is_inherited: bool
-    """Whether nested runs may use the handler."""
+    offer: Callable[[HandlerFunc[Any]], AbstractCapability[Any]] | None
+    """Makes the capability of a nested run from a handler that asks this run, or `None` if nested runs get none."""
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     """Event loop of the run."""
     levels: tuple[LineageLevel, ...] = field(default_factory=lambda: lineage())
@@ -54,10 +55,6 @@ class Run:
     """Tools of the step whose response is being streamed, by name; the host's own dictionary."""
     declared: dict[str, ToolsetTool[Any]] = field(default_factory=dict[str, ToolsetTool[Any]])
     """Those of `tools` that are declared as deferred, as they were declared."""
-    is_resuming: bool = True
-    """Whether the run has made no model request yet. Used only for `around_execute`, and goes with it."""
-    asked: set[str] = field(default_factory=set[str])
-    """Ids of the calls that the handler has answered. Used only for `around_execute`, and goes with it."""
 
 
 class Place:
@@ -144,13 +141,14 @@ def lineage() -> tuple[LineageLevel, ...]:
     return place.levels if place is not None else ()
 
 
-def offered_handler() -> HandlerFunc[Any] | None:
-    """Return the handler that a run that starts now inherits if it has none of its own, or `None`."""
+def offered_capability() -> AbstractCapability[Any] | None:
+    """Return the capability that a run that starts now inherits if it has no handler of its own, or `None`."""
     place = _place.get()
-    if place is None or place.run is None or not place.run.is_inherited:
+    if place is None or place.run is None or place.run.offer is None:
         return None
     # At any depth, the run that has the handler is asked itself.
-    return place.run.handler if isinstance(getattr(place.run.handler, '__self__', None), Place) else place.ask
+    handler = place.run.handler
+    return place.run.offer(handler if isinstance(getattr(handler, '__self__', None), Place) else place.ask)
 
 
 async def execute(run: Run, ctx: RunContext[Any], name: str, make: Callable[[], Awaitable[Any]]) -> Any:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ToolFailed
-from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
+from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
-from .nesting import Place, Run, execute
+from .nesting import Run, execute
 
 SKIPPED = 'Not executed: the run had reached its final result.'
 """Text recorded as the result of a deferred call that did not run because the run had reached its final output."""
@@ -53,40 +52,8 @@ class PlacingToolset(WrapperToolset[Any]):
         # test_a_declared_tool_that_is_called_while_a_response_streams_is_asked_about).
         _defer(ctx, run.declared.get(name, tool).tool_def)
         try:
-            return await execute(run, ctx, name, lambda: _execute(run, self.wrapped, name, tool_args, ctx, tool))
+            return await execute(run, ctx, name, lambda: self.wrapped.call_tool(name, tool_args, ctx, tool))
         except (ApprovalRequired, CallDeferred):
             if run.has_output:  # of a stream; the host would leave the call open
                 raise ToolFailed(SKIPPED) from None
             raise
-
-
-async def _execute(
-    run: Run,
-    toolset: AbstractToolset[Any],
-    name: str,
-    args: dict[str, Any],
-    ctx: RunContext[Any],
-    tool: ToolsetTool[Any],
-) -> Any:
-    # Only for `tool_approval`, until its own guard wraps the execution: then this function goes, with `Run.asked` and
-    # `Run.is_resuming`.
-    handler: Any = run.handler
-    if isinstance(place := getattr(handler, '__self__', None), Place) and place.run is not None:  # it is inherited
-        handler = place.run.handler
-    kind = cast('Any', type(handler))
-    resumes = run.is_resuming and getattr(kind, 'wraps_resumed', False) is True
-    is_wrapped = ctx.tool_call_approved and (resumes or ctx.tool_call_id in run.asked)
-    if not is_wrapped or not hasattr(kind, 'around_execute'):
-        return await toolset.call_tool(name, args, ctx, tool)
-    call = next(
-        each
-        for message in reversed(ctx.messages)
-        if isinstance(message, ModelResponse)
-        for each in message.tool_calls
-        if each.tool_call_id == ctx.tool_call_id
-    )
-
-    def execute(args: dict[str, Any]) -> Awaitable[Any]:
-        return toolset.call_tool(name, args, ctx, tool)
-
-    return await handler.around_execute(ctx, call, args, execute)

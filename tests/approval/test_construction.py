@@ -14,7 +14,7 @@ from tool_approval.durable.store import DurableStore
 from tool_approval.inbox import ApproverRule, Inbox, InboxUI
 from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
@@ -115,14 +115,13 @@ def test_file_of_the_approvals_is_no_project(tmp_path: Path):
 @table(
     'make, problem',
     [
-        (lambda: approval_handler(RecordingUI()), '`approval_handler` takes an `ApprovalController`, not RecordingUI.'),
         (
             lambda: ApprovalToolset(FileToolset({'paths': {}}), 1),
-            '`ApprovalToolset` takes an `ApprovalController`, not',
+            '`ApprovalToolset` takes `Approvals` or an `ApprovalController`',
         ),
         (lambda: DurableAgent(Agent(name='a'), 'c', store='i.sqlite'), '`DurableAgent` takes an `ApprovalController`'),
-        (lambda: Agent(deferred_tool_handler=ApprovalController()), 'pass `approval_handler(controller)`'),
-        (lambda: Capability(ApprovalController()), 'pass `approval_handler(controller)`'),
+        (lambda: Agent(deferred_tool_handler=ApprovalController()), 'pass `Approvals(controller)`'),
+        (lambda: Capability(ApprovalController()), 'pass `Approvals(controller)`'),
     ],
 )
 def test_parts_of_an_agent_of_a_wrong_type_are_refused_when_they_are_given(make: Any, problem: str):

@@ -36,20 +36,6 @@ def test_output_type_of_the_agent_is_kept(load, finish, output_type):
     assert result.output == 7
 
 
-def test_handler_of_the_agent_is_not_asked(load, finish):
-    example = load('external_loop')
-
-    async def unexpected(ctx, requests):
-        raise AssertionError('asked')
-
-    agent = example.Agent(FunctionModel(example.plan), deferred_tool_handler=unexpected)
-    agent.tool_plain(example.publish, requires_approval=True)
-
-    result = finish(example.run_with_deferred(agent, 'Publish both.', example.decide))
-
-    assert result.output == 'published home; One at a time.; published news'
-
-
 def test_limits_count_over_all_rounds(load, finish):
     example = load('external_loop')
 

@@ -10,7 +10,7 @@ BEHAVIOURS = {
     'approval_groups': 'a group is one question with an answer for each call',
     'approval_memory': 'each way to remember asks as often as it should',
     'approval_no_framework': 'an approval, a denial and a block are results for the model',
-    'approval_stop_resume': 'both ways end alike, and a call in a changed history does not run',
+    'approval_stop_resume': 'an approved call runs, and a call in a changed history does not',
     'approve_all': 'the refund is paid only if it is approved',
     'chat_reaction': 'each run gets its own reaction, or the end of its time',
     'external_loop': 'the model gets the same as with a handler, in more runs',

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from .core import lazy_exports
 
 if TYPE_CHECKING:
+    from .approvals import Approvals
     from .core.canonical import canonical_json, digest, fingerprint
     from .core.config import PolicyConfig, ToolRule
     from .core.controller import ApprovalController
@@ -52,6 +53,7 @@ __all__ = (
     'ApprovalResult',
     'ApprovalStore',
     'ApprovalUI',
+    'Approvals',
     'AuditError',
     'AuditSink',
     'CurrentCall',
@@ -84,6 +86,7 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            'approvals': ('Approvals',),
             'core.canonical': ('canonical_json', 'digest', 'fingerprint'),
             'core.config': ('PolicyConfig', 'ToolRule'),
             'core.controller': ('ApprovalController',),

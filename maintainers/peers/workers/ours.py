@@ -35,7 +35,7 @@ def _sync_handler(bench: Bench) -> Any:
 
 def _layer(bench: Bench, log: Path | None) -> Any:
     from tool_approval.audit import JsonlAuditSink
-    from tool_approval.integrations.pydantic_ai import approval_handler
+    from tool_approval.integrations.pydantic_ai import Approvals
 
     from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalPolicy, ApprovalRequest
 
@@ -50,7 +50,7 @@ def _layer(bench: Bench, log: Path | None) -> Any:
         audit=None if log is None else JsonlAuditSink(log, key=b'k' * 32),
         ui=Person(),
     )
-    return approval_handler(controller, session='bench')
+    return Approvals(controller, session='bench', default='none')
 
 
 def _build(bench: Bench, kind: str, folder: Path) -> Run:

@@ -11,7 +11,7 @@ from tool_approval.assistant.conversation import STOPPED, Conversation
 from tool_approval.assistant.events import TurnView
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.ui.terminal import TerminalUI
 from tool_approval.ui.terminal.tty import NoTerminal
 
@@ -185,7 +185,7 @@ def test_stopping_at_a_question_of_a_nested_agent_stops_the_turn(levels, caplog)
         above = Agent(scripted([call('delegate', '1')], 'done'))
         above.tool_plain(name='delegate')(level(agent, ended))
         agent = above
-    handler = approval_handler(ApprovalController(ui=ui, audit=sink))
+    handler = Approvals(ApprovalController(ui=ui, audit=sink), default='none')
     conversation = Conversation(agent, handler=handler, view=view, memory=ApprovalMemory())
 
     async def main():

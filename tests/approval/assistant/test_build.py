@@ -8,17 +8,15 @@ import pytest
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
-from pydantic_ai.toolsets import CombinedToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.build import build_assistant
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
-from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.settings import confinement, load_settings
 from tool_approval.testing import ScriptedUI
 
 from tests.approval.settings.desk import confining
-from tool_approval import ApprovalController, ApprovalDecision, requires_approval
+from tool_approval import ApprovalDecision, requires_approval
 
 from .shown import shown_screen
 
@@ -246,21 +244,6 @@ def test_notes_name_mode_directory_os_sandbox_and_settings(folder, state, monkey
     assert 'mode strict' in named[0]
 
 
-def test_rule_that_no_call_can_reach_is_reported(folder, tmp_path):
-    agent = Agent(scripted(lambda results: 'done'))
-    for name, is_asking in (('pay', False), ('refund', True), ('look', False)):
-        agent.tool_plain(name=name, requires_approval=is_asking)(lambda: None)
-    (folder / 'approvals.yaml').write_text(
-        'tools:\n  pay: {approval: blocked}\n  refund: {approval: required}\n  look: {approval: none}\n'
-    )
-
-    *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
-
-    expected = 'the rule for pay applies only to deferred calls; to defer every call, set requires_approval=True'
-    assert notes[-1] == expected
-    assert unreached(notes) == ('pay',)
-
-
 def test_a_rule_reaches_a_tool_whose_function_has_a_check_of_its_own(folder, tmp_path):
     agent = Agent(scripted(lambda results: 'done'))
     agent.tool_plain(requires_approval()(lambda: 'paid'), name='pay')
@@ -275,36 +258,7 @@ def pay() -> str:
     return 'paid'
 
 
-@pytest.mark.parametrize(
-    ('wrap', 'expected'),
-    [
-        (lambda tools: tools, ('pay',)),
-        (lambda tools: tools.filtered(lambda ctx, tool: True), ('pay',)),
-        (lambda tools: tools.with_metadata(a=1), ('pay',)),
-        (lambda tools: CombinedToolset([tools.prefixed('x'), tools]), ('x_pay', 'pay')),
-        (lambda tools: tools.renamed({'gift': 'pay'}), ('gift',)),
-        (lambda tools: tools.renamed({'gift': 'other'}).prefixed('x').filtered(lambda ctx, tool: True), ('x_pay',)),
-        # These ask, or may ask.
-        (lambda tools: tools.approval_required(), ()),
-        (lambda tools: tools.approval_required().prefixed('x'), ()),
-        (lambda tools: ApprovalToolset(tools, ApprovalController(policy={})), ()),
-        (lambda tools: tools.prepared(lambda ctx, definitions: definitions), ()),
-        # The tools of an external toolset are known only when it runs.
-        (lambda tools: ExternalToolset([]), ()),
-    ],
-)
-def test_the_rules_that_need_a_tool_that_asks_are_found_in_wrapped_toolsets(folder, tmp_path, wrap, expected):
-    agent = Agent(scripted(lambda results: 'done'), toolsets=[wrap(FunctionToolset([pay]))])
-    (folder / 'approvals.yaml').write_text(
-        'tools:\n  pay: {approval: blocked}\n  x_pay: {approval: required}\n  gift: {approval: blocked}\n'
-    )
-
-    *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
-
-    assert unreached(notes) == expected
-
-
-def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tmp_path):
+def test_a_rule_holds_for_every_tool_of_the_users_agent(folder, tmp_path):
     agent = Agent(name='mine')
 
     @agent.tool
@@ -315,8 +269,7 @@ def test_a_rule_holds_for_a_tool_that_asks_by_itself_as_the_note_says(folder, tm
 
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: blocked}\n')
 
-    results, asked, _, notes = outcome(folder, tmp_path / 'state', [ToolCallPart('pay', {})], answers='y', agent=agent)
+    results, asked, _, _ = outcome(folder, tmp_path / 'state', [ToolCallPart('pay', {})], answers='y', agent=agent)
 
-    assert [result.content for result in results] != ['paid']
+    assert [result.content for result in results] == ["The tool 'pay' is blocked by policy."]
     assert asked == []
-    assert 'applies only to deferred calls' in notes[-1]

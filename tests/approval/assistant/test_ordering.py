@@ -8,7 +8,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.ordering import NEEDS_APPROVAL_NOW, CallOrder
 from tool_approval.assistant.stories.scene import scripted
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.testing import RecordingUI
 
 from tests.approval.parts import ListSink
@@ -40,11 +40,11 @@ def results_of(*responses, approves=True):
     """Return the results of these responses' calls, the tools that were asked about, and the log."""
     person, log = RecordingUI(ApprovalDecision(approved=approves, note=None if approves else 'No.')), ListSink()
     controller = ApprovalController(ui=person, audit=log)
-    order = CallOrder(approval_handler(controller))
+    order = CallOrder(Approvals(controller))
     steps = iter([*([ToolCallPart(*call) for call in calls] for calls in responses), 'done'])
     agent = Agent(
         scripted(lambda results: next(steps)),
-        toolsets=[order.guarded(Notes(), controller)],
+        toolsets=[order.guarded(Notes())],
         deferred_tool_handler=order,
     )
     messages = asyncio.run(agent.run('Go.')).all_messages()

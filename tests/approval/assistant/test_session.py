@@ -19,7 +19,7 @@ from tool_approval.assistant.conversation import (
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.stories.scene import scripted
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.storage import FileApprovalStore
 
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest
@@ -68,7 +68,7 @@ def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
     controller = ApprovalController(ui=ui, memory=memory)
     conversation = Conversation(
         agent or Agent(),
-        handler=approval_handler(controller),
+        handler=Approvals(controller, default='none'),
         view=view,
         memory=memory,
         model=scripted(plan),

@@ -286,6 +286,9 @@ def test_a_callback_that_fails_leaves_the_run_and_the_tool_does_not_run():
     assert files.ran == []
 
 
+CTX = SimpleNamespace(run_id='r', tool_call_id='1')
+
+
 @dataclass
 class Place:
     path: str
@@ -303,7 +306,7 @@ def test_arguments_are_shown_by_name_whatever_the_toolset_makes_of_them(args):
         async def call_tool(self, name, tool_args, ctx, tool):
             received.append(tool_args)
 
-    asyncio.run(wrapped(Own([]), asked).call_tool('live', args, None, None))
+    asyncio.run(wrapped(Own([]), asked).call_tool('live', args, CTX, None))
 
     assert asked.requests[0].tool_args == {'path': 'a'}
     assert received[0] is args

@@ -185,8 +185,9 @@ def test_tool_decides_without_configuration(own, verdict):
     assert judged(ApprovalPolicy(), saying(own)) == verdict
 
 
-def test_toolset_takes_precedence_over_the_decorator_of_its_function():
-    assert judged(ApprovalPolicy(), saying(False), marked) == PRE_APPROVED
+def test_the_stricter_of_toolset_and_function_holds_and_the_toolset_describes():
+    assert judged(ApprovalPolicy(), saying(False), marked).description == 'Marked'
+    assert judged(ApprovalPolicy(), saying(False), saying(False)) == PRE_APPROVED
     assert judged(ApprovalPolicy(), saying({'description': 'own'}), marked).description == 'own'
 
 

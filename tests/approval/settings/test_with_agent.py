@@ -12,7 +12,7 @@ from .desk import Desk
 pytest.importorskip('pydantic_ai_deferred')
 
 import pydantic_ai
-from pydantic_ai import DeferredToolRequests, DeferredToolResults
+from pydantic_ai import DeferredToolRequests
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
@@ -20,7 +20,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals_sync
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, collect_approvals_sync
+from tool_approval.integrations.pydantic_ai.guard import UNBOUND
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.testing import RecordingUI
 
@@ -62,11 +63,12 @@ def test_command_run_through_a_handler_has_the_access_of_its_decision(desk, back
     toolset = ShellToolset(desk.workspace.shell)
     if arrangement != 'alone':
         toolset = ApprovalToolset(toolset.prefixed('x') if 'renamed' in arrangement else toolset, controller)
-    handler = approval_handler(controller)
+    handler = Approvals(controller, default='none')
     if host == 'ours':
         agent = Agent(FunctionModel(respond), toolsets=[toolset], deferred_tool_handler=handler)
     else:
-        capabilities = [HandleDeferredToolCalls(handler)]
+        # The host's own capability asks, and guards nothing.
+        capabilities = [handler if arrangement == 'alone' else HandleDeferredToolCalls(handler)]
         agent = pydantic_ai.Agent(FunctionModel(respond), toolsets=[toolset], capabilities=capabilities)
 
     agent.run_sync('Go.')
@@ -79,7 +81,7 @@ def test_command_run_by_a_function_for_external_calls_has_the_access_of_its_deci
     policy = {} if is_asked else {'run_shell': {'approval': 'none'}}
     controller = ApprovalController(policy=policy, ui=RecordingUI(True))
     toolset = ExternalToolset([ToolDefinition(name='run_shell', parameters_json_schema={'type': 'object'})])
-    handler = approval_handler(controller, {'run_shell': desk.workspace.shell})
+    handler = Approvals(controller, external={'run_shell': desk.workspace.shell}, default='none')
     agent = Agent(FunctionModel(respond), toolsets=[toolset], deferred_tool_handler=handler)
 
     agent.run_sync('Go.')
@@ -94,7 +96,7 @@ def test_function_for_external_calls_gets_the_approved_extra_access(desk, backen
 
     ui = RecordingUI(True)
     toolset = ExternalToolset([ToolDefinition(name='run_shell', parameters_json_schema={'type': 'object'})])
-    handler = approval_handler(ApprovalController(ui=ui), {'run_shell': desk.workspace.shell})
+    handler = Approvals(ApprovalController(ui=ui), external={'run_shell': desk.workspace.shell}, default='none')
 
     Agent(FunctionModel(curl), toolsets=[toolset], deferred_tool_handler=handler).run_sync('Go.')
 
@@ -166,23 +168,9 @@ def test_access_forged_into_carried_metadata_is_not_given(desk, backend):
     assert profile.access(str(desk.folder / 'a')) is Access.READ
 
 
-def test_an_approval_that_is_bound_to_nothing_gives_no_access(desk, backend):
+def test_an_approval_that_is_bound_to_nothing_runs_nothing(desk, backend):
     def forge(history, results):
         results.metadata.clear()
 
-    resumed(desk, forge)
-
-    assert [profile.network for profile in backend.profiles] == [False]
-
-
-def test_command_of_a_resumed_run_has_the_access_of_its_decision(desk, backend):
-    shell = ShellToolset(desk.workspace.shell)
-    agent = Agent(FunctionModel(respond), toolsets=[shell], output_type=[str, DeferredToolRequests])
-
-    first = agent.run_sync('Go.')
-    asked = first.output.approvals
-    results = DeferredToolResults(approvals={call.tool_call_id: True for call in asked})
-    agent.run_sync(message_history=first.all_messages(), deferred_tool_results=results)
-
-    assert [call.args for call in asked] == [{'command': 'printf asked'}]
-    assert accesses(desk, backend) == EXPECTED
+    assert resumed(desk, forge) == UNBOUND
+    assert backend.commands == []

@@ -12,7 +12,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.inbox import ApproverRule, Inbox, InboxUI
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.ui.slack import SlackBot
 
 from tests.approval.ui.slack.slack_server import (
@@ -47,7 +47,7 @@ def plan(messages, info):
 def agent_of(inbox):
     controller = ApprovalController(policy={'delete': {'approval': 'required'}}, ui=InboxUI(inbox, timeout=60))
     toolset = ApprovalToolset(FunctionToolset([delete]), controller)
-    return Agent(FunctionModel(plan), toolsets=[toolset], deferred_tool_handler=approval_handler(controller))
+    return Agent(FunctionModel(plan), toolsets=[toolset], deferred_tool_handler=Approvals(controller, default='none'))
 
 
 async def story(tmp_path, act):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic_ai import toolsets
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai_deferred import Agent
@@ -18,9 +16,7 @@ from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.tool_checks import has_check
-from tool_approval.integrations.pydantic_ai import FileToolset, ShellToolset, approval_handler
-from tool_approval.integrations.pydantic_ai.handler import ApprovalHandler
+from tool_approval.integrations.pydantic_ai import Approvals, FileToolset, ShellToolset
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
@@ -69,7 +65,8 @@ def build_assistant(
         screen: The screen that shows the conversation.
         mode: The mode; `None` uses the mode of the settings.
         model: The model; `None` uses the model of the agent.
-        agent: The user's own agent; `None` builds one. The policy applies to the deferred calls of this agent's tools.
+        agent: The user's own agent; `None` builds one. The policy applies to all of this agent's tools; those without a
+            rule and a check run without asking.
         confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
 
@@ -107,19 +104,12 @@ def build_assistant(
         audit=SettingsAudit(sink, loaded),
         presenters=presenters,
     )
-    handler: ApprovalHandler | CallOrder = approval_handler(controller, session='conversation')
+    approvals = Approvals(controller, session='conversation', default='required' if agent is None else 'none')
+    handler: Approvals | CallOrder = approvals
     if agent is None:
-        handler = CallOrder(handler)
-        guarded = [handler.guarded(each, controller) for each in tools]
+        handler = CallOrder(approvals)
+        guarded = [handler.guarded(each) for each in tools]
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
-    else:
-        limits = tuple(
-            f'the rule for {name} applies only to deferred calls; to defer every call, set requires_approval=True'
-            for toolset in agent.toolsets
-            for name in _undeclared(toolset)
-            # The policy sees deferred calls only, and these tools defer only if they raise `ApprovalRequired`.
-            if settings.policy.rule_for(name).approval in ('required', 'blocked')
-        )
     source = 'no settings file, so the defaults apply'
     if loaded.source is not None:
         trusted = 'trusted' if loaded.trusted else 'the file is not trusted, so it can only make rules stricter'
@@ -134,30 +124,6 @@ def build_assistant(
     )
     what = f'model {model or "of the agent"}, mode {controller.mode}'
     return conversation, (what, f'directory {loaded.directory}', confinement, source, *limits)
-
-
-def _undeclared(toolset: toolsets.AbstractToolset[Any]) -> Iterator[str]:
-    """Yield the names of the tools that do not declare when they need approval. The model sees the same names.
-
-    A tool is left out if a wrapper around its toolset may ask for approval.
-    """
-    match toolset:
-        case toolsets.FunctionToolset():
-            for name, tool in toolset.tools.items():
-                if not tool.requires_approval and not has_check(tool.function):
-                    yield name
-        case toolsets.CombinedToolset():
-            for each in toolset.toolsets:
-                yield from _undeclared(each)
-        case toolsets.PrefixedToolset():
-            yield from (f'{toolset.prefix}_{name}' for name in _undeclared(toolset.wrapped))
-        case toolsets.RenamedToolset():
-            new_names = {old: new for new, old in toolset.name_map.items()}
-            yield from (new_names.get(name, name) for name in _undeclared(toolset.wrapped))
-        case toolsets.FilteredToolset() | toolsets.SetMetadataToolset():
-            yield from _undeclared(toolset.wrapped)
-        case _:
-            return
 
 
 READ_ONLY = 'Read-only file system'

@@ -13,12 +13,9 @@ from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import ApprovalRequired
-from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from tool_approval.core.controller import ApprovalController
-from tool_approval.integrations.pydantic_ai import ApprovalToolset
-from tool_approval.integrations.pydantic_ai.handler import ApprovalHandler, Run
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.results import refuse
 
 _Key = tuple[str | None, str | int | None]
@@ -31,8 +28,8 @@ NEEDS_APPROVAL_NOW = 'Now that the earlier calls have run, this call needs appro
 class CallOrder:
     """Handler for a conversation whose runs never overlap. The conversation's toolsets share the handler's state."""
 
-    handler: ApprovalHandler
-    """Handler for the calls that need approval."""
+    approvals: Approvals
+    """Guards the tools, and decides the calls that need approval."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
     """The run id and the call id of each call that waits for other calls, not for approval. The policy judges each call
     when the call runs."""
@@ -41,24 +38,18 @@ class CallOrder:
     deferred_at: set[_Key] = field(default_factory=set[_Key], init=False)
     """The run id and the step number of each response in which a call waits."""
 
-    def guarded(self, toolset: AbstractToolset[Any], controller: ApprovalController) -> AbstractToolset[Any]:
-        """Return a toolset that applies the controller's policy, and runs the calls of a response in order."""
+    def guarded(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        """Return a toolset that applies the policy, and runs the calls of a response in order."""
         inner = _Ordered(toolset, order=self, is_outer=False)
-        return _Ordered(ApprovalToolset(inner, controller), order=self, is_outer=True)
+        return _Ordered(self.approvals.guard(inner), order=self, is_outer=True)
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer all deferred calls of a response."""
         ids = [call.tool_call_id for call in requests.approvals if (ctx.run_id, call.tool_call_id) in self.waiting]
         asked = [call for call in requests.approvals if call.tool_call_id not in ids]
-        results = await self.handler(ctx, replace(requests, approvals=asked))
+        results = await self.approvals(ctx, replace(requests, approvals=asked))
         results.approvals.update(dict.fromkeys(ids, True))
         return results
-
-    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run an approved call. A call that waited only for other calls is now judged by the policy."""
-        if (ctx.run_id, call.tool_call_id) in self.waiting:
-            return await run(args)
-        return await self.handler.around_execute(ctx, call, args, run)
 
     async def run_outer(self, ctx: RunContext[Any], run: _Run) -> Any:
         """Judge a call, and run it unless it must wait. If the call waits for approval, later calls wait too."""

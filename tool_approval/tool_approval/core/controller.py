@@ -118,6 +118,12 @@ class ApprovalController:
         other.ui = ui
         return other
 
+    def for_test(self, ui: ApprovalUI, audit: AuditSink | None) -> ApprovalController:
+        """Return a controller with the same rules and mode, and with its own UI, log, memory and key."""
+        other = self.with_ui(ui)
+        other.audit, other.memory, other._key = audit, ApprovalMemory(), secrets.token_bytes(32)
+        return other
+
     async def request_approval(self, request: ApprovalRequest) -> ApprovalDecision:
         """Decide one request; see `request_approvals`."""
         [decision] = await self.request_approvals([request])
@@ -278,13 +284,15 @@ class ApprovalController:
         except (NotCanonicalError, UnicodeEncodeError):
             return False
 
-    def record_unasked(self, request: ApprovalRequest, *, approved: bool, note: str | None = None) -> None:
-        """Log a decision that policy made without asking.
+    def record_unasked(
+        self, request: ApprovalRequest, *, approved: bool, note: str | None = None, by: str = 'policy'
+    ) -> None:
+        """Log a decision that was made without asking: by policy, or by `other` code.
 
         Raises:
             AuditError: The entry cannot be written. The call must not run.
         """
-        decision = ApprovalDecision(approved=approved, note=note, decided_by='policy', decided_at=self._now())
+        decision = ApprovalDecision(approved=approved, note=note, decided_by=by, decided_at=self._now())
         self._record(request, decision, self.digest_of(request))
 
     def record_outcome(

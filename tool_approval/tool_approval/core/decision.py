@@ -35,7 +35,7 @@ def read_mode(mode: str) -> ApprovalMode:
     return _MODES[mode]
 
 
-RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'})
+RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'other'})
 """Values of `decided_by` for decisions that no person made."""
 
 
@@ -56,7 +56,8 @@ class ApprovalDecision(BaseModel):
     remember_option: str = EXACT
     """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`."""
     decided_by: str | None = None
-    """Name of the approver, or of the rule: `policy`, `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`."""
+    """Name of the approver, or of the rule: `policy`, `memory`, `mode`, `timeout`, `ui`, `arguments`,
+    `audit`, `other`."""
     decided_at: AwareDatetime | None = None
     """Time of the decision in UTC. A time without a time zone is invalid."""
 

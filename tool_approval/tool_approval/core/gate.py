@@ -538,6 +538,15 @@ class Gate:
         self.controller.record_unasked(prepared.request, approved=False, note=reason)
         return Refused(reason=reason, is_block=True)
 
+    def refuse(self, prepared: Prepared, reason: str) -> Refused:
+        """Log that an approved call is not run, and return the refusal.
+
+        Raises:
+            AuditError: The entry cannot be written.
+        """
+        self.controller.record_unasked(prepared.request, approved=False, note=reason)
+        return Refused(reason=reason)
+
     def _settle(self, prepared: Prepared, decided: Decided) -> GateResult:
         decision = decided.decision
         if not decision.approved:

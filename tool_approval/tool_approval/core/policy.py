@@ -186,6 +186,8 @@ _ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 
 
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:
+    if own.is_pre_approved and other is not None and other.is_needs_approval:
+        return other
     # If the toolset's check sets no payload, the payload of the function's decorator is used: otherwise arguments
     # that the decorator excludes would be logged.
     if other is None or not own.is_needs_approval or not other.is_needs_approval or own.payload is not None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import inspect
 import threading
 import types
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from concurrent.futures import CancelledError, Future, wait
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .errors import ApprovalError
 
 T = TypeVar('T')
+P = ParamSpec('P')
 
 _SIGNAL_CHECK_S = 0.5
 """Maximum delay before an interrupt is noticed, in seconds."""
@@ -230,3 +232,20 @@ def wait_for(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
             loop, task = started.result(timeout=None if thread.is_alive() else 0)
             loop.call_soon_threadsafe(task.cancel)
         raise
+
+
+def blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """Return a function for synchronous code that waits for what `start` makes. It may block a running event loop."""
+
+    @functools.wraps(start)
+    def wait(*args: P.args, **keywords: P.kwargs) -> T:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            # Not `asyncio.run`, which would remove the thread's event loop, and the host's `run_sync` keeps that loop.
+            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+                return runner.run(start(*args, **keywords))
+        return wait_for(lambda: start(*args, **keywords))
+
+    wait.__name__ = wait.__qualname__ = f'{start.__name__}_sync'
+    return wait

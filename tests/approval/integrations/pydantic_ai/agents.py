@@ -7,7 +7,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ExternalToolset, FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.gate import CHANGED
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 
 from tests.approval.parts import ListSink
 from tests.loop.scripted import call, returns, scripted
@@ -48,7 +48,7 @@ def deleting(*responses: Any, kind: Any = Agent, **agent: Any) -> tuple[Any, lis
 
 def told_in(agent: Any, controller: ApprovalController, **handler: Any) -> dict[str, tuple[Any, str]]:
     """Run the agent with a handler of this controller; what the model was told of each call."""
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller, **handler))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(controller, **handler, default='none'))
     return returns(result.all_messages())
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.testing import ScriptedUI
 
 from tests.loop.scripted import call, scripted
@@ -23,7 +23,7 @@ from .agents import Log, external
 def ask_through(function: Any, ui: ScriptedUI, log: Log, policy: Any = None) -> None:
     agent = Agent(scripted([call('ask', '1', question='SECRET question')], 'done'), toolsets=[external('ask')])
     controller = ApprovalController(ui=ui, audit=log, policy=policy)
-    agent.run_sync('go', deferred_tool_handler=approval_handler(controller, external={'ask': function}))
+    agent.run_sync('go', deferred_tool_handler=Approvals(controller, external={'ask': function}, default='none'))
 
 
 @pytest.mark.parametrize('answer', [True, 'better not'])

@@ -1,22 +1,20 @@
 """What an approval is tied to, and what is refused where nothing can be told."""
 
-import asyncio
 from dataclasses import fields
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
-import pydantic_ai
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import RunContext
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.arguments import as_json, read_arguments
 from tool_approval.core.gate import Binding, Call, Gate
-from tool_approval.integrations.pydantic_ai import approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals
+from tool_approval.integrations.pydantic_ai.guard import UNBOUND
 from tool_approval.integrations.pydantic_ai.results import refuse, with_notice
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import ScriptedUI, approve_all
@@ -24,7 +22,7 @@ from tool_approval.testing import ScriptedUI, approve_all
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalRequest, NotCanonicalError
 
-from .agents import REFUSED, Log
+from .agents import Log
 
 
 def bound(controller: ApprovalController, **args: Any) -> Binding:
@@ -85,39 +83,19 @@ def test_a_call_without_its_binding_does_not_run():
     agent = Agent(scripted([call('delete', '1')], 'done'))
     agent.tool_plain(name='delete', requires_approval=True)(lambda: 'deleted')
     log = Log()
-    handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
 
-    class Forgetful:
+    class Forgetful(Approvals):
         async def __call__(self, ctx: Any, requests: Any) -> Any:
-            results = await handler(ctx, requests)
+            results = await super().__call__(ctx, requests)
             results.metadata.clear()
             return results
 
-        async def around_execute(self, ctx: Any, call: Any, args: Any, run: Any) -> Any:
-            return await handler.around_execute(ctx, call, args, run)
+    handler = Forgetful(ApprovalController(ui=approve_all(), audit=log), default='none')
 
-    result = agent.run_sync('go', deferred_tool_handler=Forgetful())
+    result = agent.run_sync('go', deferred_tool_handler=handler)
 
-    assert returns(result.all_messages())['1'] == REFUSED
-    assert log.told[-1] == ('outcome', 'refused', '1')
-
-
-def test_execution_without_json_form_is_refused_and_logged_without_arguments():
-    log = Log()
-    handler = approval_handler(ApprovalController(audit=log))
-    ctx: Any = RunContext(deps=None, model=scripted(), usage=pydantic_ai.RunUsage())
-
-    async def run(args: Any) -> Any:
-        raise AssertionError
-
-    async def main() -> Any:
-        try:
-            return await handler.around_execute(ctx, call('delete', '1'), {'x': object()}, run)
-        except Exception as error:
-            return error
-
-    assert 'The call changed' in str(asyncio.run(main()))
-    assert log.told == [('outcome', 'refused', '1')]
+    assert returns(result.all_messages())['1'] == (UNBOUND, 'failed')
+    assert log.told == [('decision', True, '1'), ('decision', False, '1')]
 
 
 def test_a_tool_that_refuses_itself_has_failed_and_says_nothing_of_changed_arguments():
@@ -129,7 +107,7 @@ def test_a_tool_that_refuses_itself_has_failed_and_says_nothing_of_changed_argum
 
     log = Log()
     ui = ScriptedUI([ApprovalDecision(approved=True, override_args={'path': 'b'})])
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui, audit=log)))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui, audit=log), default='none'))
 
     assert returns(result.all_messages())['1'] == ('not this one', 'failed')
     assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
@@ -151,7 +129,9 @@ def test_a_tool_without_a_valid_schema_is_not_called_elsewhere():
     broken = ExternalToolset([ToolDefinition(name='ask', parameters_json_schema={'type': 'no such type'})])
     agent = Agent(scripted([call('ask', '1')], 'done'), toolsets=[broken])
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(), external={'ask': print}))
+    result = agent.run_sync(
+        'go', deferred_tool_handler=Approvals(ApprovalController(), external={'ask': print}, default='none')
+    )
 
     assert returns(result.all_messages())['1'] == (
         "The arguments of 'ask' are invalid (the schema of the tool is invalid), so the call was not run.",
@@ -169,7 +149,7 @@ def test_approval_for_always_ends_when_the_definition_of_the_tool_changes(tmp_pa
         ran: list[str] = []
         agent.tool_plain(name='delete', requires_approval=True, description=description)(_delete(ran))
         controller = ApprovalController(ui=ui, memory=ApprovalMemory(store))
-        agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+        agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
         ui.assert_done()
         return ran
 
@@ -220,7 +200,7 @@ def test_approval_for_the_session_covers_only_the_type_that_was_approved():
         return 'done'
 
     ui = ScriptedUI(['s', 'n'])
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     ui.assert_done()
     assert [request.args['op'] for request in ui.requests] == [{'item': '1'}] * 2

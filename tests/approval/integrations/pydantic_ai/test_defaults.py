@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.integrations.pydantic_ai.arguments import checks_of
 from tool_approval.testing import RecordingUI, ScriptedUI
 
@@ -78,7 +78,7 @@ def test_excluded_arguments_stay_excluded_whoever_asks(is_wrapped: bool):
     if not is_wrapped:
         agent.tool_plain(requires_approval=True)(mail)
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert [entry['event'] for entry in log.entries] == ['decision', 'outcome']
     assert 'SECRET' not in str(log.entries)
@@ -93,10 +93,12 @@ def test_bare_tool_blocked_by_its_function_is_denied_without_asking():
     agent = Agent(scripted([call('_forbidden', '1')], 'done'))
     agent.tool_plain(requires_approval=True)(_forbidden)
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController('approve_all', ui=ui)))
+    result = agent.run_sync(
+        'go', deferred_tool_handler=Approvals(ApprovalController('approve_all', ui=ui), default='none')
+    )
 
     assert ui.requests == []
-    assert returns(result.all_messages())['1'] == ('not on Sundays', 'denied')
+    assert returns(result.all_messages())['1'] == ('not on Sundays', 'failed')
 
 
 def test_a_bare_tool_that_is_declared_is_asked_about_though_its_function_needs_nobody():
@@ -108,7 +110,7 @@ def test_a_bare_tool_that_is_declared_is_asked_about_though_its_function_needs_n
     agent = Agent(scripted([call('harmless', '1')], 'done'))
     agent.tool_plain(requires_approval=True)(harmless)
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert len(ui.requests) == 1
     assert returns(result.all_messages())['1'] == ('no', 'denied')

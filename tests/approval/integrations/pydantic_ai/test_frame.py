@@ -2,7 +2,7 @@
 
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.testing import approve_all
 
 from tests.loop.scripted import call, scripted
@@ -38,7 +38,7 @@ def test_lineage_is_empty_in_the_outermost_run():
     log = Log()
     controller = ApprovalController(ui=approve_all(), audit=log, policy={'wipe': {'approval': 'blocked'}})
 
-    helper(controller).run_sync('go', deferred_tool_handler=approval_handler(controller))
+    helper(controller).run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert lines_of(log) == [('decision', 'wipe', []), ('decision', 'delete', []), ('outcome', 'delete', [])]
 
@@ -52,7 +52,7 @@ def test_lineage_of_a_nested_run_names_the_call_that_started_it():
     async def delegate() -> str:
         return (await helper(controller).run('help')).output
 
-    boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    boss.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert lines_of(log) == [
         ('decision', 'wipe', ['delegate']),

@@ -5,20 +5,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 import pydantic_ai
 import pytest
-from pydantic import AfterValidator
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
-from pydantic_ai_deferred import Agent, DeferredToolHandler
+from pydantic_ai_deferred import Agent
 from tool_approval.compat import blocking_approval as compat
 from tool_approval.integrations.pydantic_ai import (
+    Approvals,
     ApprovalToolset,
-    approval_handler,
     run_with_approval,
     run_with_approval_sync,
 )
@@ -97,7 +96,7 @@ APPROVED = pytest.mark.parametrize('is_approved', [True, False], ids=['approved'
 def test_the_handler_is_asked_before_it_runs(kind: str, place: Callable[..., Agent[Any, Any]], is_approved: bool):
     ran: list[str] = []
     ui, log = RecordingUI(is_approved or 'Keep it.'), Log()
-    handler = approval_handler(ApprovalController(ui=ui, audit=log))
+    handler = Approvals(ApprovalController(ui=ui, audit=log), default='none')
 
     result = place(checked(kind, ran), deferred_tool_handler=handler).run_sync('go')
 
@@ -108,17 +107,17 @@ def test_the_handler_is_asked_before_it_runs(kind: str, place: Callable[..., Age
 
 
 async def run(function: Any, controller: ApprovalController) -> None:
-    await with_tools(function).run('go', deferred_tool_handler=approval_handler(controller))
+    await with_tools(function).run('go', deferred_tool_handler=Approvals(controller, default='none'))
 
 
 async def run_stream(function: Any, controller: ApprovalController) -> None:
-    agent = with_tools(function, deferred_tool_handler=approval_handler(controller))
+    agent = with_tools(function, deferred_tool_handler=Approvals(controller, default='none'))
     async with agent.run_stream('go') as result:
         assert await result.get_output() == 'done'
 
 
 async def run_iter(function: Any, controller: ApprovalController) -> None:
-    async with with_tools(function).iter('go', deferred_tool_handler=approval_handler(controller)) as running:
+    async with with_tools(function).iter('go', deferred_tool_handler=Approvals(controller, default='none')) as running:
         async for _ in running:
             pass
 
@@ -128,11 +127,13 @@ def stock(*tools: Any, **options: Any) -> Any:
 
 
 async def run_with_the_capability(function: Any, controller: ApprovalController) -> None:
-    await stock(function).run('go', capabilities=[DeferredToolHandler(approval_handler(controller))])
+    await stock(function).run('go', capabilities=[Approvals(controller, default='none')])
 
 
 async def run_on_the_hosts_hook(function: Any, controller: ApprovalController) -> None:
-    await stock(function, capabilities=[HandleDeferredToolCalls(approval_handler(controller))]).run('go')
+    approvals = Approvals(controller, default='none')
+    toolset = approvals.guard(FunctionToolset[Any]([function]))
+    await stock(toolsets=[toolset], capabilities=[HandleDeferredToolCalls(approvals)]).run('go')
 
 
 async def stop_and_resume(function: Any, controller: ApprovalController) -> None:
@@ -163,7 +164,7 @@ def test_a_nested_run_that_inherits_the_handler(is_approved: bool):
     async def delegate() -> str:
         return (await helper.run('help')).output
 
-    boss.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    boss.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     [request] = ui.requests
     assert [level.tool_name for level in request.lineage] == ['delegate']
@@ -180,7 +181,7 @@ def test_a_function_that_takes_the_context_is_asked_about_too():
         ran.append(path)
 
     ui = RecordingUI('no')
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert ([request.description for request in ui.requests], ran) == (['Delete a file'], [])
 
@@ -192,23 +193,10 @@ def test_run_without_a_handler_raises_an_error_that_names_the_remedy(kind: str, 
     tools = [checked(kind, ran)]
     made: Any = (pydantic_ai.Agent if agent == 'stock' else Agent)(scripted(CALL, 'done'), tools=tools)
 
-    with pytest.raises(UserError, match='add `DeferredToolRequests` to the list of output types'):
+    with pytest.raises(UserError, match=r'add `Approvals\(...\)` to the `capabilities` of the agent'):
         made.run_sync('go')
 
     assert ran == []
-
-
-def test_a_handler_of_the_users_own_is_asked():
-    ran: list[str] = []
-    seen: list[Any] = []
-
-    def handler(ctx: Any, requests: DeferredToolRequests) -> DeferredToolResults:
-        seen.extend(requests.metadata[each.tool_call_id]['approval_description'] for each in requests.approvals)
-        return DeferredToolResults(approvals={each.tool_call_id: True for each in requests.approvals})
-
-    with_tools(checked('decorated', ran)).run_sync('go', deferred_tool_handler=handler)
-
-    assert (seen, ran) == (["delete(path='a')"], ['a'])
 
 
 def test_function_runs_if_its_check_or_the_policy_needs_no_approval():
@@ -220,10 +208,14 @@ def test_function_runs_if_its_check_or_the_policy_needs_no_approval():
     controller = ApprovalController(policy={'delete': {'approval': 'none'}})
 
     for function in (free, silent):
-        stock(function).run_sync('go')
-    with_tools(checked('decorated', ran)).run_sync('go', deferred_tool_handler=approval_handler(controller))
+        stock(function, capabilities=[Approvals(default='none')]).run_sync('go')
+    with_tools(checked('decorated', ran)).run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert ran == ['a'] * 3
+
+
+def _approving(ctx: Any, requests: DeferredToolRequests) -> DeferredToolResults:
+    return DeferredToolResults(approvals={each.tool_call_id: True for each in requests.approvals})
 
 
 def blocking(ran: list[str]) -> Any:
@@ -232,40 +224,16 @@ def blocking(ran: list[str]) -> Any:
     return function
 
 
-@pytest.mark.parametrize('handler', [None, approval_handler(ApprovalController('approve_all'))])
 @pytest.mark.parametrize('is_declared', [True, False])
-def test_function_blocked_by_its_check_never_runs(handler: Any, is_declared: bool):
+@pytest.mark.parametrize('others', [[], [HandleDeferredToolCalls(_approving)]], ids=['alone', 'others approve'])
+def test_function_blocked_by_its_check_never_runs(others: Any, is_declared: bool):
     ran: list[str] = []
-    agent = Agent(scripted(CALL, 'done'))
-    agent.tool_plain(requires_approval=is_declared and handler is not None)(blocking(ran))
-
-    result = agent.run_sync('go', deferred_tool_handler=handler)
-
-    assert (answer_of(result)[0], ran) == ('Not here.', [])
-
-
-def test_function_blocked_by_its_check_does_not_run_though_another_handler_approves():
-    ran: list[str] = []
-    agent = Agent(scripted(CALL, 'done'))
-    agent.tool_plain(requires_approval=True)(blocking(ran))
-
-    result = agent.run_sync(
-        'go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True})
-    )
-
-    assert (answer_of(result), ran) == (('Not here.', 'failed'), [])
-
-
-def test_arguments_that_cannot_be_judged_are_refused():
-    ran: list[float] = []
-    scale = requires_approval()(lambda by: ran.append(by))
-    scale.__annotations__ = {'by': float}
-    agent = pydantic_ai.Agent(scripted([call('scale', '1', by='Infinity')], 'done'))
-    agent.tool_plain(name='scale')(scale)
+    agent = Agent(scripted(CALL, 'done'), capabilities=[*others, Approvals(mode='approve_all')])
+    agent.tool_plain(requires_approval=is_declared)(blocking(ran))
 
     result = agent.run_sync('go')
 
-    assert ('are invalid' in answer_of(result)[0], ran) == (True, [])
+    assert (answer_of(result)[0], ran) == ('Not here.', [])
 
 
 @pytest.mark.parametrize('changes', [True, False])
@@ -319,7 +287,7 @@ def test_a_toolset_with_a_check_is_asked_too_and_the_stricter_verdict_holds(
     ui = RecordingUI(True)
     agent = Agent(scripted(CALL, 'done'), toolsets=[Careful([function])])
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert (len(ui.requests), ran) == (int(is_asked), ['a'] * runs)
 
@@ -331,7 +299,7 @@ def test_renamed_function_is_asked_about_by_its_new_name():
         tool_name=ctx.tool_name, description='Delete a file', bound_to={'state': 1}
     )
     ui = RecordingUI(True)
-    handler = approval_handler(ApprovalController(ui=ui))
+    handler = Approvals(ApprovalController(ui=ui), default='none')
 
     with_renamed_toolset(function, deferred_tool_handler=handler).run_sync('go')
 
@@ -348,7 +316,7 @@ def test_declared_function_with_a_check_is_asked_about_once(is_approved: bool):
     agent.tool_plain(requires_approval=True)(function)
     ui = RecordingUI(is_approved)
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert (len(ui.requests), ran) == (1, ['a'] if is_approved else [])
 
@@ -397,7 +365,7 @@ def test_a_call_inside_of_an_approved_one_is_asked_about_by_itself():
     controller = ApprovalController(policy={'both': {'approval': 'none'}})
     agent = pydantic_ai.Agent(scripted([call('both', '1')], 'done'), toolsets=[ApprovalToolset(outer, controller)])
 
-    with pytest.raises(UserError, match='DeferredToolRequests'):
+    with pytest.raises(UserError, match="'delete' needs approval, but nothing guards it"):
         agent.run_sync('go')
 
     assert ran == []
@@ -434,28 +402,7 @@ Agent(TestModel(), tools=[delete]).run_sync('go')
     finished = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True)
 
     assert (finished.returncode, finished.stdout) == (1, '')
-    assert 'A deferred tool call was present' in finished.stderr
-
-
-def test_arguments_that_validate_only_now_and_then_are_asked_about_all_the_same():
-    ran: list[str] = []
-    validations: list[str] = []
-
-    def at_times(path: str) -> str:
-        validations.append(path)
-        if len(validations) == 2:
-            raise ValueError('not now')
-        return path
-
-    @requires_approval()
-    def delete(path: Annotated[str, AfterValidator(at_times)]) -> None:
-        ran.append(path)
-
-    ui = RecordingUI('no')
-
-    asyncio.run(run_on_the_hosts_hook(delete, ApprovalController(ui=ui)))
-
-    assert (len(ui.requests), len(validations) >= 2, ran) == (1, True, [])
+    assert 'nothing guards it, so it was not run' in finished.stderr
 
 
 @APPROVED
@@ -477,19 +424,14 @@ def test_a_judged_call_lends_its_judgement_to_no_other_call_that_its_toolset_mak
     model = scripted([call('look', '1', path='a')], 'done')
     agent = Agent(model, toolsets=[ApprovalToolset(tools, controller)])
 
-    result = agent.run_sync('go', output_type=[str, DeferredToolRequests])
-    if is_approved:
-        history, approved = result.all_messages(), DeferredToolResults(approvals={'1': True})
-        result = agent.run_sync(
-            message_history=history, deferred_tool_results=approved, output_type=[str, DeferredToolRequests]
-        )
+    with pytest.raises(UserError, match="'delete' needs approval, but nothing guards it"):
+        run_with_approval_sync(agent, 'go', controller=controller)
 
-    assert isinstance(result.output, DeferredToolRequests)
     assert ran == []
 
 
 @pytest.mark.parametrize('place', ['a toolset', 'a guarded function', 'a declared tool'])
-@pytest.mark.parametrize('way', ['inside the run', "the host's capability", 'stop and resume'])
+@pytest.mark.parametrize('way', ['inside the run', 'stop and resume'])
 def test_arguments_changed_by_a_check_do_not_run_unseen(way: str, place: str):
     ran: list[list[str]] = []
 
@@ -508,18 +450,14 @@ def test_arguments_changed_by_a_check_do_not_run_unseen(way: str, place: str):
     tools = FunctionToolset[Any]()
     tools.add_function(function, requires_approval=place == 'a declared tool')
     toolset: Any = ApprovalToolset(tools, controller) if place == 'a toolset' else tools
-    handler = approval_handler(controller)
-    capabilities = [HandleDeferredToolCalls(handler)] if way == "the host's capability" else []
+    handler = Approvals(controller, default='none')
     model = scripted([call('delete', '1', paths=['a'])], 'done')
-    agent = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=capabilities)
+    agent = pydantic_ai.Agent(model, toolsets=[toolset])
 
     if way == 'stop and resume':
         run_with_approval_sync(agent, 'go', controller=controller)
-    elif way == 'inside the run':
-        agent.run_sync('go', capabilities=[DeferredToolHandler(handler)])
     else:
-        agent.run_sync('go')
+        agent.run_sync('go', capabilities=[handler])
 
-    is_toolset = place == 'a toolset'
-    assert [request.args['paths'] for request in ui.requests] == [['harmless' if is_toolset else 'a']]
-    assert ran == ([] if is_toolset else [['a']])
+    assert [request.args['paths'] for request in ui.requests] == [['harmless']]
+    assert ran == []

@@ -20,7 +20,7 @@ from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.core.gate import DENIED
 from tool_approval.display import facts
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.loop.scripted import call, returns, scripted
@@ -31,7 +31,7 @@ from .agents import CHANGED, REFUSED, Log, changed, deleting, external, guarded,
 NOTICE = '[The approver changed the arguments of this call, which ran with: {"force":false,"path":"a"}]'
 MISFIT = 'are invalid (the values do not match the schema of the tool: path, force), so the call was not run.'
 BLOCKS, FREES = {'del*': {'approval': 'blocked'}}, {'delete': {'approval': 'none'}}
-BLOCKED = ("The tool 'delete' is blocked by policy.", 'denied')
+BLOCKED = ("The tool 'delete' is blocked by policy.", 'failed')
 DELETED = ('deleted /', 'success')
 
 DECISIONS: dict[str, Any] = {
@@ -72,14 +72,14 @@ def test_strict_mode_denies_with_its_reason():
 
 
 def test_handler_is_refused_without_a_controller():
-    with pytest.raises(UserError, match='takes an `ApprovalController`, not ScriptedUI'):
-        approval_handler(ScriptedUI([True]))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match=r'`rules` must be the path of a settings file, .* not ScriptedUI'):
+        Approvals(ScriptedUI([True]))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize('session', [7, lambda ctx: 7])
 def test_a_session_that_is_no_text_is_an_error_and_nothing_runs(session: Any):
     agent, ran = deleting()
-    handler = approval_handler(ApprovalController(ui=approve_all()), session=session)
+    handler = Approvals(ApprovalController(ui=approve_all()), session=session, default='none')
 
     with pytest.raises(UserError, match='`session` must be a string, not int'):
         agent.run_sync('go', deferred_tool_handler=handler)
@@ -102,7 +102,7 @@ def test_a_session_of_the_deps_that_is_no_text_is_an_error_and_nothing_runs(make
 
     with pytest.raises(UserError, match=r'`deps\.session_id` must be a string, not UUID'):
         agent.run_sync(
-            'go', deps=SimpleNamespace(session_id=uuid4()), deferred_tool_handler=approval_handler(controller)
+            'go', deps=SimpleNamespace(session_id=uuid4()), deferred_tool_handler=Approvals(controller, default='none')
         )
 
     assert (ran, ui.requests) == ([], [])
@@ -122,7 +122,9 @@ def test_session_is_given_or_named_by_the_deps(session: Any, deps: Any, session_
     agent, ran = deleting()
     ui = approve_all()
 
-    agent.run_sync('go', deps=deps, deferred_tool_handler=approval_handler(ApprovalController(ui=ui), session=session))
+    agent.run_sync(
+        'go', deps=deps, deferred_tool_handler=Approvals(ApprovalController(ui=ui), session=session, default='none')
+    )
 
     assert (ran, ui.requests[0].session_id) == (['a False'], session_id)
 
@@ -131,7 +133,9 @@ def test_decision_and_outcome_name_the_agent():
     agent, _ = deleting()
     log = Log()
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all(), audit=log)))
+    agent.run_sync(
+        'go', deferred_tool_handler=Approvals(ApprovalController(ui=approve_all(), audit=log), default='none')
+    )
 
     assert [(entry['event'], entry['caller']) for entry in log.entries] == [
         ('decision', 'janitor'),
@@ -157,7 +161,7 @@ def test_the_person_sees_every_argument_with_defaults_and_which_request_of_how_m
     agent, _ = deleting([call('delete', '1', path='a'), call('delete', '2', path='b')], 'done')
     ui = approve_all()
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert [dict(request.args) for request in ui.requests] == [
         {'path': 'a', 'force': False},
@@ -171,7 +175,7 @@ def test_requests_say_which_run_agent_and_call_they_are_of():
     agent, _ = deleting()
     ui = approve_all()
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     [request] = ui.requests
     assert request.run_id == result.run_id
@@ -190,7 +194,7 @@ def test_every_decision_is_written_before_its_call_runs_and_every_outcome_after(
     def fail() -> str:
         raise ModelRetry('try again')
 
-    handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
+    handler = Approvals(ApprovalController(ui=approve_all(), audit=log), default='none')
     agent.run_sync('go', deferred_tool_handler=handler)
 
     [told_before] = seen
@@ -212,7 +216,7 @@ def test_remembered_for_the_session_the_same_call_is_not_asked_again_and_another
     )
     ui = ScriptedUI(['s', 'n'])
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     ui.assert_done()
     assert ran == ['a False', 'a False']
@@ -225,7 +229,7 @@ def test_an_answer_remembered_for_the_session_answers_the_rest_of_its_batch_wher
         one_at_a_time = True
 
     ui = OneAtATime(['s'])
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     ui.assert_done()
     assert len(ran) == 2
@@ -252,7 +256,7 @@ def test_agents_that_run_at_once_ask_a_blocking_ui_one_question_at_a_time():
         child, _ = deleting([call('delete', '3', path=path), call('delete', '4', path='b')], 'done')
         return (await child.run('go')).output
 
-    boss.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    boss.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert (ui.most, ui.asked) == (1, ['a', 'b'])
 
@@ -262,7 +266,7 @@ def test_approvals_of_a_session_do_not_outlive_the_run_unless_a_session_is_named
     controller = ApprovalController(ui=ui)
     for session in (None, None, 'ada', 'ada'):
         agent, _ = deleting()
-        agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session=session))
+        agent.run_sync('go', deferred_tool_handler=Approvals(controller, session=session, default='none'))
 
     ui.assert_done()
 
@@ -274,7 +278,7 @@ class Deps:
 
 def test_one_persons_conversation_does_not_use_anothers_approvals():
     ui = ScriptedUI(['s', 'n'])
-    handler = approval_handler(ApprovalController(ui=ui))
+    handler = Approvals(ApprovalController(ui=ui), default='none')
     ran: list[str] = []
     for person in ('ada', 'ada', 'mallory'):
         agent, executed = deleting(deps_type=Deps)
@@ -322,7 +326,7 @@ def test_an_approval_with_changed_arguments_is_not_remembered():
     agent, ran = deleting([call('delete', '1', path='/')], [call('delete', '2', path='/')], 'done')
     ui = ScriptedUI([ApprovalDecision(approved=True, override_args={'path': 'a'}, remember='session'), 'n'])
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     ui.assert_done()
     assert ran == ['a False']
@@ -347,7 +351,7 @@ def test_arguments_are_shown_as_json_and_bound_as_what_the_tool_gets():
         return 'booked'
 
     ui = approve_all()
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert sorted((dict(request.args) for request in ui.requests), key=len) == [
         {'on': '2026-01-02'},
@@ -400,7 +404,7 @@ def test_outcome_attribute_of_a_tools_error_does_not_reach_the_log(outcome: Any,
     )
 
     with pytest.raises(PaymentError):
-        agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+        agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert log.told == [('decision', True, '1'), ('outcome', 'failed', '1')]
     assert log.entries[-1]['error'] == 'PaymentError'
@@ -421,7 +425,9 @@ def test_a_failure_that_the_tool_tells_itself_is_no_refusal():
     def fail() -> str:
         raise exceptions.ToolFailed('no')
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=approve_all(), audit=log)))
+    agent.run_sync(
+        'go', deferred_tool_handler=Approvals(ApprovalController(ui=approve_all(), audit=log), default='none')
+    )
 
     outcomes = {each['tool_call_id']: (each['outcome'], each['error']) for each in log.entries[2:]}
     assert outcomes == {'1': ('failed', 'Sulking'), '2': ('failed', 'ToolFailed')}
@@ -437,7 +443,7 @@ class Meddling(AbstractCapability[Any]):
 def test_a_call_whose_arguments_change_between_question_and_execution_does_not_run():
     agent, ran = deleting(capabilities=[Meddling()])
     log = Log()
-    handler = approval_handler(ApprovalController(ui=approve_all(), audit=log))
+    handler = Approvals(ApprovalController(ui=approve_all(), audit=log), default='none')
 
     result = agent.run_sync('go', deferred_tool_handler=handler)
 
@@ -453,7 +459,7 @@ def test_a_ui_that_changes_what_it_is_shown_changes_nothing_that_runs():
         request.args['path'] = '/'  # type: ignore[index]
         return True
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=RecordingUI(meddle))))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=RecordingUI(meddle)), default='none'))
 
     assert ran == ['a False']
 
@@ -476,7 +482,7 @@ def test_a_tool_that_raises_by_itself_tells_what_is_asked_by_the_conventional_me
         return 'moved'
 
     ui = approve_all()
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert [(each.description, each.reason) for each in ui.requests] == [
         ('Send the report', 'it leaves the house'),
@@ -513,7 +519,7 @@ def test_remember_options_that_come_from_metadata_or_arguments_are_not_offered()
         return 'sent'
 
     ui = approve_all()
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert ui.requests[0].remember_options == ()
 
@@ -547,8 +553,10 @@ def test_an_approval_grants_what_it_shows_until_the_run_ends():
     ui = ScriptedUI([True, False, False, True])
     controller = ApprovalController(ui=ui)
 
-    first = fetching(*([each] for each in calls)).run_sync('go', deferred_tool_handler=approval_handler(controller))
-    second = fetching([calls[1]]).run_sync('go', deferred_tool_handler=approval_handler(controller))
+    first = fetching(*([each] for each in calls)).run_sync(
+        'go', deferred_tool_handler=Approvals(controller, default='none')
+    )
+    second = fetching([calls[1]]).run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     ui.assert_done()
     told = [dict(facts(request))['grants'] for request in ui.requests]
@@ -599,7 +607,7 @@ def test_a_grant_reaches_agents_below_only_where_memory_says_so(is_shared: bool)
         return returns((await child.run('go')).all_messages())['3'][1]
 
     controller = ApprovalController(ui=ui, memory=ApprovalMemory(shares_with_nested=is_shared))
-    result = boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    result = boss.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     ui.assert_done()
     assert returns(result.all_messages())['2'] == ('success' if is_shared else 'denied', 'success')
@@ -610,7 +618,7 @@ def test_an_approval_for_the_session_covers_no_other_capabilities():
         ui = ScriptedUI(answers)
         controller = ApprovalController(ui=ui, memory=memory)
         agent = fetching([call('fetch', '1', lacks=[])], missing_capabilities=lacks)
-        agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session='s'))
+        agent.run_sync('go', deferred_tool_handler=Approvals(controller, session='s', default='none'))
         ui.assert_done()
 
     memory = ApprovalMemory()
@@ -625,16 +633,12 @@ def test_an_approval_for_the_session_covers_no_other_capabilities():
 @pytest.mark.parametrize('granted', [['net', 'disk'], [], None, 'net'])
 def test_capabilities_that_were_changed_after_the_approval_are_refused(granted: Any, is_wrapped: bool):
     controller = ApprovalController(ui=approve_all())
-    handler = approval_handler(controller)
 
-    async def changing(ctx: RunContext[Any], requests: DeferredToolRequests):
-        results = await handler(ctx, requests)
-        results.metadata['1']['granted_capabilities'] = granted
-        return results
-
-    class Changing:
-        __call__ = staticmethod(changing)
-        around_execute = handler.around_execute
+    class Changing(Approvals):
+        async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests):
+            results = await super().__call__(ctx, requests)
+            results.metadata['1']['granted_capabilities'] = granted
+            return results
 
     inner = FunctionToolset[Any](id='net')
 
@@ -645,10 +649,9 @@ def test_capabilities_that_were_changed_after_the_approval_are_refused(granted: 
 
     inner.add_function(fetch)
     toolset = ApprovalToolset(inner, controller, 'none') if is_wrapped else inner
-    used = changing if is_wrapped else Changing()
     agent = Agent(scripted([call('fetch', '1')], 'done'), toolsets=[toolset])
 
-    result = agent.run_sync('go', deferred_tool_handler=used)
+    result = agent.run_sync('go', deferred_tool_handler=Changing(controller, default='none'))
 
     assert returns(result.all_messages())['1'][0] == CHANGED
 
@@ -697,7 +700,7 @@ def test_a_nested_agent_asks_with_its_lineage_and_does_not_use_its_parents_appro
         return (await helper.run('help')).output
 
     ui = ScriptedUI(['s', 'n'])
-    boss.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    boss.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     ui.assert_done()
     assert ran == []
@@ -716,7 +719,7 @@ def test_a_nested_agent_uses_its_parents_approvals_where_it_was_told_to():
 
     ui = ScriptedUI(['s'])
     controller = ApprovalController(ui=ui, memory=ApprovalMemory(shares_with_nested=True))
-    boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    boss.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     ui.assert_done()
     assert ran == ['a False']
@@ -728,7 +731,7 @@ def test_a_nested_call_with_the_id_of_its_parent_has_its_own_outcome_and_notice(
     controller = ApprovalController(ui=ScriptedUI([True, changed(path='b')]), audit=log)
     tools: FunctionToolset[Any] = FunctionToolset()
     tools.add_function(lambda path: f'deleted {path}', name='delete')
-    capabilities = [HandleDeferredToolCalls(approval_handler(controller))] if way != 'stop and resume' else []
+    capabilities = [HandleDeferredToolCalls(Approvals(controller, default='none'))] if way != 'stop and resume' else []
     helper = pydantic_ai.Agent(
         scripted([call('delete', '1', path='a')], 'helped'),
         toolsets=[ApprovalToolset(tools, controller)],
@@ -744,7 +747,7 @@ def test_a_nested_call_with_the_id_of_its_parent_has_its_own_outcome_and_notice(
             result = await run_with_approval(helper, 'help', controller=controller)
         return str(returns(result.all_messages())['1'])
 
-    result = boss.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    result = boss.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert 'which ran with: {"path":"b"}' in returns(result.all_messages())['1'][0]
     assert [(each['event'], each['tool_name']) for each in log.entries] == [
@@ -827,7 +830,7 @@ def test_external_calls_are_carried_out_by_their_functions_sync_and_async():
     def look(ctx: RunContext[Any], question: str):
         return f'{question} {ctx.deps}'
 
-    handler = approval_handler(ApprovalController(), external={'ask': ask, 'look': look})
+    handler = Approvals(ApprovalController(), external={'ask': ask, 'look': look}, default='none')
     result = agent.run_sync('go', deps='ada', deferred_tool_handler=handler)
 
     assert returns(result.all_messages()) == {'1': ('age? 42', 'success'), '2': ('name? ada', 'success')}
@@ -847,7 +850,7 @@ def test_external_calls_start_only_after_every_decision_of_the_batch():
         order.append('decided')
         return True
 
-    handler = approval_handler(ApprovalController(ui=RecordingUI(decide)), external={'ask': ask})
+    handler = Approvals(ApprovalController(ui=RecordingUI(decide)), external={'ask': ask}, default='none')
     agent.run_sync('go', deferred_tool_handler=handler)
 
     assert order == ['decided', 'asked']
@@ -862,7 +865,10 @@ def test_a_tool_that_defers_to_elsewhere_by_raising_is_carried_out_too():
         raise CallDeferred
 
     result = agent.run_sync(
-        'go', deferred_tool_handler=approval_handler(ApprovalController(), external={'slow': lambda question: 'fast'})
+        'go',
+        deferred_tool_handler=Approvals(
+            ApprovalController(), external={'slow': lambda question: 'fast'}, default='none'
+        ),
     )
 
     assert returns(result.all_messages())['1'] == ('fast', 'success')
@@ -872,7 +878,7 @@ def test_handler_decides_through_the_capability_of_the_host():
     import pydantic_ai
 
     ui = ScriptedUI([True, 'no'])
-    handler = approval_handler(ApprovalController(ui=ui))
+    handler = Approvals(ApprovalController(ui=ui), default='none')
     agent = pydantic_ai.Agent(
         scripted([call('delete', '1'), call('delete', '2')], 'done'), capabilities=[HandleDeferredToolCalls(handler)]
     )
@@ -886,7 +892,7 @@ def test_handler_decides_through_the_capability_of_the_host():
 
 def test_handler_decides_while_a_run_streams():
     agent, ran = deleting()
-    handler = approval_handler(ApprovalController(ui=approve_all()))
+    handler = Approvals(ApprovalController(ui=approve_all()), default='none')
 
     async def main():
         async with agent.run_stream('go', deferred_tool_handler=handler) as stream:
@@ -911,7 +917,7 @@ def test_cancelling_the_run_cancels_the_question_and_runs_nothing():
                     gone.set()
                 raise AssertionError
 
-        handler = approval_handler(ApprovalController(ui=Waiting()))
+        handler = Approvals(ApprovalController(ui=Waiting()), default='none')
         run = asyncio.create_task(agent.run('go', deferred_tool_handler=handler))
         await asked.wait()
         run.cancel()
@@ -983,7 +989,7 @@ def test_arguments_that_a_validator_rejects_after_the_question_are_judged_as_giv
     model = scripted([ToolCallPart('delete', '{"path": "a"}', tool_call_id='1')], 'done')
     agent = Agent(model, tools=[Tool(delete, requires_approval=True)], capabilities=[Rejecting()])
 
-    agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert [dict(request.args) for request in ui.requests] == [{'path': 'a'}]
     assert seen == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.testing import RecordingUI
 
 from tests.loop.scripted import call, scripted
@@ -30,7 +30,7 @@ def run(answer: bool, capability: Any, *responses: Any, **metadata: Any) -> tupl
     tools = FunctionToolset[Any]()
     tools.add_function(delete, metadata=metadata)
     agent = Agent(scripted(*responses), toolsets=[ApprovalToolset(tools, controller)], capabilities=[capability])
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
     return len(ui.requests), deleted, str(result.all_messages())
 
 

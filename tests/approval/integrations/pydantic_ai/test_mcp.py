@@ -16,7 +16,7 @@ import uvicorn
 from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI
 
@@ -62,7 +62,7 @@ def folder(tmp_path: Path) -> Path:
 
 def run(toolset: Any, controller: ApprovalController, *calls: Any) -> dict[str, tuple[Any, str]]:
     agent = Agent(scripted(list(calls), 'done'), name='clerk', toolsets=[toolset])
-    handler = approval_handler(controller, session='s')
+    handler = Approvals(controller, session='s', default='none')
     return returns(agent.run_sync('go', deferred_tool_handler=handler).all_messages())
 
 

@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, build_approval_requests
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, build_approval_requests
 from tool_approval.testing import ScriptedUI
 
 from tests.loop.scripted import call, scripted
@@ -32,7 +32,7 @@ def test_the_session_is_the_handlers_where_it_names_one_and_else_the_toolsets(to
             name='janitor',
             toolsets=[ApprovalToolset(tools, controller, session=toolset)],
         )
-        agent.run_sync('go', deferred_tool_handler=approval_handler(controller, session=handler))
+        agent.run_sync('go', deferred_tool_handler=Approvals(controller, session=handler, default='none'))
 
     ui.assert_done()
     assert (ui.requests[0].session_id, ui.requests[0].metadata['session_id']) == (session, session)

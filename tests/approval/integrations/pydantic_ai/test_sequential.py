@@ -10,10 +10,10 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PreparedToolset
 from pydantic_ai_deferred import Agent as DeferredAgent
 from tool_approval.integrations.pydantic_ai import (
+    Approvals,
     ApprovalToolset,
     FileToolset,
     ShellToolset,
-    approval_handler,
     run_with_approval_sync,
 )
 from tool_approval.testing import approve_all
@@ -80,7 +80,7 @@ async def one_at_a_time(ctx: Any, tools: list[ToolDefinition]) -> list[ToolDefin
 
 def inside_the_run(toolset: AbstractToolset[Any], controller: ApprovalController, calls: list[Any]) -> None:
     agent = DeferredAgent(scripted(calls, 'done'), toolsets=[toolset])
-    agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
 
 def stop_and_resume(toolset: AbstractToolset[Any], controller: ApprovalController, calls: list[Any]) -> None:

@@ -14,7 +14,7 @@ from tool_approval.testing import RecordingUI
 from tool_approval.tools.shell import ShellTool
 
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalController, ApprovalRequest
+from tool_approval import ApprovalBlocked, ApprovalController, ApprovalRequest
 
 from .agents import Log, told_in
 
@@ -87,29 +87,11 @@ def says(command):
     return scripted([call('run_shell', '1', command=command)], 'done')
 
 
-def test_without_an_approval_toolset_what_needs_approval_leaves_the_run_instead_of_running(tmp_path):
-    agent = Agent(
-        says('touch made'),
-        toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))],
-        output_type=[str, DeferredToolRequests],
-    )
+def test_a_shell_that_nothing_guards_runs_no_command(tmp_path):
+    agent = Agent(says('echo hello'), toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))])
 
-    output = asyncio.run(agent.run('go')).output
-
-    assert isinstance(output, DeferredToolRequests)
-    assert output.metadata['1']['approval_description'] == 'Run: touch made'
-    assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.parametrize(('command', 'output'), [('echo hello', 'hello'), ('rm kept', 'the rule `rm` blocks it')])
-def test_without_an_approval_toolset_the_rules_hold_all_the_same(tmp_path, command, output):
-    (tmp_path / 'kept').touch()
-    agent = Agent(says(command), toolsets=[ShellToolset(ShellTool(RULES, cwd=tmp_path))])
-
-    result = asyncio.run(agent.run('go'))
-
-    assert output in returned(result)
-    assert os.listdir(tmp_path) == ['kept']
+    with pytest.raises(UserError, match="'run_shell' needs approval, but nothing guards it"):
+        agent.run_sync('go')
 
 
 def test_an_approval_given_for_another_directory_does_not_hold(tmp_path):
@@ -120,7 +102,8 @@ def test_an_approval_given_for_another_directory_does_not_hold(tmp_path):
 
     def agent(directory):
         toolset = ShellToolset(ShellTool(RULES, cwd=tmp_path / directory))
-        return Agent(says('touch made'), toolsets=[toolset], output_type=[str, DeferredToolRequests])
+        guarded = ApprovalToolset(toolset, controller)
+        return Agent(says('touch made'), toolsets=[guarded], output_type=[str, DeferredToolRequests])
 
     stopped = asyncio.run(agent('here').run('go'))
     answers = collect_approvals_sync(stopped.output, controller=controller)
@@ -147,7 +130,8 @@ def test_command_whose_judgement_changed_since_its_approval_is_logged_as_refused
         DeferredAgent(says('touch made'), toolsets=[toolset]), ApprovalController(ui=RecordingUI(change), audit=log)
     )
 
-    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
+    assert log.told[:2] == [('decision', True, '1'), ('outcome', 'refused', '1')]
+    assert log.told[2:] == ([('decision', False, '1')] if becomes == 'blocked' else [])
     assert os.listdir(tmp_path / 'there') == []
 
 
@@ -171,8 +155,9 @@ def test_a_judgement_lets_one_command_run_and_no_other(tmp_path, commands):
     controller = ApprovalController(policy={'run_shell': {'approval': 'none'}})
     toolset = ApprovalToolset(Rewriting(ShellToolset(ShellTool(RULES, cwd=tmp_path))), controller)
 
-    with pytest.raises(UserError, match='DeferredToolRequests'):
-        Agent(says('touch made'), toolsets=[toolset]).run_sync('go')
+    result = Agent(says('touch made'), toolsets=[toolset]).run_sync('go')
+
+    assert 'changed after it was approved' in returned(result)
 
     assert len(told) == len(commands) - 1
     assert os.listdir(tmp_path) == (['made'] if told else [])
@@ -184,9 +169,9 @@ def test_the_rules_hold_where_a_callback_of_other_code_approves(tmp_path):
         ShellToolset(ShellTool(RULES, cwd=tmp_path)), lambda request: compat.ApprovalDecision(approved=True)
     )
 
-    result = Agent(says('rm kept'), toolsets=[toolset]).run_sync('go')
+    with pytest.raises(ApprovalBlocked, match='the rule `rm` blocks it'):
+        Agent(says('rm kept'), toolsets=[toolset]).run_sync('go')
 
-    assert 'the rule `rm` blocks it' in returned(result)
     assert os.listdir(tmp_path) == ['kept']
 
 
@@ -197,9 +182,10 @@ def test_a_command_that_did_not_run_lets_no_direct_call_run(tmp_path):
         wrapped = ApprovalToolset(toolset, ApprovalController())
         ctx = RunContext(deps=None, model=says(''), usage=RunUsage())
         tool = (await wrapped.get_tools(ctx))['run_shell']
-        for each in (wrapped, toolset):
-            with pytest.raises(ApprovalRequired):
-                await each.call_tool('run_shell', arguments, ctx, tool)
+        with pytest.raises(ApprovalRequired):
+            await wrapped.call_tool('run_shell', arguments, ctx, tool)
+        with pytest.raises(UserError, match='nothing guards it'):
+            await toolset.call_tool('run_shell', arguments, ctx, tool)
 
     asyncio.run(main())
 

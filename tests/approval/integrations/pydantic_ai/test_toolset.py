@@ -11,7 +11,7 @@ from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, run_with_approval_sync
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.integrations.pydantic_ai.results import refuse
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
@@ -248,7 +248,7 @@ def test_declared_deferrals_of_the_inner_toolset_are_its_own_so_that_configurati
 
 def run_in(layer: str, toolset: AbstractToolset[Any], controller: ApprovalController, step: Any) -> tuple[Any, str]:
     """What the model was told of one call, in an arrangement of ours or of the host's."""
-    model, handler = scripted([step], 'done'), approval_handler(controller)
+    model, handler = scripted([step], 'done'), Approvals(controller, default='none')
     match layer:
         case 'ours':
             result = Agent(model, toolsets=[toolset], deferred_tool_handler=handler).run_sync('go')
@@ -382,7 +382,8 @@ def test_call_approved_by_other_code_has_one_outcome_in_two_approval_toolsets():
 
     agent.run_sync('go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True}))
 
-    assert (ran, log.told) == (['write a '], [('outcome', 'executed', '1')])
+    assert (ran, log.told) == (['write a '], [('decision', True, '1'), ('outcome', 'executed', '1')])
+    assert log.entries[0]['decided_by'] == 'other'
 
 
 class Watching(WrapperToolset[Any]):
@@ -414,7 +415,7 @@ def test_one_batch_reaches_the_handler():
     batches: list[int] = []
     ui = approve_all()
     controller = ApprovalController(ui=ui)
-    inner = approval_handler(controller)
+    inner = Approvals(controller, default='none')
 
     async def counting(ctx: Any, requests: DeferredToolRequests) -> DeferredToolResults:
         batches.append(len(requests.approvals))
@@ -476,7 +477,7 @@ def test_the_inner_toolsets_whole_lifecycle_is_kept():
     assert toolset.id == 'living'
 
     agent = Agent(scripted([call('read', '1', path='a')], 'done'), toolsets=[toolset])
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert events[0] == 'for_run'
     assert (events.count('enter'), events.count('exit')) == (1, 1)
@@ -569,7 +570,7 @@ def test_tool_that_calls_another_tool_does_not_lend_its_name():
     controller = ApprovalController(ui=ui)
     inner = ApprovalToolset(files(ran), controller)
     agent = Agent(
-        scripted([call('outer', '1', secret='x')], 'done'), deferred_tool_handler=approval_handler(controller)
+        scripted([call('outer', '1', secret='x')], 'done'), deferred_tool_handler=Approvals(controller, default='none')
     )
 
     @agent.tool

@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, FileToolset, ShellToolset
 from tool_approval.storage import FileApprovalStore
 from tool_approval.tools.shell import ShellTool
 from tool_approval.ui.terminal.terminal_ui import TerminalUI
@@ -61,7 +61,7 @@ def main(script: dict) -> None:
         presenters=files.presenters,
         timeout=script.get('timeout'),
     )
-    handler = approval_handler(controller, session=script.get('session'))
+    handler = Approvals(controller, session=script.get('session'), default='none')
     toolsets = [ApprovalToolset(toolset, controller) for toolset in (files, ShellToolset(ShellTool(cwd='.')))]
     for steps in script['runs']:
         agent = Agent(model(steps), name='clerk', toolsets=toolsets)

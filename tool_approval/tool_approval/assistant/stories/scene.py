@@ -26,7 +26,7 @@ from tool_approval.assistant.events import TurnView
 from tool_approval.assistant.screen import Screen
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, FileToolset, ShellToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, FileToolset, ShellToolset
 
 Step: TypeAlias = str | Sequence[ToolCallPart]
 """A step of the model: its final text, or a list of calls."""
@@ -113,11 +113,12 @@ async def play(story: Story, *, make_ui: MakeAsked, screen: Screen, model: str |
         presenters = scene.tools.presenters
         ui = ConversationUI(make_ui(memory, presenters), view)
         controller = ApprovalController(ui=ui, memory=memory, presenters=presenters)
-        tools = ApprovalToolset(scene.tools, controller)
+        approvals = Approvals(controller, default='none')
+        tools = approvals.guard(scene.tools)
         agent: Agent[Any, str] = Agent(name=scene.agent_name, instructions=scene.instructions, toolsets=[tools])
         scene.add_tools(agent, tools)
         conversation = Conversation(
-            agent, handler=approval_handler(controller), view=view, memory=memory, model=model or scripted(scene.plan)
+            agent, handler=approvals, view=view, memory=memory, model=model or scripted(scene.plan)
         )
         end = await conversation.take_turn(scene.prompt)
         if end == 'stopped':

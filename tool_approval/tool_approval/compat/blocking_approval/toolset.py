@@ -27,7 +27,7 @@ except ImportError as error:
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from error
 
 from tool_approval.integrations.pydantic_ai.arguments import function_of
-from tool_approval.integrations.pydantic_ai.guard import judged_context
+from tool_approval.integrations.pydantic_ai.seatbelt import guarding
 
 from .memory import ApprovalMemory
 from .types import (
@@ -164,8 +164,9 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
                 raise ApprovalBlocked(name, verdict.reason)
             if not verdict.is_pre_approved:
                 await self._ask(name, args, ctx, verdict)
-            with approving(None if verdict.is_pre_approved else args):
-                return await super().call_tool(name, tool_args, judged_context(ctx, verdict), tool)
+            approved = None if verdict.is_pre_approved else args
+            with approving(approved, verdict.bound_to), guarding(ctx, tool_args, [function_of(tool), self.wrapped]):
+                return await super().call_tool(name, tool_args, ctx, tool)
 
     async def _judge(
         self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
@@ -192,7 +193,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         """Return the verdict of the inner toolset."""
         check: object = getattr(self.wrapped, 'needs_approval', None)
         if not callable(check):
-            return None
+            return await ask_check(self.wrapped, ApprovalContext(tool_name=name, args=args))
         verdict = _call_check(check, name, args, ctx, self.config)
         return _read_verdict(await verdict if inspect.isawaitable(verdict) else verdict)
 

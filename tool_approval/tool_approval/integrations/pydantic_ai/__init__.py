@@ -7,19 +7,18 @@ except ImportError:
 
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from None
 
+from .approvals import Approvals
 from .file_toolset import FileToolset
-from .handler import ApprovalHandler, approval_handler
+from .guard import ApprovalToolset
 from .requests import build_approval_requests
 from .shell_toolset import ShellToolset
 from .stop_resume import collect_approvals, collect_approvals_sync, run_with_approval, run_with_approval_sync
-from .toolset import ApprovalToolset
 
 __all__ = (
-    'ApprovalHandler',
     'ApprovalToolset',
+    'Approvals',
     'FileToolset',
     'ShellToolset',
-    'approval_handler',
     'build_approval_requests',
     'collect_approvals',
     'collect_approvals_sync',

@@ -30,7 +30,11 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
         NotCanonicalError: A value has no unique JSON form.
     """
     given = given_arguments(ctx, tool_call_id)
-    return read_arguments(values, {next(iter(values)): given} if is_unpacked(values, given) else given)
+    if not is_unpacked(values, given):
+        return read_arguments(values, given)
+    arguments = read_arguments(values, {next(iter(values)): given})
+    # Shown as the model gives them, so that an approver's edit has the same form.
+    return arguments if arguments.fields is None else arguments._replace(shown=arguments.fields)
 
 
 def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None:

@@ -36,6 +36,7 @@ from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker
 
+from .approvals import Approvals
 from .results import External
 from .run_state import RunState, as_json, is_readable, now, read_state, write_state
 from .segment import DurableRunCancelled, Segment
@@ -86,7 +87,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         Args:
             agent: Agent that has a name and the capability `DBOSDurability()`. The name must stay the same.
             controller: Controller that decides. The controller's `ui` is an `InboxUI` with the same `store`, or `None`
-                for an `InboxUI` with default settings.
+                for an `InboxUI` with default settings. The agent itself has no `Approvals`.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
                 file.
             deps: Factories of dependencies, by the name that is passed to `start`.
@@ -103,17 +104,16 @@ class DurableAgent(Generic[DepsT, OutputT]):
             raise UserError(f'`DurableAgent` takes an `ApprovalController`, not {type(controller).__name__}.')
         self.agent = agent
         self.name = _checked_name(agent)
+        self.controller = controller
         self.store = open_store(store)
-        if controller.ui is not None and not (
-            isinstance(controller.ui, InboxUI) and controller.ui.inbox.store.place == self.store.place
-        ):
+        ui = controller.ui
+        if ui is not None and not (isinstance(ui, InboxUI) and ui.inbox.store.place == self.store.place):
             raise UserError(
                 'The `ui` of the controller must be `None`, or an `InboxUI` with the `store` of the `DurableAgent`, '
                 'because a person may answer a question of a durable run after this process has ended.'
             )
-        self.ui = controller.ui or InboxUI(Inbox(open_store(store).inbox_store))
+        self.ui = ui or InboxUI(Inbox(open_store(store).inbox_store))
         self._url = store
-        self.controller = controller
         self.key = b''
         """Key that question ids are derived from. The key is empty until this process becomes a worker, and is
         then the key of the store."""
@@ -363,6 +363,8 @@ def _checked_name(agent: Agent[Any, Any]) -> str:
     agent.root_capability.apply(found.append)
     if not any(isinstance(each, DBOSDurability) for each in found):
         raise UserError('A durable agent must record model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
+    if any(isinstance(each, Approvals) for each in found):
+        raise UserError('The agent of a `DurableAgent` has no `Approvals`: pass their controller to `DurableAgent`.')
     return agent.name
 
 

@@ -23,10 +23,9 @@ _OTHER_PATH = (
 
 
 class FileToolset(FunctionToolset[Any]):
-    """The eight file operations of a file sandbox, for `ApprovalToolset(FileToolset(...), controller)`.
+    """The eight file operations of a file sandbox, for an agent with `Approvals`.
 
-    Without an enclosing `ApprovalToolset`, the toolset itself defers calls that need approval and runs approved ones.
-    Without an `ApprovalToolset`, no policy applies, and the sandbox's rules alone decide.
+    An agent with `Approvals` guards them; without them, it runs none.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class FileToolset(FunctionToolset[Any]):
         """Run a file operation.
 
         Raises:
-            ApprovalRequired: The call needs approval, and no `ApprovalToolset` asked for it.
+            UserError: Nothing guards the call.
             ToolFailed: The call was refused or failed.
         """
         try:

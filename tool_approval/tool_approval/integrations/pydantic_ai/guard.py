@@ -1,111 +1,158 @@
-"""Ask about functions and toolsets that have a check of their own but no `ApprovalToolset` around them."""
+"""The one guard: it judges every call of a toolset, defers it, checks its approval, runs it and logs it."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import wraps
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
 
 from pydantic_ai import RunContext
-from pydantic_ai.exceptions import ApprovalRequired
-from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+from pydantic_ai.exceptions import ApprovalRequired, UserError
+from pydantic_ai.messages import ModelResponse
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from tool_approval.core.gate import CHANGED, Prepared, was_asked
-from tool_approval.core.request import ApprovalContext
-from tool_approval.core.tool_checks import approving, ask_check, has_check, judging
-from tool_approval.core.verdict import ApprovalResult, make_request
+from tool_approval.core.config import Default
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.gate import Allowed, ExecutionLedger, Gate, GateResult, Prepared, Refused
+from tool_approval.core.tool_checks import judging
 
-from .arguments import function_of
-from .requests import conventional, executing
-from .results import find_binding, is_enclosed_by_handler, refuse
+from .arguments import call_arguments, checks_of
+from .requests import Session, conventional, executing
+from .results import find_binding, refuse
+from .seatbelt import guarding, is_guarded
 
+if TYPE_CHECKING:
+    from .approvals import Approvals
 
-@dataclass(repr=False, kw_only=True)
-class JudgedContext(RunContext[Any]):
-    """`RunContext` of a call that a wrapping toolset has already judged. Only one tool may run with this context."""
+UNBOUND = 'The approval of this call is not bound to it, so the call was not run.'
+"""Reason for refusing a call whose approval is not from `Approvals`, or has lost its binding."""
 
-    judged: object = None
-    """The wrapping toolset's judgement of the call. If a gate judged the call, the judgement is a `Prepared`."""
-    judged_call: tuple[str | None, str | None] = (None, None)
-    """Ids of the judged run and call. Another call that reuses the context has a different id."""
-    taken: threading.Lock = field(default_factory=threading.Lock)
-    """Lock that a tool acquires before it uses `judged`. Copies of the context, made by wrappers, share the lock."""
+NOT_BY_OTHERS = 'Only an approver of this policy may approve this call, so it was not run.'
+"""Reason for refusing a call that other code approved in the same run."""
 
 
-def judged_context(ctx: RunContext[Any], judged: object) -> RunContext[Any]:
-    """Return the context in which a judged call executes.
+@dataclass(kw_only=True)
+class _Guarded(ToolsetTool[Any]):
+    # `checks_of` follows a tool with this name inside another, as in the host's combined toolsets.
+    source_tool: ToolsetTool[Any]
 
-    A context of another type, such as that of a durable activity, is returned unchanged.
+
+class _Declared:
+    """Stands for the host's `requires_approval=True`, as the check of a tool."""
+
+    needs_approval = True
+
+
+_DECLARED = _Declared()
+
+
+@dataclass
+class ApprovalToolset(WrapperToolset[Any]):
+    """A toolset whose calls are judged before they run, and deferred if they need approval.
+
+    Each call is judged separately. If calls of a response need approval, the handler gets them together. Without a
+    handler, they go into the run's output. A blocked call is refused without asking, even if it was approved before.
     """
-    if type(ctx) not in (RunContext, JudgedContext):
-        return ctx
-    of_host = {each.name: getattr(ctx, each.name) for each in fields(RunContext) if each.init}
-    return JudgedContext(**of_host, judged=judged, judged_call=(ctx.run_id, ctx.tool_call_id))
 
+    approvals: Approvals | ApprovalController = field(kw_only=False)
+    """Approvals that judge the calls, or a controller. Give the same object to the handler."""
+    default: Default | None = None
+    """Beside a controller: verdict for calls that neither the policy nor the tool's own check decides."""
+    session: Session = field(default=None, kw_only=True)
+    """Beside a controller: conversation for which approvals are remembered."""
+    tells_changes: bool | None = field(default=None, kw_only=True)
+    """Beside a controller: whether the model is informed of arguments that an approver changed."""
+    ledger: ExecutionLedger | None = field(default=None, kw_only=True)
+    """Beside a controller: ledger that keeps approved calls from executing twice."""
 
-def is_enclosed(ctx: RunContext[Any]) -> bool:
-    """Whether a handler or another `ApprovalToolset` encloses the execution of a call."""
-    found = _judged(ctx)
-    return is_enclosed_by_handler(ctx) or (found is not None and isinstance(found.judged, Prepared))
+    def __post_init__(self) -> None:
+        """Reject invalid arguments now, not in the middle of a run.
 
+        Raises:
+            UserError: `wrapped` is not a toolset, or the other arguments are invalid.
+        """
+        from .approvals import as_approvals
 
-def _judged(ctx: RunContext[Any]) -> JudgedContext | None:
-    """Return the context if it was made for the call being executed and no tool has used it yet."""
-    if not isinstance(ctx, JudgedContext) or ctx.taken.locked():
-        return None
-    return ctx if ctx.judged_call == (ctx.run_id, ctx.tool_call_id) else None
+        if not isinstance(self.wrapped, AbstractToolset):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UserError(f'`ApprovalToolset` wraps a toolset, not {type(self.wrapped).__name__}.')
+        names = ('default', 'session', 'tells_changes', 'ledger')
+        options = {name: value for name in names if (value := getattr(self, name)) is not None}
+        self._approvals = self.approvals = as_approvals(self.approvals, options)
+        self.default = self.session = self.tells_changes = self.ledger = None
 
+    @property
+    def id(self) -> str | None:
+        """Id of the inner toolset. Durable agents need toolsets that have an id."""
+        return self.wrapped.id
 
-_host_call_tool = FunctionToolset.call_tool
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return the tools as ordinary tools, because the guard defers them itself. External tools stay external."""
+        return {name: _guarded(tool) for name, tool in (await self.wrapped.get_tools(ctx)).items()}
 
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """Run the tool, refuse the call, or defer it.
 
-@wraps(_host_call_tool)
-async def _call_tool(
-    self: FunctionToolset[Any], name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
-) -> Any:
-    found = _judged(ctx)
-    judged = found.judged if found is not None and found.taken.acquire(blocking=False) else None
-    checks = [function_of(tool), self if callable(getattr(self, 'check_approval', None)) else None]
-    if isinstance(judged, Prepared):
-        # A wrapper may have changed the arguments after the judgement.
-        checks = [] if judged.call.values == tool_args else checks
-    elif judged is not None:
-        checks = checks[1:]  # only a gate asks the check of a toolset
-    checks = [each for each in checks if has_check(each)]
-    if not checks:
-        return await _host_call_tool(self, name, tool_args, ctx, tool)
-    with judging():
-        call, problem = executing(ctx, name, tool_args, tool=tool)
-        if problem is not None:
-            refuse(problem, 'refused')
-        args, shown, facts = dict(call.values), call.arguments.shown, call.facts
-        context = ApprovalContext(tool_name=call.tool_name, args=shown, metadata=facts.as_metadata())
-        verdict = ApprovalResult.pre_approved()
-        for each in checks:
-            own = await ask_check(each, context.for_check(), framework_context=ctx) or verdict
-            verdict = max(verdict, own, key=_strictness)
+        Raises:
+            ApprovalRequired: The call needs approval. The exception's metadata describes the request.
+            ToolFailed: The call is refused.
+        """
+        approvals, inner = self._approvals, tool.source_tool if isinstance(tool, _Guarded) else tool
+        call, blocked = executing(ctx, name, tool_args, session=approvals.session, tool=inner)
+        checks = list(checks_of(self.wrapped, inner))
+        call = call._replace(
+            facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
+            checks=[*checks, _DECLARED] if inner.tool_def.kind == 'unapproved' else checks,
+            is_enclosed=is_guarded(ctx),
+        )
+        args, gate = dict(call.values), approvals.gate
+        with judging():
+            prepared = await gate.prepare(call, blocked=blocked)
+            if ctx.tool_call_approved and blocked is None:
+                # Attack: a check changes the nested arguments that it is given, and the approver is then shown these.
+                again = call_arguments(ctx, ctx.tool_call_id, args)
+                prepared = prepared._replace(call=call._replace(arguments=again))
+            settled = await self._settled(gate, prepared, ctx)
+            if isinstance(settled, Refused):
+                refuse(settled.reason, 'refused')
+
+            async def run() -> Any:
+                with guarding(ctx, args, checks):
+                    return await self.wrapped.call_tool(name, args, ctx, inner)
+
+            return await approvals.execute_allowed(ctx, gate, settled, run)
+
+    async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
+        verdict = prepared.verdict
+        if ctx.tool_call_approved:
+            binding = find_binding(ctx)
+            if binding is None and verdict.is_needs_approval and not prepared.call.is_enclosed:
+                return await self._approved_by_others(gate, prepared, ctx)
+            return gate.confirm(prepared, binding)
         if verdict.is_blocked:
-            refuse(verdict.reason or f'The tool {name!r} is blocked.', 'refused')
-        if verdict.is_needs_approval and not ctx.tool_call_approved:
-            details = {'hides_arguments': call.arguments.is_altered, 'lineage': facts.lineage}
-            request = make_request(context, verdict, tool_call_id=ctx.tool_call_id, **details)
-            raise ApprovalRequired(metadata=conventional(request))
-        binding = find_binding(ctx)
-        # The host itself defers a declared tool, so its approval is not bound to the check's `bound_to`.
-        is_bound = verdict.is_needs_approval and tool.tool_def.kind != 'unapproved'
-        if is_bound and binding is not None and not binding.declares(verdict.bound_to):
-            refuse(CHANGED, 'refused')
-        declared: Mapping[str, Any] = verdict.bound_to if is_bound and binding is not None else {}
-        with approving(args if ctx.tool_call_approved and was_asked(binding) else None, declared):
-            return await _host_call_tool(self, name, args, ctx, tool)
+            return gate.block(prepared)
+        if verdict.is_pre_approved:
+            return Allowed(call=prepared.call, request=None, binding=None)
+        raise ApprovalRequired(metadata=conventional(prepared.request))
+
+    async def _approved_by_others(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
+        response = next((each for each in reversed(ctx.messages) if isinstance(each, ModelResponse)), None)
+        # Attack: the binding of an approval that has expired, or is of another call, is dropped between two runs.
+        if response is None or response.run_id != ctx.run_id or self._approvals.has_answered(ctx):
+            return gate.refuse(prepared, UNBOUND)
+        if self._approvals.others == 'ask':
+            [settled] = await gate.decide_all([prepared])
+            if settled.decision is not None and settled.decision.override_args is not None:
+                return Refused(reason='The arguments of this call can no longer be changed, so it was not run.')
+            return settled
+        if self._approvals.others == 'refuse' or gate.controller.mode == 'strict':
+            return gate.refuse(prepared, NOT_BY_OTHERS)
+        gate.controller.record_unasked(prepared.request, approved=True, by='other')
+        return gate.confirm(prepared, None)
 
 
-def _strictness(verdict: ApprovalResult) -> int:
-    return ('pre_approved', 'needs_approval', 'blocked').index(verdict.status)
-
-
-# No hook of the host reaches the ordinary tools of every agent, and the decorator must leave the function as it is.
-# Without this patch, an agent that does not use tool_approval runs a decorated function without asking.
-FunctionToolset.call_tool = _call_tool
+def _guarded(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
+    own = {each.name: getattr(tool, each.name) for each in fields(ToolsetTool) if each.init}
+    if tool.tool_def.kind == 'unapproved':
+        own['tool_def'] = replace(tool.tool_def, kind='function')
+    return _Guarded(**own, source_tool=tool)

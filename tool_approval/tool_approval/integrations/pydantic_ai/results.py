@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
@@ -51,31 +50,6 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
     if not isinstance(carried, Mapping):
         return None
     return Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
-
-
-class _Enclosed(dict[str, Any]):
-    """Binding of a call that a handler executes. The handler, not an inner `ApprovalToolset`, records the outcome.
-
-    Wrapping toolsets pass this object on to the tool. A run nested in the call does not get this object. A file from
-    which a run is resumed cannot contain this object.
-    """
-
-
-def is_enclosed_by_handler(ctx: RunContext[Any]) -> bool:
-    """Whether the call is executed inside `enclosed`."""
-    return isinstance(_metadata(ctx).get(BINDING_KEY), _Enclosed)
-
-
-@contextmanager
-def enclosed(ctx: RunContext[Any]) -> Generator[None]:
-    """Mark a call that the handler executes, so that inner toolsets leave the log and the notice to the handler."""
-    metadata = cast('dict[str, Any]', ctx.tool_call_metadata)
-    carried = metadata[BINDING_KEY]
-    metadata[BINDING_KEY] = _Enclosed(carried)
-    try:
-        yield
-    finally:
-        metadata[BINDING_KEY] = carried
 
 
 async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:

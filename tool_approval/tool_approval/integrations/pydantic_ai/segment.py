@@ -12,22 +12,23 @@ import hmac
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
-from pydantic_ai_deferred import DeferredToolHandler, lineage
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
+from pydantic_ai_deferred import lineage
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Binding, Prepared
+from tool_approval.core.gate import Allowed, Binding, Gate, GateResult, Prepared
 from tool_approval.core.request import ApprovalRequest, CallFacts
+from tool_approval.core.tool_checks import has_check
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.display import escape_line
 from tool_approval.durable.ledger import unknown_text
@@ -35,8 +36,10 @@ from tool_approval.inbox.entry import read_entry, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
 
-from .handler import ApprovalHandler, Batch, Run
-from .requests import REQUEST_KEY, facts_of, session_of_deps, tool_facts
+from .approvals import Approvals
+from .batch import Batch
+from .guard import ApprovalToolset
+from .requests import REQUEST_KEY, conventional, facts_of, session_of_deps, tool_facts
 from .results import CallPlace
 from .run_state import (
     DecidedExternal,
@@ -116,14 +119,14 @@ class Segment:
                     await self._park(stop)
                     return None
                 results = await self._carried_out(stop, stop.decided)
-            handler = DurableHandler(self)
+            approvals = SegmentApprovals(self)
             try:
                 result: AgentRunResult[Any] = await agent.run(
                     _prompt(state.history) if state.rounds == 0 else None,
                     message_history=None if state.rounds == 0 else state.history,
                     output_type=[agent.output_type, DeferredToolRequests],
                     deferred_tool_results=results,
-                    deferred_tool_handler=Parking(handler),
+                    deferred_tool_handler=approvals,
                     deps=deps,
                     usage=state.usage,
                     run_id=f'{self.run_id}/{state.rounds}',
@@ -135,7 +138,7 @@ class Segment:
             state.rounds += 1
             if not isinstance(result.output, DeferredToolRequests):
                 return as_json(to_jsonable_python(result.output))
-            state.history, state.usage, state.stop = result.all_messages(), result.usage, handler.stop
+            state.history, state.usage, state.stop = result.all_messages(), result.usage, approvals.stop
             assert state.stop is not None, 'only the handler of the segment may end a run before all calls are answered'
 
     async def _decided(self, stop: Stop) -> Stop:
@@ -377,16 +380,6 @@ class Segment:
             if not each.is_external
         )
 
-    def handler(self) -> ApprovalHandler:
-        """Return a handler that wraps this run's executions, and decides the deferred calls of nested runs."""
-        return ApprovalHandler(
-            controller=self.durable.controller.with_ui(self.durable.ui),
-            external=self.durable.external,
-            session=self.session,
-            tells_changes=self.durable.tells_changes,
-            ledger=self.durable.ledger,
-        )
-
     async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
         """Run an action as one step of the engine, guarded by the ledger. If the action itself starts steps of the
         engine, those steps do not belong to the segment.
@@ -417,43 +410,73 @@ class Segment:
         return cast('T', result)
 
 
-@dataclass(eq=False)
-class DurableHandler:
-    """Handler of one run of the agent. The handler leaves deferred calls unanswered, which ends the run. When a later
-    run resumes these calls, the handler wraps their execution.
+class SegmentApprovals(Approvals):
+    """Capability of one run of the agent.
+
+    It keeps the deferred calls for the segment and leaves them unanswered, so that the run ends. When a later run
+    resumes these calls, it wraps their execution.
     """
 
-    segment: Segment
-    stop: Stop | None = None
-    """Point at which the run stopped with deferred calls, or `None` if it has not stopped."""
+    def __init__(self, segment: Segment) -> None:
+        durable = segment.durable
+        super().__init__(
+            durable.controller.with_ui(durable.ui),
+            external=durable.external,
+            session=segment.session,
+            default='none',
+            tells_changes=durable.tells_changes,
+            ledger=durable.ledger,
+        )
+        self.segment = segment
+        self.stop: Stop | None = None
+        """Point at which the run stopped with deferred calls, or `None` if it has not stopped."""
 
-    wraps_resumed = True
-
-    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Ask about the calls of a nested run, which cannot stop and resume: it waits in this process."""
-        nested = self.segment.handler()
-        return await self.segment.durable.engine.record('ask', lambda: nested(ctx, requests))
-
-    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Execute the decided call, unless any tool called in the same response has changed since the decision."""
-        is_nested = len(lineage()) > 1
-        if not is_nested and self.segment.is_changed(ctx):
-            raise ToolChanged(ctx)
-        handler = self.segment.handler()
-        return await self.segment.once('execute', lambda: handler.around_execute(ctx, call, args, run))
-
-
-@dataclass
-class Parking(DeferredToolHandler[Any]):
-    """Capability of one run of the agent. It keeps the deferred calls for the segment, and leaves them unanswered."""
+    def guard(self, toolset: AbstractToolset[Any]) -> ApprovalToolset:
+        """Guard the tools, and look for tools that have changed."""
+        return _SegmentToolset(toolset, self)
 
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        """Keep the calls, so that the run ends with them."""
-        handler = cast('DurableHandler', self.handler)
-        handler.stop = await handler.segment.prepared(ctx, requests)
+        """Keep the calls, so that the run ends with them. A nested run cannot stop and resume: it asks."""
+        if self is not self._original:
+            return await super().handle_deferred_tool_calls(ctx, requests=requests)
+        self.stop = await self.segment.prepared(ctx, requests)
         return None
+
+    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        """Ask about the calls of a nested run, which waits in this process."""
+        ask = super().__call__
+        return await self.segment.durable.engine.record('ask', lambda: ask(ctx, requests))
+
+    async def execute_allowed(
+        self, ctx: RunContext[Any], gate: Gate, allowed: Allowed, run: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Execute an approved call as one step of the engine."""
+        execute = super().execute_allowed
+        if not ctx.tool_call_approved or allowed.call.is_enclosed:
+            return await execute(ctx, gate, allowed, run)
+        return await self.segment.once('execute', lambda: execute(ctx, gate, allowed, run))
+
+
+class _SegmentToolset(ApprovalToolset):
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        # None of the calls of a response runs if any tool called in it has changed since the decision.
+        approvals = cast('SegmentApprovals', self.approvals)
+        is_nested = len(lineage()) > 1
+        if ctx.tool_call_approved and not is_nested and approvals.segment.is_changed(ctx):
+            raise ToolChanged(ctx)
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+    async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
+        settled = await super()._settled(gate, prepared, ctx)
+        rule = gate.controller.policy.rule_for(prepared.call.judged_as or prepared.call.tool_name)
+        if not ctx.tool_call_approved and rule.approval == 'none' and any(map(has_check, prepared.call.checks)):
+            # A rule frees the call, and it still executes at most once: the next segment executes it as a step.
+            raise ApprovalRequired(metadata=conventional(prepared.request))
+        return settled
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:

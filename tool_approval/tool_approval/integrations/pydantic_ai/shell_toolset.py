@@ -18,8 +18,7 @@ from tool_approval.tools.shell import ShellResult, ShellTool
 class ShellToolset(FunctionToolset[Any]):
     """One tool, `run_shell(command)`, which itself decides which commands need approval.
 
-    Put this toolset into an `ApprovalToolset`. Without an `ApprovalToolset`, the toolset itself defers commands that
-    need approval and runs approved ones. In this case, no policy applies, and only the shell's rules decide.
+    An agent with `Approvals` guards it; without them, it runs no command.
     """
 
     def __init__(self, shell: ShellTool, *, id: str | None = None, reasons: Mapping[str, str] | None = None) -> None:

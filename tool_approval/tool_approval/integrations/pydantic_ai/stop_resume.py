@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar
 
-from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults
+from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
 
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.protocols import ApprovalUI
 from tool_approval.core.request import CallFacts
-from tool_approval.core.threads import wait_for
+from tool_approval.core.threads import blocking
 
-from .handler import Batch
-from .requests import session_of_deps
+from .approvals import Approvals
+from .batch import Batch
+from .requests import Session, session_of_deps
 from .results import External
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')
-P = ParamSpec('P')
-T = TypeVar('T')
 
 
 async def collect_approvals(
@@ -74,9 +70,7 @@ async def run_with_approval(
     session: str | None = None,
     **run: Any,
 ) -> AgentRunResult[OutputT]:
-    """Run an agent until it returns its output; each time it stops, answer with `collect_approvals` and resume.
-
-    Use this function if you cannot pass a `deferred_tool_handler`, which answers the calls inside a single run.
+    """Run an agent, with its tools guarded by `Approvals` that are made of the arguments.
 
     Args:
         agent: Any agent. The output types need not contain `DeferredToolRequests`.
@@ -92,7 +86,7 @@ async def run_with_approval(
         **run: Further keywords of the agent's `run`. `message_history` is the history before the prompt.
 
     Returns:
-        The result of the last run, with the agent's own type of output.
+        The result of the run.
 
     Raises:
         ValueError: As in `collect_approvals`. Nothing has run.
@@ -101,18 +95,15 @@ async def run_with_approval(
     """
     session, is_shared = session or session_of_deps(run.get('deps')), controller is not None
     controller = _controller(controller, ui, mode, memory)
-    output_type = run.pop('output_type', None)
-    types = [agent.output_type if output_type is None else output_type, DeferredToolRequests]
-    result: AgentRunResult[Any] = await agent.run(prompt, output_type=types, **run)
-    # Conversations may share a controller: without a name, these runs are a session of their own.
-    session = session or (result.run_id if is_shared else None)
-    while isinstance(result.output, DeferredToolRequests):
-        answers = await collect_approvals(
-            result.output, controller=controller, external=external, session=session, caller=agent.name
-        )
-        resumed: dict[str, Any] = {**run, 'message_history': result.all_messages(), 'deferred_tool_results': answers}
-        result = await agent.run(output_type=types, **resumed)
-    return cast('AgentRunResult[OutputT]', result)
+    # Conversations may share a controller: without a name, the run is a session of its own.
+    name: Session = session or (_of_the_run if is_shared else 'memory')
+    approvals = Approvals(controller, external=external, session=name, default='none')
+    capabilities = [*(run.pop('capabilities', None) or ()), approvals]
+    return await agent.run(prompt, capabilities=capabilities, **run)
+
+
+def _of_the_run(ctx: RunContext[Any]) -> str | None:
+    return ctx.run_id
 
 
 def _controller(
@@ -125,26 +116,11 @@ def _controller(
     return given
 
 
-def _blocking(start: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    @wraps(start)
-    def wait(*args: P.args, **keywords: P.kwargs) -> T:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            # Not `asyncio.run`, which would remove the thread's event loop, and the host's `run_sync` keeps that loop.
-            with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
-                return runner.run(start(*args, **keywords))
-        return wait_for(lambda: start(*args, **keywords))
-
-    wait.__name__ = wait.__qualname__ = f'{start.__name__}_sync'
-    return wait
-
-
-collect_approvals_sync = _blocking(collect_approvals)
+collect_approvals_sync = blocking(collect_approvals)
 """Like `collect_approvals`, for synchronous code. Blocks until all calls are decided.
 
 If an event loop is running, this call blocks that loop, and the questions are asked on a loop in another thread.
 """
 
-run_with_approval_sync = _blocking(run_with_approval)
+run_with_approval_sync = blocking(run_with_approval)
 """Like `run_with_approval`, for synchronous code. Blocks until the run has ended."""

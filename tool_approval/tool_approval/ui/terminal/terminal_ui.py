@@ -78,6 +78,11 @@ class TerminalUI:
         self._environment = os.environ if environment is None else environment
         self._quiet_s = quiet_s
 
+    def adopt(self, memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> None:
+        """Use the memory and the presenters of `Approvals`, unless others were given."""
+        self._memory = memory if self._memory is None else self._memory
+        self._presenters = self._presenters or dict(presenters)
+
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request.
 

@@ -1,22 +1,20 @@
-"""Let a controller decide all deferred calls of a response inside the run."""
+"""Decide all deferred calls of a response together."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
-from pydantic_ai.exceptions import ToolFailed, UserError
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart
 
-from tool_approval.core.arguments import ARGUMENTS, CallArguments, materialised, restored
+from tool_approval.core.arguments import CallArguments, materialised, restored
 from tool_approval.core.canonical import decode_arguments
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import (
-    CHANGED,
     Allowed,
     Call,
     ExecutionLedger,
@@ -27,110 +25,11 @@ from tool_approval.core.gate import (
     cannot_be_judged,
 )
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
-from tool_approval.core.tool_checks import ask_check, has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, find_tool, function_of, given_arguments, hooked, is_unpacked, validated
-from .requests import REQUEST_KEY, Session, executing, facts_of, request_of, tool_facts
-from .results import (
-    CallPlace,
-    External,
-    approval,
-    binding_metadata,
-    carry_out_once,
-    enclosed,
-    execute_once,
-    find_binding,
-    refuse,
-    unfit,
-)
-
-Run: TypeAlias = Callable[[dict[str, Any]], Awaitable[Any]]
-
-
-def approval_handler(
-    controller: ApprovalController,
-    external: External | None = None,
-    *,
-    session: Session = None,
-    tells_changes: bool = True,
-    ledger: ExecutionLedger | None = None,
-) -> ApprovalHandler:
-    """Return a `deferred_tool_handler` that lets `controller` decide.
-
-    Give the handler to `pydantic_ai_deferred.Agent`, to one of its runs, or to the host's own
-    `HandleDeferredToolCalls(approval_handler(...))`. With `HandleDeferredToolCalls`, only an `ApprovalToolset` binds
-    executions to their approval and logs their outcomes.
-
-    Args:
-        controller: Controller that decides. Any number of agents and runs may share the controller.
-        external: Functions that execute external calls or answer questions, by tool name.
-        session: The conversation for which approvals are remembered.
-        tells_changes: Whether the model is informed of arguments that an approver changed.
-        ledger: Ledger that executes each approved call and each external call at most once, including calls that were
-            approved before the run began.
-
-    Raises:
-        UserError: `controller` is not an `ApprovalController`.
-    """
-    if not isinstance(controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UserError(f'`approval_handler` takes an `ApprovalController`, not {type(controller).__name__}.')
-    made = ApprovalHandler if ledger is None else _LedgerHandler
-    return made(
-        controller=controller, external=external or {}, session=session, tells_changes=tells_changes, ledger=ledger
-    )
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ApprovalHandler:
-    """A `deferred_tool_handler` made by `approval_handler`."""
-
-    controller: ApprovalController
-    """Controller that decides."""
-    external: External
-    """Functions that execute external calls, by tool name."""
-    session: Session = None
-    """Conversation for which approvals are remembered."""
-    tells_changes: bool = True
-    """Whether the model is informed of arguments that an approver changed."""
-    ledger: ExecutionLedger | None = None
-    """Ledger that keeps each call from executing twice, or `None`."""
-
-    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
-        """Answer every deferred call of a response.
-
-        Raises:
-            StoreError: Remembered approvals cannot be trusted or saved. None of the calls in `requests` has run.
-        """
-        facts = facts_of(ctx, self.session)
-        batch = Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
-        return await batch.answer()
-
-    async def around_execute(self, ctx: RunContext[Any], call: ToolCallPart, args: dict[str, Any], run: Run) -> Any:
-        """Run exactly the approved call, and log its outcome."""
-        gate, binding = Gate(self.controller, tells_changes=self.tells_changes), find_binding(ctx)
-        made, problem = executing(ctx, call.tool_name, args, session=self.session, tool_call_id=call.tool_call_id)
-        request = ApprovalRequest.of_call(
-            made.tool_name,
-            made.arguments.shown,
-            made.facts,
-            description=made.tool_name,
-            payload={},
-            tool_call_id=made.tool_call_id,
-            bound_to={} if binding is None else binding.bound_to,
-        )
-        allowed = Allowed(call=made, request=request, binding=binding)
-        if binding is None or problem is not None or not gate.is_bound(binding, made):
-            gate.record(allowed, 'refused')
-            refuse(CHANGED, 'refused')
-        with enclosed(ctx):
-            return await execute_once(self.ledger, gate, allowed, lambda: run(dict(made.values)), ctx=ctx)
-
-
-class _LedgerHandler(ApprovalHandler):
-    """A handler that also wraps calls that were approved before the run began."""
-
-    wraps_resumed = True
+from .arguments import call_arguments, find_tool, given_arguments, hooked, is_unpacked, validated
+from .requests import REQUEST_KEY, request_of, tool_facts
+from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
 
 class Batch:
@@ -197,41 +96,24 @@ class Batch:
         return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
-        """Return the request that the toolset made, or a new one with the verdict of the tool's function."""
+        """Return the request that the guard made, or a new one for a call that something else deferred."""
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None or self.ctx is None:
             return self._prepared(call, self._request(call))
-        is_made = REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {})
-        request = self._request(call) if is_made else None
-        if request is not None and ARGUMENTS in request.bound_to:
-            return self._prepared(call, request)
+        if REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
+            return self._prepared(call, self._request(call))
         try:
             values, arguments = await self._arguments(self.ctx, call)
         except ValueError as error:
-            if request is not None:
-                return self._prepared(call, request)
             # Attack: arguments that cannot be read may contain a secret, and would be shown as the model gave them
             # (test_arguments_that_cannot_be_judged_are_refused_before_anybody_is_asked).
             problem = error.problem if isinstance(error, NotCanonicalError) else str(error)
             return self._prepared(call, _blocked(self._request(call, {}), cannot_be_judged(call.tool_name, problem)))
-        if request is not None:
-            # The request is bound here, because only a toolset with a controller can bind it to the arguments itself.
-            bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
-            return self._prepared(call, request.changed(bound_to=bound_to))
         given = call.args if isinstance(call.args, Mapping) else None
         is_model = arguments.fields is not None and is_unpacked(values, given)
         request = self._request(call, arguments.fields if is_model else arguments.shown)
         bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
         request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to)
-        function = function_of(tool)
-        if not has_check(function):
-            return self._prepared(call, request)
-        context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
-        verdict = await ask_check(function, context.for_check(), framework_context=self.ctx)
-        if verdict is not None and verdict.is_needs_approval:
-            request = _with_verdict(request, context, verdict)
-        elif verdict is not None and verdict.is_blocked:
-            request = _blocked(request, verdict.reason)
         return self._prepared(call, request)
 
     def _prepared(self, call: ToolCallPart, request: ApprovalRequest) -> Prepared:

@@ -1,0 +1,196 @@
+"""Everything about approval as one capability: `Agent(..., capabilities=[Approvals(...)])`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, Unpack, cast
+
+from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
+from pydantic_ai_deferred.keyword import allows_deferred
+
+from tool_approval.approvals import Approvals as AnyApprovals
+from tool_approval.approvals import Parts, Rules
+from tool_approval.core.gate import Allowed, Gate
+from tool_approval.core.request import CallFacts
+from tool_approval.core.threads import blocking
+
+from .batch import Batch
+from .guard import ApprovalToolset
+from .requests import Session, facts_of
+from .results import External, execute_once
+
+Others = Literal['log', 'ask', 'refuse']
+"""What to do with a call that other code approved in the same run."""
+
+
+class Approvals(AnyApprovals, DeferredToolHandler[Any]):
+    """Judges, asks about, binds, checks and logs every tool call of an agent.
+
+    Give it to any agent of Pydantic AI as a capability, or to the `Agent` of `pydantic_ai_deferred` and its runs as
+    `deferred_tool_handler`. It guards all tools: functions, toolsets, MCP servers and the tools of other capabilities.
+    """
+
+    def __init__(
+        self,
+        rules: Rules = None,
+        *,
+        external: External | None = None,
+        session: Session = None,
+        others: Others = 'log',
+        inherit: bool = True,
+        id: str | None = 'approvals',
+        **parts: Unpack[Parts],
+    ) -> None:
+        """Combine the parts.
+
+        Args:
+            rules: The rules; see `tool_approval.approvals.Rules`. A settings file that is named here is trusted.
+            external: Functions that execute external calls or answer questions, by tool name.
+            session: The conversation for which approvals are remembered.
+            others: What to do with a call that needs approval and that other code, such as another capability, approved
+                in the same run: `log` runs it and logs that others approved it, `ask` asks the approver too, `refuse`
+                refuses it. The mode `strict` refuses it in any case.
+            inherit: Whether agents inside the tools of a run, without approvals of their own, use these.
+            id: Id in the agent's capabilities. A run's capability replaces the agent's of the same id.
+            **parts: See `tool_approval.approvals.Parts`. Without `ui`, a run of an agent whose output types contain
+                `DeferredToolRequests` ends with the calls that nobody could be asked about; answer them with `answer`.
+
+        Raises:
+            ApprovalConfigError: The rules or the settings file are invalid.
+            AuditError: The log or its key cannot be used.
+            StoreError: The remembered approvals cannot be used.
+            TypeError: A part is of the wrong type, or is given beside a controller.
+            ValueError: `others`, `default` or `mode` is unknown, or the timeout is not positive.
+        """
+        if others not in ('log', 'ask', 'refuse'):
+            raise ValueError(f"`others` must be 'log', 'ask' or 'refuse', not {others!r}")
+        AnyApprovals.__init__(self, rules, **parts)
+        DeferredToolHandler.__init__(self, self.__call__, id=id, inherit=inherit)
+        self.external = external or {}
+        """Functions that execute external calls, by tool name."""
+        self.session = session
+        """The conversation for which approvals are remembered."""
+        self._answered: dict[str | None, set[str]] = {}
+        self.others: Others = others
+        """What to do with a call that other code approved in the same run."""
+
+    @classmethod
+    def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
+        """Refuse several `Approvals` with one id.
+
+        Raises:
+            UserError: There are several.
+        """
+        if len({id(each) for each in capabilities}) > 1:
+            raise UserError('Two `Approvals` were given to one agent. Combine them into one: two cannot decide a call.')
+        return capabilities[-1]
+
+    def guard(self, toolset: AbstractToolset[Any]) -> ApprovalToolset:
+        """Guard one toolset, of an agent whose other tools run without approval."""
+        return ApprovalToolset(toolset, self)
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        """Guard all tools, inside of every other capability, so that the guard sees the arguments that the tools get.
+
+        Raises:
+            UserError: Another capability of this kind answers the calls of the same run.
+        """
+        return super().get_wrapper_toolset(self.guard(toolset))
+
+    def for_nested_run(self, handler: HandlerFunc[Any]) -> Approvals:
+        """Return the capability of a nested run: the same guard, whose questions the outermost run asks."""
+        nested = copy.copy(self)
+        DeferredToolHandler.__init__(nested, handler, id=self.id)
+        nested._answered = {}
+        return nested
+
+    async def handle_deferred_tool_calls(
+        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
+    ) -> DeferredToolResults | None:
+        """Answer all deferred calls of a response. Leave them to the caller of the run if nobody can be asked."""
+        stops = ctx.agent is not None and allows_deferred(ctx.agent.output_type)
+        if self is self._original and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
+            prepared = await self._batch(ctx, requests).prepare()
+            asked = [each.request for each in prepared if each.verdict.is_needs_approval]
+            if any(each is not None for each in await self.controller.triage(asked)):
+                return None
+        results = await super().handle_deferred_tool_calls(ctx, requests=requests)
+        if results is not None:
+            self._answered.setdefault(ctx.run_id, set()).update(results.approvals)
+        return results
+
+    async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
+        """Keep which calls of the run were answered here, until the run ends."""
+        try:
+            return await super().wrap_run(ctx, handler=handler)
+        finally:
+            self._answered.pop(ctx.run_id, None)
+
+    def has_answered(self, ctx: RunContext[Any]) -> bool:
+        """Whether the call being executed was decided here, in this run."""
+        return ctx.tool_call_id in self._answered.get(ctx.run_id, ())
+
+    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        """Answer all deferred calls of a response, as a `deferred_tool_handler`.
+
+        Raises:
+            StoreError: Remembered approvals cannot be trusted or saved. None of the calls in `requests` has run.
+        """
+        return await self._batch(ctx, requests).answer()
+
+    def _batch(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Batch:
+        facts = facts_of(ctx, self.session)
+        return Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
+
+    async def answer(
+        self, requests: DeferredToolRequests, *, session: str | None = None, caller: str | None = None
+    ) -> DeferredToolResults:
+        """Answer every deferred call that a run ended with, outside of the run.
+
+        Args:
+            requests: The run's output.
+            session: The conversation for which approvals are remembered. `None` uses `session` of this object if it is
+                a name, else the whole memory as one conversation.
+            caller: The agent's name.
+
+        Returns:
+            The results of all calls, to be passed as `deferred_tool_results` when the run is resumed.
+
+        Raises:
+            StoreError: Remembered approvals cannot be trusted or saved.
+        """
+        named = self.session if isinstance(self.session, str) else None
+        facts = CallFacts(session_id=session or named, caller=caller)
+        return await Batch(self.controller, requests, external=self.external, facts=facts, ctx=None).answer()
+
+    answer_sync = blocking(answer)
+    """Like `answer`, for synchronous code. Blocks until all calls are decided."""
+
+    async def execute_allowed(
+        self, ctx: RunContext[Any], gate: Gate, allowed: Allowed, run: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Execute a call that the guard allows, and log its outcome. A ledger executes approved calls at most once."""
+        is_once = ctx.tool_call_approved and not allowed.call.is_enclosed
+        return await execute_once(self.ledger if is_once else None, gate, allowed, run, ctx=ctx)
+
+
+def as_approvals(given: object, options: Mapping[str, Any]) -> Approvals:
+    """Return `given`, or the approvals of a controller with these options.
+
+    Raises:
+        UserError: `given` is neither, or has options of its own.
+    """
+    if isinstance(given, Approvals):
+        if options:
+            names = ', '.join(f'`{name}`' for name in options)
+            raise UserError(f'The `Approvals` have their own {names}; give it to their constructor.')
+        return given
+    try:
+        return Approvals(cast('Any', given), **options)
+    except (TypeError, ValueError) as error:
+        raise UserError(f'`ApprovalToolset` takes `Approvals` or an `ApprovalController`: {error}.') from None

@@ -1,0 +1,80 @@
+"""Refuse functions with a check of their own that an agent would run without a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from pydantic_ai import RunContext
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+
+from tool_approval.core.gate import CHANGED
+from tool_approval.core.tool_checks import has_check
+
+from .arguments import function_of
+from .results import refuse
+
+
+@dataclass(eq=False)
+class _Pass:
+    run_id: str | None
+    tool_call_id: str | None
+    values: Mapping[str, Any]
+    judged: Sequence[object]
+    is_used: bool = False
+
+
+_pass: ContextVar[_Pass | None] = ContextVar('tool_approval_pass', default=None)
+
+
+@contextmanager
+def guarding(ctx: RunContext[Any], values: Mapping[str, Any], judged: Sequence[object]) -> Generator[None]:
+    """Let one call execute, with these values. `judged` are the objects whose checks were asked about the call."""
+    token = _pass.set(_Pass(ctx.run_id, ctx.tool_call_id, values, judged))
+    try:
+        yield
+    finally:
+        _pass.reset(token)
+
+
+def is_guarded(ctx: RunContext[Any]) -> bool:
+    """Whether a guard is executing this call."""
+    found = _pass.get()
+    return found is not None and (found.run_id, found.tool_call_id) == (ctx.run_id, ctx.tool_call_id)
+
+
+_host_call_tool = FunctionToolset.call_tool
+
+
+@wraps(_host_call_tool)
+async def _call_tool(
+    self: FunctionToolset[Any], name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+) -> Any:
+    found = _pass.get() if is_guarded(ctx) else None
+    checks = [each for each in (self, function_of(tool)) if has_check(each)]
+    if checks and (found is None or any(all(each is not other for other in found.judged) for each in checks)):
+        raise UserError(
+            f'{name!r} needs approval, but nothing guards it, so it was not run: add `Approvals(...)` to the '
+            '`capabilities` of the agent.'
+        )
+    if checks and found is not None:
+        # A toolset between the guard and the function may change the call, or make it twice.
+        if found.is_used or found.values != tool_args:
+            refuse(CHANGED, 'refused')
+        found.is_used = True
+    # Attack: the function calls another tool under its own call (test_a_call_inside_of_an_approved_one...).
+    token = _pass.set(None)
+    try:
+        return await _host_call_tool(self, name, tool_args, ctx, tool)
+    finally:
+        _pass.reset(token)
+
+
+# No hook of the host reaches the tools of every agent, and the decorator must leave the function as it is. Without this
+# patch, an agent that does not use tool_approval runs a decorated function without asking.
+FunctionToolset.call_tool = _call_tool
