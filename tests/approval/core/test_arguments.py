@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import (
+    AliasChoices,
+    AliasPath,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -21,7 +23,8 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from tool_approval.core.arguments import HIDDEN, as_json, materialised, read_arguments, restored
+from tool_approval.core.arguments import HIDDEN, as_json, in_clear, materialised, read_arguments, restored
+from tool_approval.core.fields import Parameter
 
 from tool_approval import NotCanonicalError
 
@@ -178,6 +181,32 @@ def test_aliases_and_additional_fields_are_shown_under_their_names_in_json():
     assert not read.is_altered
 
 
+def test_a_value_is_shown_once_under_the_name_of_its_field():
+    class Account(BaseModel):
+        account: str = Field('DEFAULT', validation_alias='iban')
+
+    read = read_arguments(
+        {'to': 'a', 'it': Account(iban='b')},
+        {'recipient': 'a', 'it': {'iban': 'b'}},
+        parameters={'to': Parameter((('recipient',),))},
+    )
+
+    assert read.shown == {'to': 'a', 'it': {'account': 'b'}}
+    assert not read.is_altered
+    assert read.bound['given'] == {'recipient': 'a', 'it': {'iban': 'b'}}
+
+
+def test_a_value_that_validation_did_not_read_is_shown_beside_the_value_that_it_read():
+    class Account(BaseModel):
+        account: str = Field('DEFAULT', validation_alias=AliasChoices('iban', AliasPath('more', 0)))
+
+    given = {'iban': 'b', 'account': 'c', 'more': ['d']}
+    read = read_arguments({'it': Account.model_validate(given)}, {'it': given})
+
+    assert read.shown == {'it': {'account': 'b', 'account (not used)': 'c', 'more': ['d']}}
+    assert read.is_altered
+
+
 def test_secrets_are_bound_and_shown_nowhere():
     class Many(BaseModel):
         password: SecretStr = Field(validation_alias='pw')
@@ -197,7 +226,6 @@ def test_secrets_are_bound_and_shown_nowhere():
         'password': HIDDEN,
         'key': HIDDEN,
         'items': [HIDDEN],
-        'pw': HIDDEN,
         'again': HIDDEN,
         'n': HIDDEN,
     }
@@ -211,10 +239,17 @@ def test_what_validation_left_out_beside_a_secret_may_be_that_secret():
         number: Secret[int] = Field(validation_alias='pin')
         short: SecretStr = Field(validation_alias='code')
 
-    given = {'raw_key': 'hunter2', 'password': 'HUNTER2', 'pin': '0042', 'code': 'x', 'url': {'u:x@h': 1}}
+    given = {
+        'raw_key': 'hunter2',
+        'password': 'HUNTER2',
+        'pin': '0042',
+        'code': 'x',
+        'url': {'u:x@h': 1},
+        'again': '0042',
+    }
     read = read_arguments({'it': Renamed.model_validate(given), 'n': 1}, {'it': given, 'n': 1})
 
-    names = ('raw', 'lowered', 'number', 'short', *given)
+    names = ('raw', 'lowered', 'number', 'short', 'url', 'again')
     assert read.shown == {'it': dict.fromkeys(names, HIDDEN), 'n': 1}
 
 
@@ -266,6 +301,12 @@ def test_iterators_become_lists_and_are_refused_inside_of_other_values():
 
     with pytest.raises(NotCanonicalError, match='an iterator raised OSError'):
         materialised({'it': fail()})
+
+
+def test_values_in_clear_text_keep_secrets_apart_from_other_values():
+    values = {'a': SecretStr('x'), 'b': SecretBytes(b'y'), 'c': Secret[int](1), 'd': 'x'}
+
+    assert in_clear(values) == {'a': {HIDDEN: 'x'}, 'b': {HIDDEN: 'y'}, 'c': {HIDDEN: 1}, 'd': 'x'}
 
 
 def test_keys_with_one_json_form_are_refused():

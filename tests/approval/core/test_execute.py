@@ -1,4 +1,5 @@
 import asyncio
+from datetime import date
 from typing import Any
 
 import pytest
@@ -135,6 +136,23 @@ def test_the_approvers_arguments_are_what_executes():
 
     assert run_tool(delete, {'path': 'a'}, controller) == 'deleted b'
     assert [entry['digest'] for entry in sink.entries] == [controller.digest('delete', {'path': 'b'})] * 2
+
+
+def test_an_edit_leaves_other_arguments_as_the_caller_passed_them():
+    seen = []
+
+    @requires_approval()
+    def remind(on: date, note: str) -> None:
+        seen.append((on, note))
+
+    args = {'on': date(2026, 1, 2), 'note': 'old'}
+    ui = RecordingUI(ApprovalDecision(approved=True, override_args={'on': '2026-01-02', 'note': 'new'}))
+    run_tool(remind, args, ApprovalController(ui=ui))
+    other = RecordingUI(ApprovalDecision(approved=True, override_args={'on': '2026-01-03', 'note': 'old'}))
+    with pytest.raises(ApprovalDenied, match='the value of on would be read as another type'):
+        run_tool(remind, args, ApprovalController(ui=other))
+
+    assert seen == [(date(2026, 1, 2), 'new')]
 
 
 def test_the_outcome_is_written_down_after_the_decision():

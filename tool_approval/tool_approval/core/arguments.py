@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError, ValidationError, to_jsonab
 
 from .canonical import LEAVES, TEXT, canonical_json, copied
 from .errors import NotCanonicalError
+from .fields import Parameter, named_parts, renamed
 
 HIDDEN: Final = '[hidden]'
 """Replaces values of secret types, such as pydantic's `SecretStr`, wherever arguments are shown or logged."""
@@ -51,22 +52,30 @@ class CallArguments(NamedTuple):
     of `[path, type]`, where the path leads to a value in the argument. Arguments of JSON types have no entry."""
 
 
-def read_arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> CallArguments:
+def read_arguments(
+    values: Mapping[str, Any],
+    given: Mapping[str, Any] | None = None,
+    *,
+    parameters: Mapping[str, Parameter] | None = None,
+) -> CallArguments:
     """Read the arguments of a call.
 
     Models and dataclasses are read attribute by attribute, so `Field(exclude=True)` and serialisers hide nothing.
 
     Args:
         values: Values passed to the tool, by parameter name.
-        given: The model's arguments as JSON, by parameter name; `None` if unknown.
+        given: The model's arguments as JSON, in the form that the tool validates; `None` if unknown.
+        parameters: How validation fills in each parameter. A parameter that is not listed is given under its own name.
 
     Raises:
         NotCanonicalError: A value has no canonical JSON form.
     """
-    return _guarded(lambda: _read(values, given))
+    return _guarded(lambda: _read(values, given, parameters))
 
 
-def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArguments:
+def _read(
+    values: Mapping[str, Any], given: Mapping[str, Any] | None, parameters: Mapping[str, Parameter] | None
+) -> CallArguments:
     secrets: list[Any] = []
 
     def note(secret: Any) -> Any:
@@ -83,9 +92,11 @@ def _read(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArg
         own = _jsonable(dict(values))
     # Most frequent case: the tool receives exactly what the model gave.
     is_same = opened is values and (given is None or given == values)
-    is_altered = not is_same and (bool(secrets) or _is_altered(shown if given is None else given, opened, own))
-    if given is not None and is_altered:
-        shown = _with_left_out(shown, given, is_hidden=bool(secrets))
+    # An alias is another name for a value that is shown, and not a value that validation dropped.
+    named = given if is_same or given is None else renamed(given, values, named_parts(values, parameters))
+    is_altered = not is_same and (bool(secrets) or _is_altered(shown if named is None else named, opened, own))
+    if named is not None and is_altered:
+        shown = _with_left_out(shown, named, is_hidden=bool(secrets))
     fields = None
     if not is_same and len(values) == 1 and not isinstance(next(iter(values.values())), Mapping):
         [only] = shown.values() if len(shown) == 1 else [None]
@@ -126,6 +137,15 @@ def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, A
     return made
 
 
+def in_clear(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values as JSON, with `{'[hidden]': text}` for each secret. Compare the result; do not show or log it.
+
+    Raises:
+        NotCanonicalError: A value has no canonical JSON form.
+    """
+    return _guarded(lambda: _jsonable(_opened(values, _told)))
+
+
 def materialised(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments with lists in place of iterators, which can be read only once.
 
@@ -161,7 +181,7 @@ def restored(changed: Any, shown: Any, given: Any) -> Any:
         parts = cast('list[list[Any]]', [changed, shown, given])
         if len(set(map(len, parts))) == 1:
             return [restored(*each) for each in zip(*parts, strict=True)]
-    if HIDDEN in _leaves(changed):
+    if HIDDEN in leaves(changed):
         raise ValueError('the edit moved a hidden value to another place')
     return cast(Any, changed)
 
@@ -277,6 +297,11 @@ def _revealed(secret: Any) -> Any:
     return {HIDDEN: value.hex() if isinstance(value, bytes) else _opened(value, _revealed)}
 
 
+def _told(secret: Any) -> Any:
+    value = secret.get_secret_value()
+    return {HIDDEN: value.decode(errors='backslashreplace') if isinstance(value, bytes) else _opened(value, _told)}
+
+
 def _is_altered(given: Any, value: Any, own: Any) -> bool:
     """Return whether `own`, the tool's JSON form of `value`, omits or alters part of `given`.
 
@@ -327,12 +352,13 @@ def _with_left_out(shown: Any, given: Any, *, is_hidden: bool) -> Any:
     return cast(Any, shown)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield all values in mappings and lists, at any depth."""
     if isinstance(value, Mapping):
         value = list(cast('Mapping[str, Any]', value).values())
     if isinstance(value, list):
         for item in cast('list[Any]', value):
-            yield from _leaves(item)
+            yield from leaves(item)
     else:
         yield value
 

@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .arguments import CallArguments, materialised, read_arguments, restored
+from .arguments import CallArguments, materialised, read_arguments
 from .controller import ApprovalController
+from .edits import Reading, edited
 from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError
 from .gate import Allowed, Call, ExecutedCall, ExecutionLedger, Gate, GateResult, Kept, Refused
 from .request import CallFacts
@@ -69,7 +70,7 @@ async def execute_tool(
         values, arguments = _read(given)
 
         def reread(changed: Mapping[str, Any]) -> Call:
-            return call_with(restored(changed, arguments.shown, values))
+            return call_with(edited(changed, values, Reading(values, arguments), lambda new: Reading(*_read(new))))
 
         return Call(
             tool_name=name,
