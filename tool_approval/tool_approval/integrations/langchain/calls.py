@@ -6,18 +6,22 @@ import hashlib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import BaseTool, Tool
-from pydantic import BaseModel, PydanticUserError, ValidationError
+from langchain_core.tools import BaseTool
+from pydantic import PydanticUserError
 
-from tool_approval.core.arguments import CallArguments, as_json, materialised, restored
+from tool_approval.core.arguments import CallArguments, as_json
 from tool_approval.core.arguments import read_arguments as read_json
 from tool_approval.core.canonical import canonical_json
+from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.fields import Parameter, parameters_of, place_in
 from tool_approval.core.gate import Call, Gate, GateResult, Refused
 from tool_approval.core.request import CallFacts
+
+from .validation import injected_fields, is_model, validated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +51,7 @@ class CallReader:
         definition = definition_digest(self.tool)
 
         def reread(changed: Mapping[str, object]) -> Call:
-            edited = restored(changed, arguments.read.shown, arguments.read.bound['given'])
-            set_apart = {name: value for name, value in arguments.injected.items() if name not in arguments.read.shown}
-            return self.read({**set_apart, **edited})
+            return self.read(edited_arguments(self.tool, changed, arguments, judges_injected=self.judges_injected))
 
         facts = self.facts._replace(tool_digest=definition)
         functions = (getattr(self.tool, name, None) for name in ('func', 'coroutine'))
@@ -124,14 +126,10 @@ def definition_digest(tool: BaseTool) -> str | None:
     schema = tool.tool_call_schema
     try:
         # Some types have no JSON schema; pydantic raises several kinds of errors for them.
-        parameters = schema.model_json_schema() if _is_model(schema) else schema
+        parameters = schema.model_json_schema() if is_model(schema) else schema
         return hashlib.sha256(canonical_json([tool.name, tool.description, parameters]).encode()).hexdigest()
     except (NotCanonicalError, TypeError, ValueError, PydanticUserError):
         return None
-
-
-_VARIADIC = frozenset({'args', 'kwargs'})
-"""Names of the schema fields for `*args` and `**kwargs`. A field that the call does not contain is not passed on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,11 +137,13 @@ class ToolArguments:
     """Arguments of one call."""
 
     given: dict[str, Any]
-    """A copy of the given arguments, plus defaults made by a `default_factory`. The tool is called with this copy."""
-    read: CallArguments
+    """A copy of the given arguments, plus defaults that are made anew each time. The tool is called with this copy."""
+    values: dict[str, Any]
     """Arguments that the tool's function gets: validated, with all defaults."""
+    read: CallArguments
+    """The same arguments in JSON form."""
     injected: dict[str, Any]
-    """Parameters that the host fills in, such as the graph's state. Injected values are passed on unchanged."""
+    """Arguments for parameters that the host fills in, such as the graph's state. They are passed on unchanged."""
 
 
 def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = False) -> ToolArguments:
@@ -160,35 +160,59 @@ def read_arguments(tool: BaseTool, given: object, *, judges_injected: bool = Fal
             the problem.
     """
     if isinstance(given, str) and not isinstance(tool.args_schema, dict):
-        given = {_first_name(tool): given}
+        given = {_first_key(tool): given}
     if not isinstance(given, Mapping):
         raise ValueError('the input is not a mapping of names to values')  # noqa: TRY004 - like all other reasons
-    by_host, items = injected_names(tool), cast('Mapping[str, Any]', given).items()
+    by_host, items = injected_keys(tool), cast('Mapping[str, Any]', given).items()
     injected = {name: value for name, value in items if name in by_host}
     try:
         passed = deepcopy({name: value for name, value in items if name not in by_host})
     except Exception as error:  # noqa: BLE001 - a value of any type may refuse to be copied, in any way
         raise ValueError(f'an argument cannot be copied ({type(error).__name__})') from None
-    values = _validated(tool, passed)
-    given_json = as_json(passed, in_clear=True)
+    values = validated(tool, passed, injected)
+    passed_json = as_json(passed, in_clear=True)
     # Attack: the host's own call and a model's look alike, so a model may send a value that the host should fill in.
     seen = {name: value for name, value in injected.items() if judges_injected and _is_json(value)}
-    read = read_json({**materialised(values), **seen}, {**_by_parameter(tool, given_json), **seen})
-    bound = {'given': given_json, 'received': read.bound.get('received', read.shown)}
+    parameters = parameters_for(tool)
+    read = read_json({**values, **seen}, {**_used(passed_json, values, parameters), **seen}, parameters=parameters)
+    bound = {'given': passed_json, 'received': read.bound.get('received', read.shown)}
     return ToolArguments(
-        given=passed, read=read._replace(bound=bound, bound_text=canonical_json(bound)), injected=injected
+        given=passed,
+        values={**values, **seen},
+        read=read._replace(bound=bound, bound_text=canonical_json(bound)),
+        injected=injected,
     )
 
 
-def _by_parameter(tool: BaseTool, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values by parameter name, without aliases and without values that the tool ignores."""
+def edited_arguments(
+    tool: BaseTool, changed: Mapping[str, Any], before: ToolArguments, *, judges_injected: bool = False
+) -> dict[str, Any]:
+    """Return the input that a tool must be given so that it gets an approver's edit; see `edited`.
+
+    Raises:
+        ValueError: The edit does not fit the tool, does not take effect, or would change something else.
+    """
+
+    def validate(given: dict[str, Any]) -> Reading:
+        arguments = read_arguments(tool, given, judges_injected=judges_injected)
+        return Reading(arguments.values, arguments.read)
+
+    before_edit = Reading(before.values, before.read)
+    given = {**before.given, **before.injected}
+    return edited(changed, given, before_edit, validate, parameters=parameters_for(tool))
+
+
+def parameters_for(tool: BaseTool) -> dict[str, Parameter]:
+    """Return how the tool's schema fills in each parameter; empty if the tool has no schema of pydantic."""
     schema = tool.args_schema
-    if not _is_model(schema):
-        return dict(given)
-    names = {field.alias or name: name for name, field in schema.model_fields.items()}
-    is_open = schema.model_config.get('extra') == 'allow'
-    named = {names.get(key, key): value for key, value in given.items()}
-    return {name: value for name, value in named.items() if is_open or name in schema.model_fields}
+    return parameters_of(schema.model_fields, schema.model_config) if is_model(schema) else {}
+
+
+def _used(given: Mapping[str, Any], values: Mapping[str, Any], parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return the given values without those that the tool ignores."""
+    places = [place_in(given, each.places) for name, each in parameters.items() if name in values]
+    keys = {place[0] for place in places if place is not None}
+    return {key: value for key, value in given.items() if key in keys or (key in values and key not in parameters)}
 
 
 def _is_json(value: object) -> bool:
@@ -201,79 +225,21 @@ def _is_json(value: object) -> bool:
             return value is None or type(value) in (str, int, float, bool)
 
 
-def _first_name(tool: BaseTool) -> str:
-    full, shown = tool.args_schema, tool.tool_call_schema
-    if _is_model(full) and _is_model(shown):
-        # The shown schema lacks the aliases.
-        names = [full.model_fields[name].alias or name for name in shown.model_fields]
-    else:
-        names = list(tool.args)
-    return names[0] if names else 'tool_input'
+def _first_key(tool: BaseTool) -> str:
+    parameters, by_host = parameters_for(tool), injected_fields(tool.args_schema)
+    if not parameters:
+        return next(iter(tool.args), 'tool_input')
+    places = [place for name, each in parameters.items() if name not in by_host for place in each.places]
+    return next((str(place[0]) for place in places if len(place) == 1), 'tool_input')
 
 
-def injected_names(tool: BaseTool) -> frozenset[str]:
-    """Return the parameters that the host fills in."""
+def injected_keys(tool: BaseTool) -> frozenset[str]:
+    """Return the keys of arguments for the parameters that the host fills in, with their aliases."""
     # Parameters of the function that its schema does not list. The host has no public name for them; if this one goes
     # away, such a parameter is judged like any other.
     found = frozenset(cast('frozenset[str]', getattr(tool, '_injected_args_keys', ())))
-    full, shown = tool.args_schema, tool.tool_call_schema
-    if _is_model(full) and _is_model(shown):
-        found |= full.model_fields.keys() - shown.model_fields.keys()
+    names, parameters = injected_fields(tool.args_schema), parameters_for(tool)
+    # Attack: a model sends an injected parameter by its alias, and the value is not shown
+    # (test_an_injected_parameter_cannot_be_sent_by_its_alias).
+    found |= names | {str(place[0]) for name in names for place in parameters[name].places}
     return found
-
-
-def _validated(tool: BaseTool, passed: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the values for the function, and add the defaults made by a `default_factory` to `passed`."""
-    schema, shown = tool.args_schema, tool.tool_call_schema
-    if schema is None:
-        _check_signature(tool, passed)
-    elif isinstance(schema, dict):
-        _refuse([name for name in cast('list[str]', schema.get('required', [])) if name not in passed], 'missing')
-    elif _is_model(schema) and _is_model(shown):
-        # The shown schema lacks injected fields and the model's own validators, which run with the tool.
-        return _complete(schema if shown.model_fields.keys() == schema.model_fields.keys() else shown, passed)
-    # Otherwise it is a model of pydantic 1, which validates when the tool runs.
-    return passed
-
-
-def _complete(schema: type[BaseModel], passed: dict[str, Any]) -> Mapping[str, Any]:
-    model = _validate(schema, passed)
-    values: dict[str, Any] = dict(model.model_extra or {})
-    for name, field in schema.model_fields.items():
-        is_given = name in model.model_fields_set
-        if is_given or (not field.is_required() and name not in _VARIADIC):
-            values[name] = getattr(model, name)
-        if not is_given and field.default_factory is not None:
-            passed[field.alias or name] = as_json({name: values[name]}, in_clear=True)[name]
-    return values
-
-
-def _check_signature(tool: BaseTool, passed: Mapping[str, Any]) -> None:
-    """Reject arguments that do not fit the signature. Without a schema, the host does not validate arguments."""
-    if isinstance(tool, Tool):
-        if len(passed) != 1:
-            raise ValueError(f'the tool takes one argument, not {len(passed)}')
-        return
-    inferred = cast('type[BaseModel]', tool.tool_call_schema)  # made from the signature
-    _validate(inferred, passed)
-    if 'kwargs' not in inferred.model_fields:
-        _refuse([name for name in passed if name not in inferred.model_fields], 'unknown')
-
-
-def _validate(schema: type[BaseModel], passed: Mapping[str, Any]) -> BaseModel:
-    try:
-        return schema.model_validate(passed)
-    except ValidationError as error:
-        problems = [f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors()]
-        raise ValueError(f'the values do not match the schema of the tool: {"; ".join(problems)}') from None
-    except Exception as error:  # noqa: BLE001 - a tool's own validator may fail in any way
-        raise ValueError(f'the values could not be validated ({type(error).__name__})') from None
-
-
-def _refuse(names: list[str], problem: str) -> None:
-    if names:
-        raise ValueError(f'the values do not match the schema of the tool: {", ".join(map(str, names))} ({problem})')
-
-
-def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:
-    return isinstance(schema, type) and issubclass(schema, BaseModel)

@@ -34,7 +34,7 @@ from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 
 from .bound_tool import BoundTool, refusal
-from .calls import CallReader, decide_alone, find_facts, injected_names
+from .calls import CallReader, decide_alone, find_facts, injected_keys
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +241,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             return refusal(settled.reason, name=made['name'], call_id=made['id'])
         # The tool checks again: a middleware further inside may still change the arguments.
         bound = BoundTool(reader, settled, self._gate)
-        by_host = injected_names(tool)
+        by_host = injected_keys(tool)
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}
         return request.override(tool=bound, tool_call={**made, 'args': args})
 
