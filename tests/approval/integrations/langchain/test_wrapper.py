@@ -24,6 +24,7 @@ from tool_approval import (
     ApprovalBlocked,
     ApprovalController,
     ApprovalDenied,
+    ApprovalRequest,
     ApprovalResult,
     requires_approval,
 )
@@ -410,6 +411,54 @@ def test_sync_invocation_asks_inside_a_running_event_loop(files):
         return wrapped.invoke({'path': 'a'})
 
     assert asyncio.run(main()) == 'written'
+
+
+def test_an_invocation_that_is_awaited_is_refused_before_the_tool_runs(files):
+    ui = RecordingUI(True)
+    wrapped = ApprovalToolWrapper(write_tool(files), ApprovalController(ui=ui))
+
+    async def main():
+        with pytest.raises(TypeError, match="'write' was not run; await `ainvoke` instead"):
+            await wrapped.invoke({'path': 'a'})
+        result = wrapped.invoke({'path': 'b'})
+        assert await wrapped.ainvoke({'path': 'c'}) == result
+
+    asyncio.run(main())
+
+    assert files.ran == ['write b nothing', 'write c nothing']
+    assert [request.args['path'] for request in ui.requests] == ['b', 'c']
+
+
+@pytest.mark.parametrize('is_tool', [True, False], ids=['of a tool object', 'of a function'])
+def test_the_tools_check_gets_the_configuration_and_the_request_does_not(invoke, is_tool):
+    seen = []
+
+    def check_approval(ctx):
+        seen.append(ctx.metadata['config']['configurable'])
+        return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args)
+
+    def delete(path: str) -> str:
+        """Delete a file."""
+        return f'deleted {path}'
+
+    class Delete(BaseTool):
+        name: str = 'delete'
+        description: str = 'Delete a file.'
+
+        def check_approval(self, ctx):
+            return check_approval(ctx)
+
+        def _run(self, path: str) -> str:
+            return delete(path)
+
+    delete.check_approval = check_approval
+    ui = RecordingUI(True)
+    wrapped = ApprovalToolWrapper(Delete() if is_tool else tool(delete), ApprovalController(ui=ui))
+
+    assert invoke(wrapped, {'path': 'a'}, {'configurable': {'user': 'kim'}}) == 'deleted a'
+
+    assert {each['user'] for each in seen} == {'kim'}
+    assert 'config' not in ui.requests[0].metadata
 
 
 def test_cancelling_withdraws_the_question_and_runs_nothing(files):

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -19,7 +20,7 @@ from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of, place_in
 from tool_approval.core.gate import Call, Gate, GateResult, Refused
-from tool_approval.core.request import CallFacts
+from tool_approval.core.request import ApprovalContext, CallFacts
 
 from .validation import injected_fields, is_model, validated
 
@@ -63,7 +64,10 @@ class CallReader:
             facts=facts,
             metadata={name: value for name, value in facts.as_metadata().items() if value is not None},
             tool_call_id=self.call_id,
-            checks=[self.tool, *(function for function in functions if function is not None)],
+            checks=[
+                _with_config(checked, self.config)
+                for checked in (self.tool, *(function for function in functions if function is not None))
+            ],
             framework_context=self.config,
             # Another tool may have the same name later.
             bound_to={'tool_definition': definition},
@@ -73,6 +77,19 @@ class CallReader:
     def unfit(self, error: ValueError) -> Refused:
         """Return the refusal for a call whose arguments are invalid. No approver is asked."""
         return Refused(reason=f'The arguments of {self.name!r} are invalid ({error}), so the call was not run.')
+
+
+def _with_config(checked: object, config: RunnableConfig) -> object:
+    """Return an object with the check of a tool or function, which gets the configuration as `metadata['config']`."""
+    check: object = getattr(checked, 'check_approval', None)
+    if not callable(check):
+        return checked
+
+    def check_approval(context: ApprovalContext) -> object:
+        # Only the check gets it: requests are stored and logged.
+        return check(context.model_copy(update={'metadata': {**context.metadata, 'config': config}}))
+
+    return SimpleNamespace(check_approval=check_approval)
 
 
 async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateResult:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import dis
+import sys
+from types import FrameType
 from typing import Any
 
 from langchain_core.messages import ToolMessage
@@ -68,6 +72,8 @@ class ApprovalToolWrapper(StandIn):
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Ask if necessary, and run the tool. This call blocks, even if an event loop is running.
 
+        A check that the tool defines with `check_approval(ctx)` gets `config` as `ctx.metadata['config']`.
+
         Args:
             input: Arguments by name, a string for the first parameter, or a model's tool call.
             config: LangChain's configuration. Approvals are remembered for the session `configurable.thread_id`.
@@ -81,7 +87,10 @@ class ApprovalToolWrapper(StandIn):
             ApprovalDenied: The call was denied, or the arguments do not fit the tool. The tool has not run.
             AuditError: The refusal could not be logged. The tool has not run.
             StoreError: Remembered approvals cannot be trusted. The tool has not run.
+            TypeError: The call is awaited; await `ainvoke` instead. The tool has not run.
         """
+        if _is_awaited(sys._getframe(1)):  # pyright: ignore[reportPrivateUsage] - the documented way to find callers
+            raise TypeError(f'`invoke` cannot be awaited, so {self.name!r} was not run; await `ainvoke` instead')
         settled = wait_for(lambda: self._settle(input, config))
         if isinstance(settled, ToolMessage):
             return settled
@@ -114,3 +123,15 @@ class ApprovalToolWrapper(StandIn):
             return answer(settled, name=self.name, call_id=reader.call_id)
         tool = BoundTool(reader, settled, self._gate)
         return tool, with_arguments(input, settled.call.given)
+
+
+def _is_awaited(frame: FrameType) -> bool:
+    """Return whether the call that a frame is executing is the operand of `await`."""
+    # Code written for a wrapper with an asynchronous `invoke` would fail only after the tool has run. Reading the
+    # bytecode takes long, and only code in an event loop can await.
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    following = (each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti)
+    return next((each.opname for each in following if each.opname != 'CACHE'), '') == 'GET_AWAITABLE'
