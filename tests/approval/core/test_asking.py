@@ -4,7 +4,7 @@ import threading
 import time
 
 import pytest
-from tool_approval.core.asking import PromptLock, ask
+from tool_approval.core.asking import PromptLock, ask, passing_on
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.parts import in_threads, logged, request_for
@@ -344,3 +344,32 @@ def test_a_question_is_asked_once():
     asked(ui)
 
     ui.assert_done()
+
+
+class Pause(Exception):
+    """Ends the step of a host, which goes on later."""
+
+
+@pytest.mark.parametrize('is_blocking', [False, True])
+async def test_an_exception_of_the_host_passes_through_and_others_deny(is_blocking):
+    lock = PromptLock()
+    uis = [RecordingUI(Pause()), RecordingUI(OSError())]
+    if is_blocking:
+        uis = [Blocking(Pause()), Blocking(OSError())]
+
+    with passing_on(Pause):
+        with pytest.raises(Pause):
+            await ask_about(uis[0], request_for(), lock=lock)
+        [denied] = await ask_about(uis[1], request_for(), lock=lock)
+    [outside] = await ask_about(uis[0], request_for(), lock=lock)
+
+    assert 'OSError' in denied.note
+    assert 'Pause' in outside.note
+
+
+class Blocking:
+    def __init__(self, error):
+        self.error = error
+
+    def choose(self, request, *, mode):
+        raise self.error

@@ -115,6 +115,21 @@ def open_question(lock: PromptLock) -> Generator[PromptLock]:
         _open_questions.reset(token)
 
 
+# State of the context: the host of an adapter may end a step with an exception, for example to pause a graph until an
+# approver has answered elsewhere. No approver has decided then.
+_passed_on: ContextVar[tuple[type[Exception], ...]] = ContextVar('tool_approval_passed_on', default=())
+
+
+@contextmanager
+def passing_on(*kinds: type[Exception]) -> Generator[None]:
+    """Open a context in which exceptions of these kinds, raised by a UI, are raised by `ask` and are not denials."""
+    token = _passed_on.set(kinds)
+    try:
+        yield
+    finally:
+        _passed_on.reset(token)
+
+
 Answer: TypeAlias = list[ApprovalDecision] | KeyboardInterrupt | RunCancelled
 """A decision for each request, or an exception that stops the run."""
 
@@ -161,7 +176,9 @@ async def ask(
         return _denials(
             requests, 'ui', f'The approval prompt returned no valid decision ({error}), so the call was denied.'
         )
-    except Exception as error:  # noqa: BLE001 - a UI may fail in any way, and the call must be denied then
+    except Exception as error:
+        if isinstance(error, _passed_on.get()):
+            raise
         if limit is not None and limit.expired():
             note = f'No approver answered within {timeout_s:g} seconds, so the call was denied.'
             return _denials(requests, 'timeout', note)

@@ -36,7 +36,7 @@ class Meddler(Altering):
 
 
 class Rewriter(AgentMiddleware):
-    """Rewrites the response after it was decided."""
+    """Rewrites the response. The hooks after the model run from the last middleware to the first."""
 
     def __init__(self, **changes: Any):
         super().__init__()
@@ -61,8 +61,6 @@ NEW = ApprovalDecision(approved=True, override_args={'path': 'b', 'content': 'ne
         pytest.param('after', Meddler(path='/etc/hosts', in_place=True), id='further inside, in place'),
         pytest.param('before', Meddler(path='\ud800'), id='to what has no JSON form'),
         pytest.param('after', Meddler(path=5), id='to what does not fit the tool'),
-        # The hooks after the model run from the last middleware to the first.
-        pytest.param('before', Rewriter(args={'path': '/etc/hosts', 'content': 'old'}), id='in the response'),
     ],
 )
 def test_arguments_that_another_middleware_changes_do_not_run(run, files, place, middleware, answer):
@@ -76,10 +74,34 @@ def test_arguments_that_another_middleware_changes_do_not_run(run, files, place,
     assert audit.outcomes() == ['refused']
 
 
+@pytest.mark.parametrize('place', ['before', 'after'])
+def test_a_response_that_another_middleware_rewrites_is_asked_about_as_it_runs(run, files, place):
+    ui = RecordingUI(True)
+    rewriter = Rewriter(args={'path': 'b', 'content': 'new'})
+
+    run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ui), **{place: [rewriter]})
+
+    assert [request.args for request in ui.requests] == [{'path': 'b', 'content': 'new'}]
+    assert files.ran == ['write b new']
+
+
+class Redirecting(Altering):
+    """Makes another call of the one that is about to run."""
+
+    def __init__(self, tool=None, **changes: Any):
+        super().__init__()
+        self.tool = tool
+        self.changes = changes
+
+    def altered(self, request):
+        return request.override(tool=self.tool or request.tool, tool_call={**request.tool_call, **self.changes})
+
+
 def test_an_approval_for_one_tool_is_not_used_for_another(run, files):
     controller = ApprovalController(ui=RecordingUI(True))
+    read, write = files.tools()
 
-    told = run(scripted(WRITE, 'done'), files.tools(), controller, before=[Rewriter(name='read')])
+    told = run(scripted(WRITE, 'done'), [read, write], controller, before=[Redirecting(read, name='read')])
 
     assert files.ran == []
     assert told == [('read', CHANGED, 'error')]
@@ -88,7 +110,7 @@ def test_an_approval_for_one_tool_is_not_used_for_another(run, files):
 def test_a_call_that_gets_another_id_after_the_decision_is_asked_about_again(run, files):
     ui = ScriptedUI([True, 'I said yes to the other one.'])
 
-    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ui), before=[Rewriter(id='2')])
+    told = run(scripted(WRITE, 'done'), files.tools(), ApprovalController(ui=ui), before=[Redirecting(id='2')])
 
     ui.assert_done()
     assert files.ran == []
@@ -294,19 +316,17 @@ def test_a_tool_that_is_called_again_by_another_middleware_runs_the_same_call_ag
     assert files.ran == ['write a old', 'write a old']
 
 
-class Forger(AgentMiddleware):
+class Forger(Altering):
     """Changes the consents in the state, as one who writes to a checkpoint can."""
 
     def __init__(self, **changes: Any):
         super().__init__()
         self.changes = changes
 
-    def after_model(self, state, runtime):
-        consents = state.get('tool_approval_consents')
-        if consents is None:
-            return None
+    def altered(self, request):
+        consents = request.state['tool_approval_consents']
         forged = {key: {**each, **self.changes} for key, each in consents['by_call'].items()}
-        return {'tool_approval_consents': {**consents, 'by_call': forged}}
+        return request.override(state={**request.state, 'tool_approval_consents': {**consents, 'by_call': forged}})
 
 
 def test_a_consent_in_the_state_that_the_controller_did_not_give_runs_nothing(run, files):

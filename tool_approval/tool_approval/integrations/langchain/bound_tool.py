@@ -161,6 +161,7 @@ class BoundTool(StandIn):
     _reader: CallReader = PrivateAttr()
     _allowed: Allowed = PrivateAttr()
     _gate: Gate = PrivateAttr()
+    _refused: ToolMessage | None = PrivateAttr(default=None)
 
     def __init__(self, reader: CallReader, allowed: Allowed, gate: Gate) -> None:
         """Replace the tool of a call.
@@ -174,6 +175,11 @@ class BoundTool(StandIn):
         self._reader = reader
         self._allowed = allowed
         self._gate = gate
+
+    @property
+    def refused(self) -> ToolMessage | None:
+        """Answer to the last call, if that call was refused."""
+        return self._refused
 
     def invoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Run the tool, if this is the call that was allowed.
@@ -209,7 +215,9 @@ class BoundTool(StandIn):
             call = None
         if call is None or self._allowed.binding is None or not self._gate.is_bound(self._allowed.binding, call):
             self._gate.record(self._allowed, 'refused')
-            return answer(Refused(reason=CHANGED), name=self._reader.name, call_id=call_id_of(input))
+            self._refused = answer(Refused(reason=CHANGED), name=self._reader.name, call_id=call_id_of(input))
+            return self._refused
+        self._refused = None
         return with_arguments(input, call.given)
 
 

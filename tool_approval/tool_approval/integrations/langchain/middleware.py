@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 
 from langchain.agents.middleware import (
     AgentMiddleware,
-    AgentState,
     ExtendedModelResponse,
     ModelRequest,
     ModelResponse,
     ToolCallRequest,
 )
-from langchain.agents.middleware.types import PrivateStateAttr
-from langchain_core.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from langchain_core.messages import ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
 # A namespace package: pyright does not find its `py.typed`.
-from langgraph.channels import UntrackedValue  # pyright: ignore[reportMissingTypeStubs]
 from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
 from tool_approval.core.arguments import as_json
+from tool_approval.core.asking import passing_on
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.gate import CHANGED, Binding, Gate, GateResult, Prepared, Refused
@@ -35,72 +33,16 @@ from tool_approval.core.threads import wait_for
 
 from .bound_tool import BoundTool, refusal
 from .calls import CallReader, decide_alone, find_facts, injected_keys
-
-
-@dataclass(frozen=True, kw_only=True)
-class OfferedTools:
-    """Tools that the model could call in its last response. The list is never saved by a checkpointer."""
-
-    run_id: str | None = None
-    """Id of the agent's run. If the caller gives no id, this is the id of the run's first step."""
-    tools: Mapping[str, BaseTool] = field(default_factory=dict[str, BaseTool])
-    """Tools by name."""
-
-
-class Consent(TypedDict):
-    """An approval, kept until its call runs in a later step. A checkpointer may save the approval.
-
-    The dictionary has the keys below and the keys of `Binding.as_json`.
-    """
-
-    call: str
-    """Digest of the call as the model made it."""
-    args: dict[str, Any]
-    """Arguments to give the tool, in JSON form."""
-
-
-class Consents(TypedDict):
-    """Approvals of one response."""
-
-    message_id: str | None
-    """Id of the response. Call ids are not enough, because some models use the same call ids in every response."""
-    by_call: dict[str, Consent]
-    """Maps the id of each approved call to its approval."""
-
-
-class ApprovalState(AgentState[Any]):
-    """State of an agent that has the middleware. The middleware's keys are not part of the agent's input or output."""
-
-    tool_approval_offer: NotRequired[Annotated[OfferedTools, UntrackedValue, PrivateStateAttr]]
-    """Tools that the model could call. The key is missing in a step that resumes a run."""
-    tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
-    """Approved calls of the last response."""
-
-
-def last_response(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolCall]]:
-    """Return the model's last response, and its calls that are not answered yet."""
-    answered: set[str] = set()
-    for message in reversed(messages):
-        if isinstance(message, AIMessage):
-            return message, [call for call in message.tool_calls if call['id'] not in answered]
-        if isinstance(message, ToolMessage):
-            answered.add(message.tool_call_id)
-    return None, []
-
-
-def find_offer(state: Mapping[str, Any]) -> OfferedTools:
-    """Return the tools that were offered to the model, or none if the tools are unknown."""
-    return cast('OfferedTools | None', state.get('tool_approval_offer')) or OfferedTools()
-
-
-def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
-    """Return the approval of the call that has this id in the last response, or `None` if there is no approval."""
-    consents = cast('Consents | None', state.get('tool_approval_consents'))
-    message, _ = last_response(state['messages'])
-    if consents is None or message is None or message.id != consents['message_id']:
-        return None
-    return consents['by_call'].get(call_id)
-
+from .run_state import (
+    ApprovalState,
+    Consent,
+    Consents,
+    OfferedTools,
+    find_consent,
+    find_offer,
+    last_response,
+    later_hooks,
+)
 
 _AS_MADE = {'what': 'the call as the model made it'}
 """Text that is hashed together with a model's call, so that the digest differs from the digest of an approval."""
@@ -161,25 +103,28 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Decide all calls of the response. This method blocks, even if an event loop is running."""
         config = get_config()
-        return wait_for(lambda: self._decide_all(state, config))
+        return None if later_hooks(config, self.name) else wait_for(lambda: self._decide_all(state, config))
 
     async def aafter_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same as `after_model`, in a coroutine."""
-        return await self._decide_all(state, get_config())
+        config = get_config()
+        return None if later_hooks(config, self.name) else await self._decide_all(state, config)
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
     ) -> ToolMessage | Command[Any]:
         """Run a call if it was allowed."""
-        ready = wait_for(lambda: self._ready(request))
-        return ready if isinstance(ready, ToolMessage) else handler(ready)
+        ready, bound = wait_for(lambda: self._ready(request))
+        result = ready if isinstance(ready, ToolMessage) else handler(ready)
+        return _without_notice(request, result, bound)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
     ) -> ToolMessage | Command[Any]:
         """Run an allowed call on the event loop."""
-        ready = await self._ready(request)
-        return ready if isinstance(ready, ToolMessage) else await handler(ready)
+        ready, bound = await self._ready(request)
+        result = ready if isinstance(ready, ToolMessage) else await handler(ready)
+        return _without_notice(request, result, bound)
 
     async def _decide_all(self, state: ApprovalState, config: RunnableConfig) -> dict[str, Any] | None:
         """Decide all calls of the last response before any of them runs.
@@ -210,7 +155,13 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
             else:
                 prepared.append(await self._gate.prepare(call))
         consents: dict[str, Consent] = {}
-        all_settled = [await self._gate.judge_changed(each) for each in await self._gate.decide_all(prepared)]
+        try:
+            with passing_on(GraphBubbleUp):
+                decided = await self._gate.decide_all(prepared)
+        except GraphBubbleUp:
+            # The UI pauses the graph. After a pause in this step, the tools would not be known: ask when they run.
+            return None
+        all_settled = [await self._gate.judge_changed(each) for each in decided]
         for each, settled in zip(prepared, all_settled, strict=True):
             call_id = str(each.call.tool_call_id)
             if isinstance(settled, Refused):
@@ -221,29 +172,32 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         update = Consents(message_id=message.id, by_call=consents)
         return {'messages': list(answers.values()), 'tool_approval_consents': update}
 
-    async def _ready(self, request: ToolCallRequest) -> ToolCallRequest | ToolMessage:
-        """Return the call to run in place of the model's call, or an answer if the model's call may not run."""
+    async def _ready(self, request: ToolCallRequest) -> tuple[ToolCallRequest | ToolMessage, BoundTool | None]:
+        """Return the call to run in place of the model's call, and its tool; or an answer if the call may not run."""
         made, tool = request.tool_call, request.tool
         if tool is None:
             # The host would refuse it too, but a middleware further inside may add a tool that was not judged.
             reason = f'The agent has no tool {made["name"]!r}, so the call was not run.'
-            return refusal(reason, name=made['name'], call_id=made['id'] or '')
+            return refusal(reason, name=made['name'], call_id=made['id'] or ''), None
         if not made['id']:
             reason = 'The call has no id and cannot be answered, so it was not run.'
-            return refusal(reason, name=made['name'], call_id='')
+            return refusal(reason, name=made['name'], call_id=''), None
+        if len(_calls_with_id(request.state, made['id'])) > 1:
+            return refusal(_REPEATED, name=made['name'], call_id=made['id']), None
         reader = self._reader(tool, made, request.state, cast(Any, request).runtime.config)
         consent = find_consent(request.state, made['id'])
         if consent is None:
-            settled = await decide_alone(self._gate, reader, made['args'])
+            with passing_on(GraphBubbleUp):
+                settled = await decide_alone(self._gate, reader, made['args'])
         else:
             settled = await self._confirm(reader, made, consent)
         if isinstance(settled, Refused):
-            return refusal(settled.reason, name=made['name'], call_id=made['id'])
+            return refusal(settled.reason, name=made['name'], call_id=made['id']), None
         # The tool checks again: a middleware further inside may still change the arguments.
         bound = BoundTool(reader, settled, self._gate)
         by_host = injected_keys(tool)
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}
-        return request.override(tool=bound, tool_call={**made, 'args': args})
+        return request.override(tool=bound, tool_call={**made, 'args': args}), bound
 
     async def _confirm(self, reader: CallReader, made: ToolCall, consent: Consent) -> GateResult:
         binding = Binding.of(consent)
@@ -268,9 +222,32 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         return self._gate.controller.digest(made['name'], as_json(made['args']), _AS_MADE)
 
 
+def _calls_with_id(state: Mapping[str, Any], call_id: str) -> list[ToolCall]:
+    message, _ = last_response(state['messages'])
+    return [made for made in (message.tool_calls if message is not None else []) if made['id'] == call_id]
+
+
+def _without_notice(
+    request: ToolCallRequest, result: ToolMessage | Command[Any], bound: BoundTool | None
+) -> ToolMessage | Command[Any]:
+    """Return a result. A refusal is returned in a form to which other middleware adds no notice that an edit ran."""
+    made = request.tool_call
+    if bound is not None and bound.refused is None:
+        return result
+    refused = result if bound is None else bound.refused
+    # LangChain's own approval middleware, further outside, reports its edit as executed whatever the result is. It
+    # changes only messages, and updates that are mappings.
+    is_changed = any(each['args'] != made['args'] for each in _calls_with_id(request.state, made['id'] or ''))
+    return Command(update=[('messages', [refused])]) if is_changed else cast('ToolMessage', refused)
+
+
+def _tools_of(request: ModelRequest[Any]) -> dict[str, BaseTool]:
+    return {tool.name: tool for tool in request.tools if isinstance(tool, BaseTool)}
+
+
 def _offering(request: ModelRequest[Any]) -> Command[Any]:
     info = request.runtime.execution_info
     first = find_offer(request.state).run_id
     run_id = first or (None if info is None else info.run_id or info.checkpoint_id)
-    tools = {tool.name: tool for tool in request.tools if isinstance(tool, BaseTool)}
-    return Command(update={'tool_approval_offer': OfferedTools(run_id=run_id, tools=tools)})
+    offer = OfferedTools(run_id=run_id, tools=_tools_of(request))
+    return Command(update={'tool_approval_offer': offer})

@@ -11,8 +11,10 @@ from typing import Any
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableConfig, ensure_config
 from langchain_core.tools import BaseTool
+from langgraph.errors import GraphBubbleUp
 from pydantic import PrivateAttr
 
+from tool_approval.core.asking import passing_on
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.gate import Gate, Refused
@@ -118,7 +120,8 @@ class ApprovalToolWrapper(StandIn):
             config=config,
             judges_injected=given is not input,
         )
-        settled = await decide_alone(self._gate, reader, given)
+        with passing_on(GraphBubbleUp):
+            settled = await decide_alone(self._gate, reader, given)
         if isinstance(settled, Refused):
             return answer(settled, name=self.name, call_id=reader.call_id)
         tool = BoundTool(reader, settled, self._gate)

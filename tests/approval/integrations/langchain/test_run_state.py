@@ -1,7 +1,7 @@
 """What is found in the state of a run."""
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
-from tool_approval.integrations.langchain.middleware import find_consent, find_offer, last_response
+from tool_approval.integrations.langchain.run_state import find_consent, find_offer, last_response
 
 from .scripted import call
 
