@@ -13,7 +13,7 @@ from langchain.agents.middleware import (
     ModelResponse,
     ToolCallRequest,
 )
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, ToolCall, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 
@@ -33,11 +33,21 @@ from tool_approval.core.threads import wait_for
 
 from .bound_tool import BoundTool, refusal
 from .calls import CallReader, decide_alone, find_facts, injected_keys
+from .pausing import (
+    AnsweringUI,
+    Answers,
+    Question,
+    answers_to,
+    call_digest,
+    can_pause,
+    question_about,
+)
 from .run_state import (
     ApprovalState,
     Consent,
     Consents,
     OfferedTools,
+    find_answer,
     find_consent,
     find_offer,
     last_response,
@@ -92,22 +102,32 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ExtendedModelResponse[Any]:
         """Record the tools that the model can call, for the decisions in `after_model`."""
-        return ExtendedModelResponse(model_response=handler(request), command=_offering(request))
+        response = handler(request)
+        config = get_config()
+        questions = wait_for(lambda: self._questions(request, response, config)) if self._pauses(config) else []
+        return ExtendedModelResponse(model_response=response, command=_offering(request, questions))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ExtendedModelResponse[Any]:
         """Do the same as `wrap_model_call`, in a coroutine."""
-        return ExtendedModelResponse(model_response=await handler(request), command=_offering(request))
+        response = await handler(request)
+        config = get_config()
+        questions = await self._questions(request, response, config) if self._pauses(config) else []
+        return ExtendedModelResponse(model_response=response, command=_offering(request, questions))
 
     def after_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Decide all calls of the response. This method blocks, even if an event loop is running."""
         config = get_config()
+        if questions := self._unanswered(state):
+            return self._pause(state, config, questions)
         return None if later_hooks(config, self.name) else wait_for(lambda: self._decide_all(state, config))
 
     async def aafter_model(self, state: ApprovalState, runtime: Runtime[Any]) -> dict[str, Any] | None:
         """Do the same as `after_model`, in a coroutine."""
         config = get_config()
+        if questions := self._unanswered(state):
+            return self._pause(state, config, questions)
         return None if later_hooks(config, self.name) else await self._decide_all(state, config)
 
     def wrap_tool_call(
@@ -125,6 +145,62 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         ready, bound = await self._ready(request)
         result = ready if isinstance(ready, ToolMessage) else await handler(ready)
         return _without_notice(request, result, bound)
+
+    def _pauses(self, config: RunnableConfig) -> bool:
+        """Return whether a run pauses for answers, because no UI can be asked, and can be resumed."""
+        return self._gate.controller.ui is None and can_pause(config)
+
+    async def _questions(
+        self, request: ModelRequest[Any], response: ModelResponse[Any], config: RunnableConfig
+    ) -> list[Question]:
+        """Return a question about each call of a response that an approver must decide.
+
+        The questions are made here, because the run's state is saved between this step and the pause. Later, the tools
+        are not known before they run, and the rules may be others.
+        """
+        made_calls = [call for each in response.result if isinstance(each, AIMessage) for call in each.tool_calls]
+        tools, times = _tools_of(request), Counter(made['id'] for made in made_calls)
+        digests: dict[str | None, str | None] = {}
+        asked: list[ApprovalRequest] = []
+        for made in made_calls:
+            tool, call_id = tools.get(made['name']), made['id']
+            if tool is None or not call_id or times[call_id] > 1:
+                continue
+            try:
+                digests[call_id] = call_digest(made)
+                call = self._reader(tool, made, request.state, config).read(made['args'])
+            except ValueError:
+                continue  # refused when it is about to run
+            prepared = await self._gate.prepare(call)
+            if prepared.verdict.is_needs_approval:
+                asked.append(prepared.request)
+        shown = await self._gate.controller.triage(asked)
+        return [
+            question_about(view, call=digests[view.tool_call_id], digest=str(self._gate.controller.digest_of(each)))
+            for each, view in zip(asked, shown, strict=True)
+            if view is not None
+        ]
+
+    def _unanswered(self, state: ApprovalState) -> list[Question]:
+        """Return the questions about calls that are still to run, and that no other middleware has changed."""
+        _, pending = last_response(state['messages'])
+        by_id = {made['id']: made for made in pending}
+        return [
+            each
+            for each in state.get('tool_approval_questions') or []
+            if (made := by_id.get(each['call_id'])) is not None and each['call'] == call_digest(made)
+        ]
+
+    def _pause(self, state: ApprovalState, config: RunnableConfig, questions: list[Question]) -> dict[str, Any]:
+        """Pause the run until a reviewer has answered, and return the answers as an update of the state."""
+        if later := later_hooks(config, self.name):
+            raise ValueError(
+                f'without a UI, {self.name} pauses the run; put it before {", ".join(later)} in the middleware list, '
+                'or the approver is asked about calls that are dropped later'
+            )
+        message, _ = last_response(state['messages'])
+        answers = Answers(message_id=message and message.id, by_call=answers_to(questions))
+        return {'tool_approval_answers': answers}
 
     async def _decide_all(self, state: ApprovalState, config: RunnableConfig) -> dict[str, Any] | None:
         """Decide all calls of the last response before any of them runs.
@@ -188,7 +264,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         consent = find_consent(request.state, made['id'])
         if consent is None:
             with passing_on(GraphBubbleUp):
-                settled = await decide_alone(self._gate, reader, made['args'])
+                settled = await decide_alone(self._gate_for(request.state, made['id']), reader, made['args'])
         else:
             settled = await self._confirm(reader, made, consent)
         if isinstance(settled, Refused):
@@ -198,6 +274,14 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         by_host = injected_keys(tool)
         args = {name: value for name, value in (settled.call.given or {}).items() if name not in by_host}
         return request.override(tool=bound, tool_call={**made, 'args': args}), bound
+
+    def _gate_for(self, state: Mapping[str, Any], call_id: str) -> Gate:
+        """Return the gate that decides a call: with the reviewer's answer, if the run was paused for one."""
+        answer, gate = find_answer(state, call_id), self._gate
+        if answer is None:
+            return gate
+        controller = gate.controller.with_ui(AnsweringUI(gate.controller, answer))
+        return Gate(controller, default=gate.default, tells_changes=gate.tells_changes)
 
     async def _confirm(self, reader: CallReader, made: ToolCall, consent: Consent) -> GateResult:
         binding = Binding.of(consent)
@@ -245,9 +329,9 @@ def _tools_of(request: ModelRequest[Any]) -> dict[str, BaseTool]:
     return {tool.name: tool for tool in request.tools if isinstance(tool, BaseTool)}
 
 
-def _offering(request: ModelRequest[Any]) -> Command[Any]:
+def _offering(request: ModelRequest[Any], questions: list[Question]) -> Command[Any]:
     info = request.runtime.execution_info
     first = find_offer(request.state).run_id
     run_id = first or (None if info is None else info.run_id or info.checkpoint_id)
     offer = OfferedTools(run_id=run_id, tools=_tools_of(request))
-    return Command(update={'tool_approval_offer': offer})
+    return Command(update={'tool_approval_offer': offer, 'tool_approval_questions': questions})

@@ -15,6 +15,8 @@ from langchain_core.tools import BaseTool
 # A namespace package: pyright does not find its `py.typed`.
 from langgraph.channels import UntrackedValue  # pyright: ignore[reportMissingTypeStubs]
 
+from .pausing import Answer, Answers, Question
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfferedTools:
@@ -54,6 +56,10 @@ class ApprovalState(AgentState[Any]):
     """Tools that the model could call. The key is missing in a step that resumes a run."""
     tool_approval_consents: NotRequired[Annotated[Consents, PrivateStateAttr]]
     """Approved calls of the last response."""
+    tool_approval_questions: NotRequired[Annotated[list[Question], PrivateStateAttr]]
+    """Calls of the last response that a reviewer must decide while the run is paused."""
+    tool_approval_answers: NotRequired[Annotated[Answers, PrivateStateAttr]]
+    """The reviewer's answers."""
 
 
 def last_response(messages: Sequence[AnyMessage]) -> tuple[AIMessage | None, list[ToolCall]]:
@@ -79,6 +85,14 @@ def find_consent(state: Mapping[str, Any], call_id: str) -> Consent | None:
     if consents is None or message is None or message.id != consents['message_id']:
         return None
     return consents['by_call'].get(call_id)
+
+
+def find_answer(state: Mapping[str, Any], call_id: str) -> Answer | None:
+    """Return the reviewer's answer about the call that has this id in the last response, or `None`."""
+    answers = cast('Answers | None', state.get('tool_approval_answers'))
+    message, _ = last_response(state['messages'])
+    is_current = answers is not None and message is not None and message.id == answers['message_id']
+    return answers['by_call'].get(call_id) if answers is not None and is_current else None
 
 
 def later_hooks(config: RunnableConfig, name: str) -> list[str]:
