@@ -124,7 +124,7 @@ def test_a_ui_that_adopts_gets_the_memory_and_the_presenters():
         ({'rules': ApprovalController(), 'timeout': 3, 'mode': 'strict'}, TypeError, 'its own `mode` and `timeout`'),
         ({'remmember': '.', 'policy': {}}, TypeError, 'has no `policy` and no `remmember`'),
         ({'remember': 7}, TypeError, '`remember` must be a folder or an `ApprovalMemory`, not int'),
-        ({'remember': 'missing'}, TypeError, "'missing' is no folder"),
+        ({'remember': 'missing'}, TypeError, "'missing' is not a folder"),
         ({'log': 7}, TypeError, 'not int'),
         ({'ui': 7}, TypeError, '`ui` must be an object'),
         ({'default': 'ask'}, ValueError, '`default`'),

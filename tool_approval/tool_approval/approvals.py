@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from .audit import JsonlAuditSink, load_key
 from .core.config import Default, ToolRule
@@ -202,7 +202,10 @@ _tests: ContextVar[tuple[_Test, ...]] = ContextVar('tool_approval_tests', defaul
 
 class _ListSink:
     def __init__(self, entries: list[Mapping[str, Any]]) -> None:
-        self.record = entries.append
+        self._entries = entries
+
+    def record(self, entry: Mapping[str, Any]) -> None:
+        self._entries.append(entry)
 
 
 class _Ended:
@@ -230,20 +233,21 @@ def _controller(rules: Any, parts: Parts) -> ApprovalController:
 
 
 def _policy(rules: Any) -> tuple[ApprovalPolicy, ApprovalMode, LoadedSettings | None]:
-    if rules is None or isinstance(rules, Mapping):
-        return ApprovalPolicy(rules), 'interactive', None
     if isinstance(rules, ApprovalPolicy):
         return rules, 'interactive', None
+    if rules is None or isinstance(rules, Mapping):
+        return ApprovalPolicy(cast('Any', rules)), 'interactive', None
     if not isinstance(rules, str | os.PathLike):
         raise TypeError(
             '`rules` must be the path of a settings file, a mapping of rules, an `ApprovalPolicy` or an '
             f'`ApprovalController`, not {type(rules).__name__}'
         )
-    if '\n' in str(rules):
+    path = cast('Path', rules)
+    if '\n' in str(path):
         raise ApprovalConfigError('`rules` is a text of several lines; pass it to `ApprovalPolicy.from_yaml`')
     from .settings import effective, load_settings
 
-    loaded = load_settings(rules, named=True)
+    loaded = load_settings(path, named=True)
     settings = effective(loaded)
     return settings.policy, settings.mode, loaded
 
@@ -255,14 +259,15 @@ def _memory(remember: Any) -> ApprovalMemory:
         return remember
     if not isinstance(remember, str | os.PathLike):
         raise TypeError(f'`remember` must be a folder or an `ApprovalMemory`, not {type(remember).__name__}')
-    if not os.path.isdir(remember):
-        raise TypeError(f'`remember` must be the folder of the project, and {os.fspath(remember)!r} is no folder')
-    return ApprovalMemory(FileApprovalStore(remember))
+    folder = cast('Path', remember)
+    if not os.path.isdir(folder):
+        raise TypeError(f'`remember` must be the folder of the project, and {os.fspath(folder)!r} is not a folder')
+    return ApprovalMemory(FileApprovalStore(folder))
 
 
 def _sink(log: Any, loaded: LoadedSettings | None) -> AuditSink | None:
     if isinstance(log, str | os.PathLike):
-        log = JsonlAuditSink(log, key=load_key(default_path().with_name('keys') / 'audit.key'))
+        log = JsonlAuditSink(cast('Path', log), key=load_key(default_path().with_name('keys') / 'audit.key'))
     elif log is not None and not callable(getattr(log, 'record', None)):
         raise TypeError(f'`log` must be a path, or an audit sink with a method `record`, not {type(log).__name__}')
     if log is None or loaded is None:

@@ -416,7 +416,9 @@ class RefusingFiles(FileSandbox):
     """File sandbox that refuses every operation, because an OS sandbox is required but none works."""
 
     @contextmanager
-    def open(self, operation: str, path: str, dest: str | None = None) -> Generator[FileAccess]:
+    def open(
+        self, operation: str, path: str, dest: str | None = None, *, is_exact: bool = False
+    ) -> Generator[FileAccess]:
         """Refuse the operation.
 
         Raises:

@@ -25,7 +25,7 @@ from .requests import Session, facts_of
 from .results import External, execute_once
 
 Others = Literal['log', 'ask', 'refuse']
-"""What to do with a call that other code approved in the same run."""
+"""How to treat a call that other code approved in the same run."""
 
 
 class Approvals(AnyApprovals, DeferredToolHandler[Any]):
@@ -52,13 +52,13 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             rules: The rules; see `tool_approval.approvals.Rules`. A settings file that is named here is trusted.
             external: Functions that execute external calls or answer questions, by tool name.
             session: The conversation for which approvals are remembered.
-            others: What to do with a call that needs approval and that other code, such as another capability, approved
+            others: How to treat a call that needs approval and that other code, such as another capability, approved
                 in the same run: `log` runs it and logs that others approved it, `ask` asks the approver too, `refuse`
                 refuses it. The mode `strict` refuses it in any case.
             inherit: Whether agents inside the tools of a run, without approvals of their own, use these.
             id: Id in the agent's capabilities. A run's capability replaces the agent's of the same id.
             **parts: See `tool_approval.approvals.Parts`. Without `ui`, a run of an agent whose output types contain
-                `DeferredToolRequests` ends with the calls that nobody could be asked about; answer them with `answer`.
+                `DeferredToolRequests` ends with the calls that need an approver; answer them with `answer`.
 
         Raises:
             ApprovalConfigError: The rules or the settings file are invalid.
@@ -77,7 +77,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """The conversation for which approvals are remembered."""
         self._answered: dict[str | None, set[str]] = {}
         self.others: Others = others
-        """What to do with a call that other code approved in the same run."""
+        """How to treat a call that other code approved in the same run."""
 
     @classmethod
     def combine(cls, capabilities: Sequence[AbstractCapability[Any]]) -> AbstractCapability[Any]:
@@ -112,7 +112,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
-        """Answer all deferred calls of a response. Leave them to the caller of the run if nobody can be asked."""
+        """Answer all deferred calls of a response. Without a UI, leave them to the caller of the run."""
         stops = ctx.agent is not None and allows_deferred(ctx.agent.output_type)
         if self is self._original and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
             prepared = await self._batch(ctx, requests).prepare()
