@@ -162,7 +162,10 @@ def _edit_file(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str,
     seen = expected.get(target.key, state_of_bytes(content))
     if seen != state_of_bytes(content):
         raise FileToolError(target.shown, CHANGED)
-    return _write(sandbox, target, _edited(target, text, arguments, sandbox.max_bytes).encode(), seen)
+    new = _edited(target, text, arguments, sandbox.max_bytes).encode()
+    told = _write(sandbox, target, new, seen)
+    sandbox.own_edits.add(target.key, seen, state_of_bytes(new), text or '', arguments)
+    return told
 
 
 def _make_directory(sandbox: FileSandbox, access: FileAccess, arguments: Mapping[str, Any], expected: Expected) -> str:

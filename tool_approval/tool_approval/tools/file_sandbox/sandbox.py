@@ -14,6 +14,7 @@ from tool_approval.core.errors import check_type, printable
 from .config import SandboxConfig
 from .content import tree
 from .names import check_text, components, control_links, fold, places, starts_with
+from .own_edits import OwnEdits
 from .paths import OUTSIDE, SandboxRoot, SandboxRoots, WalkedPath, WalkError, is_possible, walk
 from .rules import OWN_LINKS, USES, Operation, PathTarget, Use, check, check_suffixes_below
 from .secrets import LooksLike, SecretFiles, SecretRules, holds_secret, read_beginning
@@ -88,6 +89,8 @@ class FileSandbox:
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
         """Paths that no tool may change: the given paths, the links on the way to them, and the resolved paths."""
         self._protected = [list(map(fold, components(str(place)))) for place in self.protected]
+        self.own_edits = OwnEdits()
+        """The newest edits that these rules allowed."""
         self._secret_rules = SecretRules(self.config.hidden, self.config.visible)
         read = [root.place for root in self.roots.all if root.config.read_approval != 'blocked']
         self.secrets = SecretFiles(self._secret_rules, read)

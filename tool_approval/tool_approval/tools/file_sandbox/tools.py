@@ -15,7 +15,8 @@ from tool_approval.core.request import ApprovalContext, ApprovalRequest, Remembe
 from tool_approval.core.tool_checks import judged
 
 from .commit import CHANGED, FileToolError
-from .operations import SAME, perform, unchanged
+from .content import state_of_bytes
+from .operations import SAME, perform, read_text, unchanged
 from .rules import USES, PathTarget, has_more_names
 from .sandbox import FileAccess, FileSandbox
 from .showing import present
@@ -110,7 +111,7 @@ class FileTools:
         with self._open(operation, ctx.args) as access:
             is_asked = bool(access.needs) and self._idle(access, ctx.args) is None
             files = _files(access) if is_asked else {target.key: _ANY for target in access.targets}
-            request = _request(ctx, access, files) if is_asked else None
+            request = _request(ctx, access, self._bound(access, ctx.args, files)) if is_asked else None
         judged.set(
             _Judged(owner=self, call=_call(operation, ctx.args), files=files, needed_approval=request is not None)
         )
@@ -239,9 +240,23 @@ class FileTools:
         with self._open(operation, request.args) as access:
             presentation = present(self.sandbox, access, request.args)
             # Checked last, so that what was shown is what the approval is bound to.
-            if request.bound_to.get('files') != _files(access):
+            if request.bound_to.get('files') != self._bound(access, request.args, _files(access)):
                 raise FileToolError(access.targets[0].shown, CHANGED)
             return presentation
+
+    def _bound(self, access: FileAccess, arguments: Mapping[str, Any], files: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the states to which an approval is bound: those of the files before our own edits of other lines."""
+        if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
+            return files
+        [target] = access.targets
+        try:
+            content, text = read_text(target, self.sandbox.max_bytes)
+        except (FileToolError, OSError):
+            return files
+        # The content may have changed since `files` was read.
+        if text is None or files[target.key] != state_of_bytes(content):
+            return files
+        return {target.key: self.sandbox.own_edits.origin(target.key, files[target.key], text, arguments)}
 
     def _idle(self, access: FileAccess, arguments: Mapping[str, Any]) -> FileToolError | None:
         """If the call is an edit that would change nothing, return the error. For other calls, or if the
