@@ -334,6 +334,15 @@ def test_only_named_variables_are_passed(house: House, monkeypatch: pytest.Monke
     assert names == {'LANG', 'PATH', 'PWD', 'SHLVL', 'TMPDIR', '_'}
 
 
+def test_the_variables_of_the_caller_cannot_be_read(house: House, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv('SECRET', 's3cret')
+
+    done = house.run('cat /proc/1/environ; for each in /proc/[0-9]*; do cat $each/environ; done; echo; echo read')
+
+    assert 's3cret' not in done.stdout
+    assert done.stdout.endswith('\nread\n')
+
+
 def test_temporary_files_are_private_and_gone(house: House):
     done = house.run('echo x > /tmp/os-sandbox-made && mktemp')
 

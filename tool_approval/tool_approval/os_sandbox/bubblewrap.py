@@ -22,9 +22,12 @@ for each in /proc/self/fd/*; do
   each=${each##*/}
   if ((each > 2 && each != 9)); then eval "exec $each>&-"; fi
 done
-exec "$@"
+exec -c "$@"
 """
 """Bash script that closes inherited descriptors and then starts bubblewrap with its seccomp filter on descriptor 9.
+
+bubblewrap itself gets no variables, because commands can read them in `/proc/1/environ`
+(`test_the_variables_of_the_caller_cannot_be_read`).
 
 The script needs bash, because other shells cannot name a descriptor above 9. The option `-p` is required, because
 variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_is_inherited`).
