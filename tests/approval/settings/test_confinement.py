@@ -8,6 +8,7 @@ from tool_approval.os_sandbox import Access, OSSandboxError, RefusingBackend, Un
 from tool_approval.settings import RUN_SHELL, open_workspace
 from tool_approval.settings.confinement import REFUSED
 from tool_approval.testing import ScriptedUI
+from tool_approval.tools.shell.environment import LOCALE
 
 from tool_approval import (
     ApprovalBlocked,
@@ -18,7 +19,7 @@ from tool_approval import (
     execute_tool,
 )
 
-from .desk import Desk, settings_of
+from .desk import Desk, confining, settings_of
 
 SETTINGS = """\
     sandbox:
@@ -183,6 +184,18 @@ def test_search_path_of_commands_has_no_relative_part(desk, backend, monkeypatch
     assert command[1].startswith('PATH=/')
     assert 'GIT_TERMINAL_PROMPT=0' in command
     assert command[-2:] == ['--', 'echo hello']
+
+
+@confining
+def test_no_locale_of_the_agent_reaches_a_command(tmp_path, monkeypatch):
+    for name in ('LC_ALL', 'LC_CTYPE', 'LANG', 'LANGUAGE'):
+        monkeypatch.setenv(name, 'zh_CN.GBK')
+    for options in ({'backend': UnconfinedBackend()}, {}):
+        desk = Desk(tmp_path / 'work', SETTINGS, **options)
+
+        said = desk.approved('echo "$LC_ALL:$LC_CTYPE:$LANG:$LANGUAGE"')
+
+        assert said == f'{LOCALE}:::'
 
 
 def test_without_an_os_sandbox_commands_run_as_they_are(tmp_path):

@@ -32,9 +32,7 @@ class OSSandboxUnavailable(OSSandboxError):
     """Raised if the settings require a backend and none works on this machine."""
 
 
-DEFAULT_ENVIRONMENT = frozenset(
-    {'COLORTERM', 'HOME', 'LANG', 'LC_ALL', 'LC_CTYPE', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'}
-)
+DEFAULT_ENVIRONMENT = frozenset({'COLORTERM', 'HOME', 'LOGNAME', 'PATH', 'TERM', 'TZ', 'USER'})
 """Environment variables that programs expect. They contain no secrets, and a fresh login shell usually has them."""
 
 

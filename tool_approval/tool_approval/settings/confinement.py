@@ -45,7 +45,7 @@ REFUSED: Final = (
 """Message to the model."""
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
-_PASSED: Final = ('PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
+_PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """Environment variables that the shell tool sets for commands. Otherwise, commands would get this process's values."""
 
 _NOT_FOUND: Final = 127

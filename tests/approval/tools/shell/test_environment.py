@@ -1,10 +1,10 @@
 import pytest
-from tool_approval.tools.shell.environment import clean_environment, is_harmless
+from tool_approval.tools.shell.environment import LOCALE, clean_environment, is_harmless
 
 from tests.tables import table
 
 
-@pytest.mark.parametrize('name', ['LC_ALL', 'LANG', 'TZ', 'NO_COLOR'])
+@pytest.mark.parametrize('name', ['TZ', 'NO_COLOR', 'COLUMNS'])
 def test_a_variable_about_looks_is_harmless(name):
     assert is_harmless(name, is_exported=True)
 
@@ -13,7 +13,7 @@ def test_a_variable_about_looks_is_harmless(name):
     'name',
     ['PATH', 'LD_PRELOAD', 'GIT_DIR', 'PAGER', 'IFS', 'BASH_ENV', 'ENV', 'PS4', 'PYTHONPATH', 'LC_', 'http_proxy',
         'HOME',
-     'npm_config_script_shell', 'histchars', 'FOO', 'LANGX'],
+     'npm_config_script_shell', 'histchars', 'FOO', 'LANG', 'LANGUAGE', 'LC_ALL', 'LC_CTYPE'],
 )  # fmt: skip
 @table('is_exported', [True, False])
 def test_any_other_may_change_what_runs(name, is_exported):
@@ -32,12 +32,15 @@ def test_secrets_and_variables_that_change_programs_are_left_out():
         'BASH_ENV': 'c',
         'BASH_FUNC_ls%%': '() { a; }',
         'HOME': '/h',
-        'LC_ALL': 'C',
+        'LC_ALL': 'zh_CN.GBK',
+        'LC_CTYPE': 'zh_CN.GBK',
+        'LANG': 'zh_CN.GBK',
     }
 
     cleaned = clean_environment(given)
 
     assert cleaned.keys() == {'HOME', 'LC_ALL', 'PATH', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM'}
+    assert cleaned['LC_ALL'] == LOCALE
 
 
 def test_the_search_path_has_no_relative_part():

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import Final
 
 _HARMLESS: Final = frozenset({
-    'LANG', 'LANGUAGE', 'TZ', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'FORCE_COLOR', 'COLUMNS', 'LINES', 'CI',
+    'TZ', 'NO_COLOR', 'CLICOLOR', 'CLICOLOR_FORCE', 'FORCE_COLOR', 'COLUMNS', 'LINES', 'CI',
     'PYTHONUNBUFFERED', 'PYTHONDONTWRITEBYTECODE', 'RUST_BACKTRACE',
 })  # fmt: skip
-_LOCALE: Final = re.compile(r'LC_[A-Z]+')
 _OWN: Final = re.compile(r'[a-z][a-z0-9_]*')
 """Lower-case names. A variable with such a name affects only the command line that sets it, unless `_READ` matches."""
 _READ: Final = re.compile(r'(?:[a-z]+_)?proxy|histchars|auto_resume|npm_.*|git_.*|pip_.*')
-_KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'LANG', 'LANGUAGE', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
+_KEPT: Final = frozenset({'HOME', 'USER', 'LOGNAME', 'TZ', 'TMPDIR', 'TERM', 'SYSTEMROOT'})
+LOCALE: Final = 'en_US.UTF-8' if sys.platform == 'darwin' else 'C.UTF-8'
+"""Locale of every command.
+
+Attack: in a locale such as `zh_CN.GBK`, bash takes a byte that the parser read as a quote or backslash for a part of a
+character, and so runs something else than was judged (`test_no_locale_of_the_agent_reaches_a_command`).
+"""
 SYSTEM_PATH: Final = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 """Default search path for programs."""
 
@@ -26,13 +32,13 @@ def is_harmless(name: str, *, is_exported: bool) -> bool:
         name: Name of the variable.
         is_exported: Whether programs receive the variable. Only the shell reads variables that are not exported.
     """
-    if name in _HARMLESS or _LOCALE.fullmatch(name):
+    if name in _HARMLESS:
         return True
     return not is_exported and _OWN.fullmatch(name) is not None and not _READ.fullmatch(name)
 
 
 def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> dict[str, str]:
-    """Return the environment for a command: variables for user, locale and folders, and a `PATH` of absolute paths.
+    """Return the environment for a command: variables for the user and folders, a locale, and an absolute `PATH`.
 
     Other variables may contain secrets (`*_TOKEN`) or change which code runs (`BASH_ENV`, `LD_PRELOAD`).
 
@@ -40,9 +46,9 @@ def clean_environment(given: Mapping[str, str], *, path: str | None = None) -> d
         given: The environment to select from.
         path: The value for `PATH`; `None` uses the value in `given`.
     """
-    kept = {name: value for name, value in given.items() if name in _KEPT or _LOCALE.fullmatch(name)}
+    kept = {name: value for name, value in given.items() if name in _KEPT}
     places = (path if path is not None else given.get('PATH', SYSTEM_PATH)).split(':')
     # Attack: an empty or relative entry finds a program that the agent has just written.
     kept['PATH'] = ':'.join(place for place in places if place.startswith('/')) or SYSTEM_PATH
     # With these, no pager waits for a key, and no prompt waits for an answer.
-    return {**kept, 'PAGER': 'cat', 'GIT_PAGER': 'cat', 'GIT_TERMINAL_PROMPT': '0', 'TERM': 'dumb'}
+    return {**kept, 'LC_ALL': LOCALE, 'PAGER': 'cat', 'GIT_PAGER': 'cat', 'GIT_TERMINAL_PROMPT': '0', 'TERM': 'dumb'}

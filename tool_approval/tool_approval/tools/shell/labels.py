@@ -153,9 +153,9 @@ class _Labeller:
                 # Attack: `x=' ; -exec touch y ;'; find . -exec cat f$x {} ;`
                 self._add('unknown_word' if not each.is_fixed and each.can_be_option else 'command')
         elif entry.checker in _ASSIGNING and not self._operands and re.match('(?!-)[^=]*=', word.value):
-            # Attack: `x='C touch y'; env LC_ALL=$x ls`
+            # Attack: `x='C touch y'; env TZ=$x ls`
             self._add('assignment' if word.growth == 'none' else 'unknown_word')
-            # Attack: `env LC_ALL=C -0`, where the program is `-0`. Only sudo accepts options after a variable.
+            # Attack: `env TZ=C -0`, where the program is `-0`. Only sudo accepts options after a variable.
             self._is_over = self._is_over or entry.checker != 'sudo'
         elif entry.checker == 'env' and word.value == '-' and word.is_fixed and not self._is_over:
             self._add('flag', options=('-',))
