@@ -44,17 +44,11 @@ class Added:
 
 
 def profiles(folder: Path) -> list[tuple[str, OSProfile]]:
-    """Return profiles for a workspace, one with control files, and one whose top is frozen, with their names."""
+    """Return profiles for a workspace, one of them with control files, with their names."""
     made: list[tuple[str, OSProfile]] = []
-    for name, entries, control in (
-        ('one workspace', 0, ()),
-        ('one workspace with `.git`', 0, ('.git',)),
-        ('one workspace with 50 entries and no `.git`', 50, ('.git',)),
-    ):
+    for name, control in (('one workspace', ()), ('one workspace with `.git`', ('.git',))):
         work = folder / str(len(made))
-        (work / '.git' if control and not entries else work).mkdir(parents=True)
-        for number in range(entries):
-            (work / str(number)).touch()
+        (work / '.git').mkdir(parents=True)
         roots = (*system_profile().roots, Root(path=str(work), access=Access.WRITE))
         made.append((name, OSProfile(roots=roots, protected=tuple(str(work / each) for each in control))))
     return made

@@ -19,6 +19,7 @@ OF_PROGRAMS = (
     '/bin/bash: line 1: …: command not found',
     'curl: (6) Could not resolve host: …',
     'cat: .env: Permission denied',
+    'error: could not write config file …/.git/config: Device or resource busy',
     'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)',
 )
 """Texts that commands and bubblewrap print, and not this project."""

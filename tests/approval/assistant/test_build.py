@@ -3,16 +3,18 @@
 import asyncio
 import json
 import subprocess
+from types import SimpleNamespace
 
 import pytest
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.build import build_assistant
+from tool_approval.assistant.build import READ_ONLY, RESULT, build_assistant, limits_of
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
-from tool_approval.settings import confinement, load_settings
+from tool_approval.os_sandbox.mounts import FROZEN
+from tool_approval.settings import load_settings
 from tool_approval.testing import ScriptedUI
 
 from tests.approval.settings.desk import confining
@@ -120,20 +122,11 @@ def test_approved_command_creates_files_without_a_settings_file(folder, state, h
     assert not (folder / 'approvals.yaml').exists()
 
 
-@confining
-@pytest.mark.parametrize('has_git', [True, False])
-def test_without_layers_a_note_says_why_an_approved_command_can_make_nothing(folder, state, has_git, monkeypatch):
-    monkeypatch.setattr(confinement, 'layer_problem', lambda backend: 'layers do not work here')
-    if has_git:
-        (folder / '.git').mkdir()
+def test_a_failed_result_in_a_frozen_directory_names_the_directory(tmp_path):
+    notes = (f'{FROZEN} {tmp_path} while x is a symbolic link; to lift this limit, make a real file',)
 
-    results, _, _, notes = outcome(folder, state, run_shell('touch new', 'touch notes.txt'), answers='yy')
-
-    needed = 'approvals.yaml' if has_git else '.git (git init) and approvals.yaml'
-    what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
-    assert notes[-1] == f'{what} because layers do not work here; to lift this limit, create {needed}'
-    assert f'make, rename or delete files directly in {folder}.' in results[0].content
-    assert results[1].content == '[no output]'
+    assert limits_of(SimpleNamespace(directory=tmp_path, notes=notes)) == (notes, {READ_ONLY: RESULT.format(tmp_path)})
+    assert limits_of(SimpleNamespace(directory=tmp_path / 'sub', notes=notes)) == (notes, {})
 
 
 def test_unconfined_every_command_is_asked_about(folder, state):

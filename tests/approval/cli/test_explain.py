@@ -80,7 +80,7 @@ def test_call_without_a_settings_file_is_judged_as_in_a_run(tool_approval, work,
 @pytest.mark.parametrize('command', ['git commit -m x', 'rm a.txt', 'pip install x', 'ls', 'curl http://x; rm -r y'])
 @pytest.mark.parametrize('has_file', [True, False])
 def test_extra_access_is_what_the_question_of_a_run_lists(tool_approval, work, choosing, command, has_file):
-    (work / '.git').mkdir()
+    (work / '.git/objects').mkdir(parents=True)
     (work / 'approvals.yaml').write_text('sandbox: {paths: {all: {root: ., mode: rw}}}')
     if not has_file:
         (work / 'approvals.yaml').unlink()
@@ -96,11 +96,12 @@ def test_extra_access_is_what_the_question_of_a_run_lists(tool_approval, work, c
     shown = [line for line in finished.out.splitlines() if line.startswith('extra access: ')]
     assert shown == [f'extra access: {line}' for line in lines]
     assert as_json.json.get('extra_access', []) == list(lines)
-    assert bool(lines) == (command != 'ls' and (command != 'rm a.txt' or not has_file))
+    assert bool(lines) == (command not in ('ls', 'rm a.txt'))
 
 
 def test_only_a_call_that_asks_lists_extra_access(tool_approval, work, choosing):
     choosing(Working())
+    (work / '.git/objects').mkdir(parents=True)
     (work / 'approvals.yaml').write_text(
         'shell: {rules: [{pattern: git push, allowed: false}, {pattern: git fetch, approval: false}]}'
     )
@@ -280,13 +281,13 @@ def test_batch_reports_a_missing_settings_file_once(tool_approval, work):
 
 
 def test_the_labels_of_a_shell_command_are_shown(tool_approval):
-    finished = tool_approval('explain', '--labels', 'shell', 'git status -s; $x y; >z')
+    finished = tool_approval('explain', '--labels', 'shell', 'git add -v; $x y; >z')
 
     assert [line.split() for line in finished.out.splitlines()] == [
         ['program', 'git'],
-        ['sub_command', 'status'],
-        ['flag', '-s'],
-        ['needs', 'names'],
+        ['sub_command', 'add'],
+        ['flag', '-v'],
+        ['needs', 'git'],
     ]
     assert finished.status == 10
 

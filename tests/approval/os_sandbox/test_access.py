@@ -34,33 +34,33 @@ def test_the_network_and_listed_folders_are_opened():
     'path', ['/w/.git', '/w/.git/hooks', '/w/.env', '/w/.venv/secret', '/lib/control', '/texts', '/elsewhere', '/']
 )
 def test_what_is_hidden_blocked_or_a_control_file_is_never_opened(path: str):
-    extra = ExtraAccess(git=('/w', '/w/.venv'), names=('/w', '/'), writes=(path,))
+    extra = ExtraAccess(git=('/w/.git',), writes=(path,))
 
     assert WORKSPACE.with_access(extra) == WORKSPACE
     assert extra.beyond(WORKSPACE).writes == ()
 
 
 def test_wanted_access_without_the_profile_is_what_the_profile_lacks():
-    wanted = ExtraAccess(network=True, git=('/w', '/lib', '/w/deeper'), names=('/w', '/lib'), writes=('/w/.venv', '/w'))
+    wanted = ExtraAccess(network=True, git=('/w/.git', '/w/sub/.git'), writes=('/w/.venv', '/w'))
 
     lacking = wanted.beyond(WORKSPACE)
 
-    assert lacking == ExtraAccess(network=True, git=('/w',), names=('/w',), writes=('/w/.venv',))
-    assert not wanted.beyond(OSProfile(network=True))
+    # The profile protects only the first.
+    assert lacking == ExtraAccess(network=True, git=('/w/.git',), writes=('/w/.venv',))
+    assert not wanted.beyond(OSProfile(network=True, roots=(Root(path='/w', access=Access.WRITE),)))
 
 
 def test_extra_access_is_described_in_words_and_bound_as_json():
-    extra = ExtraAccess(network=True, git=('/w', '/v'), names=('/w',), writes=('/w/.venv',))
+    extra = ExtraAccess(network=True, git=('/w/.git', '/v/.git'), writes=('/w/.venv',))
 
     assert extra.describe('/w') == (
         "network (every host and this machine's own services; the command can send all it can read)",
         'writes to /v/.git',
         'writes to .git',
         'writes to .venv',
-        'adds or removes files in this directory',
     )
-    assert ExtraAccess(git=('/w',)).describe() == ('writes to /w/.git',)
-    assert extra.as_json() == {'network': True, 'git': ['/v', '/w'], 'names': ['/w'], 'writes': ['/w/.venv']}
+    assert ExtraAccess(git=('/w/.git',)).describe() == ('writes to /w/.git',)
+    assert extra.as_json() == {'network': True, 'git': ['/v/.git', '/w/.git'], 'writes': ['/w/.venv']}
     assert ExtraAccess().as_json() == {}
 
 
@@ -69,7 +69,7 @@ def test_no_access_is_false_and_order_does_not_matter():
     assert ExtraAccess(git=('/b', '/a', '/b')) == ExtraAccess(git=('/a', '/b'))
 
 
-@pytest.mark.parametrize('field', ['git', 'names', 'writes'])
+@pytest.mark.parametrize('field', ['git', 'writes'])
 def test_a_path_that_could_mean_several_places_is_refused(field: str):
     with pytest.raises(OSSandboxError, match='absolute and normalised'):
         ExtraAccess(**{field: ('w',)})  # pyright: ignore[reportArgumentType]

@@ -265,10 +265,10 @@ def test_extra_access_grants_no_more_than_the_profile_and_what_it_lists(tree):
 
 
 def any_access(chance: random.Random, folders: list[Path]) -> ExtraAccess:
-    def some() -> tuple[str, ...]:
-        return tuple(str(chance.choice(folders)) for _ in range(chance.randint(0, 3)))
+    def some(most: int) -> tuple[str, ...]:
+        return tuple(str(chance.choice(folders)) for _ in range(chance.randint(0, most)))
 
-    return ExtraAccess(network=chance.random() < 0.5, git=some(), names=some(), writes=some())
+    return ExtraAccess(network=chance.random() < 0.5, git=some(3), writes=some(6))
 
 
 def any_profile(chance: random.Random, folders: list[Path]) -> OSProfile:

@@ -1,5 +1,6 @@
 """Fixtures that all tests of settings use."""
 
+import os
 import shutil
 import sys
 import tempfile
@@ -9,7 +10,10 @@ import pytest
 from tool_approval.os_sandbox import BubblewrapBackend
 from tool_approval.settings import TrustStore
 
+from tests.approval.os_sandbox.house import skip_reason
+
 from .desk import Backend
+from .yard import GIT, Yard
 
 
 @pytest.fixture(autouse=True)
@@ -20,9 +24,10 @@ def patient(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path_factory, monkeypatch):
-    """Where caches of commands are: not in the home directory of whoever runs the tests."""
+    """Where caches of commands are, and the state: not in the home directory of whoever runs the tests."""
     folder = tmp_path_factory.mktemp('cache')
     monkeypatch.setenv('XDG_CACHE_HOME', str(folder))
+    monkeypatch.setenv('XDG_STATE_HOME', str(tmp_path_factory.mktemp('state')))
     return folder
 
 
@@ -63,3 +68,17 @@ def homeless(monkeypatch):
 
     monkeypatch.delenv('XDG_STATE_HOME', raising=False)
     monkeypatch.setattr(Path, 'home', no_home)
+
+
+@pytest.fixture(params=['root', 'ordinary'])
+def yard(request):
+    """A repository in which commands run as root, and as an ordinary user."""
+    if reason := skip_reason(request.param):
+        pytest.skip(reason)
+    if not os.path.isfile(GIT):
+        pytest.skip('git is not installed below /usr')
+    folder = Path(tempfile.mkdtemp(prefix='yard-')).resolve()
+    try:
+        yield Yard(folder, user=request.param)
+    finally:
+        shutil.rmtree(folder)

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import subprocess
-import threading
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
@@ -37,7 +35,6 @@ SETTINGS = """\
         - {pattern: rm, allowed: false}
 """
 NETWORK = "network (every host and this machine's own services; the command can send all it can read)"
-NAMES = 'names (adds or removes files in this directory)'
 ADVICE = (
     '[The OS sandbox gave this command no access to: network. If missing access caused the error, call again with '
     "access=['network'], and the user is asked; the failed call may have had effects.]"
@@ -172,7 +169,7 @@ def test_what_runs_unasked_gets_none(tmp_path, backend):
 def test_unknown_access_is_an_error_for_the_model(desk, backend, access):
     said, asked = desk.run('printf a', access=access)
 
-    assert said == "Blocked 'run_shell': `access` must be a list of these names: network, git, environment, names."
+    assert said == "Blocked 'run_shell': `access` must be a list of these names: network, git, environment."
     assert (asked, backend.commands) == (False, [])
 
 
@@ -271,7 +268,9 @@ def test_approver_may_change_a_command_to_one_that_needs_the_same_access(desk, b
 
 
 def test_what_is_blocked_hidden_or_a_control_file_is_not_opened_by_any_access(desk, backend):
-    desk.run('true || pip install a', access=['network', 'git', 'environment', 'names'])
+    for name in ('.git', 'secret'):
+        (desk.folder / name).mkdir()
+    desk.run('true || pip install a', access=['network', 'git', 'environment'])
 
     [profile] = backend.profiles
     closed_paths = [desk.folder / 'secret' / 'a', desk.folder / '.git' / 'config', desk.folder / 'approvals.yaml']
@@ -315,7 +314,7 @@ def confined(tmp_path, settings):
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
     unasked, was_asked = confined.run(f'curl -sS {address}')
     assert ('hello' in unasked, was_asked) == (False, False)
-    assert f'no access to: network, environment (writes to .venv), {NAMES}. If missing access' in unasked
+    assert 'no access to: network, environment (writes to .venv). If missing access' in unasked
     assert "access=['network']" in unasked
 
     assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
@@ -326,7 +325,7 @@ def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(c
 def test_confined_only_the_approved_access_writes_to_the_environment_and_nothing_hidden_is_read(confined):
     (confined.folder / 'secret').mkdir()
     (confined.folder / 'secret' / 'a').write_text('the secret')
-    everything = ['network', 'git', 'environment', 'names']
+    everything = ['network', 'git', 'environment']
     script = 'cat secret/a; echo a > .venv/made; cat .venv/made'
 
     before, _ = confined.run(script)
@@ -363,7 +362,7 @@ def log(repository):
 def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
     unasked = asyncio.run(repository.workspace.shell(COMMIT))
     assert 'Read-only file system' in unasked
-    assert f'no access to: network, git (writes to .git), environment (writes to .venv), {NAMES}. If missing' in unasked
+    assert 'no access to: network, git (writes to .git), environment (writes to .venv). If missing' in unasked
     assert "access=['git']" in unasked
     assert log(repository) == []
 
@@ -372,12 +371,11 @@ def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repositor
     assert log(repository) == ['Ann: By the agent']
 
 
-def test_confined_what_a_commit_leaves_beside_it_is_dropped_and_named(repository):
+def test_confined_a_commit_changes_neither_hooks_nor_configuration(repository):
     said, _ = repository.run(f'echo evil > .git/hooks/pre-push; git config core.pager evil; {COMMIT}')
 
     assert said.splitlines()[0] == 'Ann: By the agent'
-    assert said.splitlines()[1].startswith('[dropped from ')
-    assert 'hooks/pre-push' in said.splitlines()[1]
+    assert 'could not write config file' in said
     assert not (repository.folder / '.git' / 'hooks' / 'pre-push').exists()
     assert 'evil' not in (repository.folder / '.git' / 'config').read_text()
 
@@ -386,21 +384,17 @@ def test_confined_without_git_access_a_command_writes_no_repository(repository):
     said, _ = repository.run('echo evil > .git/config', access=['network', 'environment'])
 
     assert 'Read-only file system' in said
-    assert 'no access to: git (writes to .git), ' in said
+    assert 'no access to: git (writes to .git). ' in said
 
 
-def test_confined_names_are_made_and_removed_at_the_top_only_after_approval(confined):
-    (confined.folder / 'old').touch()
+def test_confined_files_are_made_and_removed_at_the_top_only_after_approval(confined):
     script = 'unlink old && touch new && mkdir -p deep/er && echo a > text && ls'
+    (confined.folder / 'old').touch()
 
-    unasked = asyncio.run(confined.workspace.shell(script))
     approved, was_asked = confined.run(script)
 
-    assert 'Read-only file system' in unasked
-    assert f'{NAMES}. If missing access caused the error' in unasked
-    assert "access=['names']" in unasked
     assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
-    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['adds or removes files in this directory']
+    assert 'extra_access' not in confined.ui.requests[-1].presentation.metadata
     assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'deep', 'new', 'text']
 
 
@@ -408,126 +402,10 @@ def test_confined_no_control_file_appears_where_names_may_be_made(confined):
     evil = 'mkdir .git && echo "[core]" > .git/config; echo x >> approvals.yaml; mv approvals.yaml other; touch made'
     before = (confined.folder / 'approvals.yaml').read_text()
 
-    confined.run(evil, access=['network', 'git', 'environment', 'names'])
+    confined.run(evil, access=['network', 'git', 'environment'])
 
     assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'made']
     assert (confined.folder / 'approvals.yaml').read_text() == before
-
-
-@pytest.mark.parametrize(
-    ('command', 'is_asked_for'),
-    [
-        ('unlink a', True),
-        ('unlink sub/a', False),
-        ('unlink absent/a', True),
-        ('mkdir -p absent/a/b', True),
-        ('unlink link/a', False),
-        ('unlink ../work/a', True),
-        ('unlink /tmp/a', False),
-        ('printf a > a', True),
-        ('cd sub && touch a', False),
-        ('make', True),
-        ('printf a', False),
-    ],
-)
-def test_names_are_asked_for_only_where_commands_cannot_make_them(confined, command, is_asked_for):
-    (confined.folder / 'sub').mkdir()
-    (confined.folder / 'link').symlink_to('sub')
-
-    assert checked(confined, command).bound_to.get('extra_access') == (
-        {'names': [str(confined.folder)]} if is_asked_for else None
-    )
-
-
-@pytest.mark.parametrize(
-    ('made', 'problem'), [('touch', 'the folder has more than 1000'), ('mkdir', 'the folder has more than 200')]
-)
-def test_confined_names_are_not_offered_where_no_copy_is_made_and_the_result_says_why(confined, made, problem):
-    for number in range(1001):
-        path = confined.folder / f'{number}'
-        path.touch() if made == 'touch' else path.mkdir()
-
-    said, asked = confined.run('mv 7 seven')
-
-    assert asked
-    assert 'extra_access' not in confined.ui.requests[-1].bound_to
-    assert (
-        f'[The command could not create, rename or delete files in {confined.folder}, '
-        f'and this access cannot be granted: {problem}' in said
-    )
-    assert confined.workspace.shell.names_problem() is not None
-    assert (confined.folder / '7').exists()
-
-
-@pytest.mark.parametrize('settings', [SETTINGS + '      timeout_s: 2\n'])
-def test_confined_a_command_that_takes_too_long_keeps_nothing(repository):
-    said, _ = repository.run(f'{COMMIT}; sleep 60')
-
-    assert 'The command timed out, so these changes are lost: writes to .git' in said
-    assert log(repository) == []
-
-
-@pytest.fixture
-def staging(monkeypatch, tmp_path):
-    """The folder for temporary files, such as the layers of a command."""
-    folder = tmp_path / 'staging'
-    folder.mkdir()
-    monkeypatch.setattr('tempfile.tempdir', str(folder))
-    return folder
-
-
-def test_confined_a_command_that_is_cancelled_keeps_nothing(repository, staging):
-    controller = ApprovalController('approve_all')
-
-    async def main():
-        arguments = {'command': f'{COMMIT}; touch done; sleep 60'}
-        task = asyncio.create_task(execute_tool(repository.workspace.shell, RUN_SHELL, arguments, controller))
-        async with asyncio.timeout(30):
-            while not list(staging.rglob('refs/heads/main')):
-                await asyncio.sleep(0.01)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-
-    assert log(repository) == []
-    assert list(staging.iterdir()) == []
-
-
-def test_confined_a_call_that_is_cancelled_while_its_layers_are_checked_ends_at_once(repository, monkeypatch, staging):
-    monkeypatch.setattr('tool_approval.os_sandbox.git_objects._CHECK', 'echo >"$GIT_DIR/begun"; sleep 100; sleep 100')
-    before = sorted(path for path in repository.folder.rglob('*') if 'objects' not in path.parts)
-    controller = ApprovalController('approve_all')
-
-    async def main():
-        arguments = {'command': f'touch made; {COMMIT}', 'access': ['git', 'names']}
-        task = asyncio.create_task(execute_tool(repository.workspace.shell, RUN_SHELL, arguments, controller))
-        async with asyncio.timeout(30):
-            while not list(staging.rglob('begun')):
-                await asyncio.sleep(0.01)
-        task.cancel()
-        async with asyncio.timeout(10):
-            with pytest.raises(asyncio.CancelledError):
-                await task
-
-    asyncio.run(main())
-
-    assert log(repository) == []
-    assert sorted(path for path in repository.folder.rglob('*') if 'objects' not in path.parts) == before
-    assert list(staging.iterdir()) == []
-
-
-def test_without_layers_git_is_not_offered_and_the_result_says_why(desk, backend):
-    (desk.folder / '.git').mkdir()
-
-    said, _ = desk.run('false && git commit', access=['git', 'names'])
-
-    assert 'extra_access' not in desk.ui.requests[-1].bound_to
-    assert (
-        '[The command had no access to .git, and this access cannot be granted: '
-        'the OS sandbox recording cannot give a command a copy of a folder; only bubblewrap can.]'
-    ) in said
 
 
 def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_no_access(desk):
@@ -569,12 +447,9 @@ def test_an_environment_that_is_not_active_is_named_by_its_layout_where_a_progra
 @pytest.mark.parametrize(
     ('make', 'problem'),
     [
-        (lambda folder: None, 'there is no .git in this directory or above it'),
-        (lambda folder: (folder / '.git').write_text('gitdir: ../elsewhere'), 'the repository is elsewhere'),
-        (
-            lambda folder: (folder.parent / '.git').mkdir(),
-            'is outside of the directories listed in the settings',
-        ),
+        (lambda folder: None, 'there is no repository in this directory or above it'),
+        (lambda folder: (folder / '.git').write_text('gitdir: ../elsewhere'), 'a symbolic link or broken'),
+        (lambda folder: (folder.parent / '.git' / 'objects').mkdir(parents=True), 'start in that directory'),
     ],
 )
 def test_where_git_cannot_be_given_the_result_says_why(desk, make, problem):
@@ -586,72 +461,10 @@ def test_where_git_cannot_be_given_the_result_says_why(desk, make, problem):
     assert problem in said
 
 
-def test_confined_where_a_root_leads_elsewhere_no_names_are_offered_and_nothing_runs(confined, tmp_path):
+def test_confined_where_a_root_leads_elsewhere_nothing_runs(confined, tmp_path):
     (confined.folder / 'secret').symlink_to(tmp_path)
 
-    assert 'extra_access' not in checked(confined, 'touch a').bound_to
     assert 'cannot confine it' in confined.run('touch a')[0]
-
-
-@pytest.mark.parametrize('is_git_file', [True, False])
-def test_confined_git_access_is_offered_only_for_a_real_folder(confined, tmp_path, is_git_file):
-    """Not for a linked work tree, nor for a link: what they lead to is not in the workspace."""
-    (tmp_path / 'elsewhere').mkdir()
-    control = confined.folder / '.git'
-    control.write_text('gitdir: ../elsewhere') if is_git_file else control.symlink_to(tmp_path / 'elsewhere')
-
-    assert 'git' not in checked(confined, 'git commit', access=['git']).bound_to.get('extra_access', {})
-
-
-@pytest.mark.parametrize(('moment', 'before'), [('open', []), ('wrap', ['open']), ('keep', ['open', 'wrap'])])
-def test_a_call_that_is_cancelled_waits_for_what_its_layer_does(desk, monkeypatch, moment, before):
-    """Cancelled twice, as by a person who is in a hurry: nothing is half written, and nothing left."""
-    begun, may_end = threading.Event(), threading.Event()
-    done = []
-
-    def work(what):
-        if what == moment:
-            begun.set()
-            assert may_end.wait(30)
-        done.append(what)
-
-    class Layer:
-        def wrap(self, command, cwd):
-            work('wrap')
-            return command
-
-        def keep(self, cancelled):
-            work('keep')
-            assert cancelled.is_set()
-            return ()
-
-    @contextmanager
-    def open_layer(extra, profile, backend):
-        work('open')
-        yield Layer()
-        done.append('close')
-
-    monkeypatch.setattr('tool_approval.settings.confinement.open_layer', open_layer)
-    monkeypatch.setattr('tool_approval.settings.confinement.layer_problem', lambda backend: None)
-    (desk.folder / '.git').mkdir()
-    call = execute_tool(
-        desk.workspace.shell, RUN_SHELL, {'command': 'true || git add a'}, ApprovalController('approve_all')
-    )
-
-    async def main():
-        task = asyncio.create_task(call)
-        await asyncio.to_thread(begun.wait, 30)
-        for _ in range(2):
-            task.cancel()
-            await asyncio.sleep(0.05)
-        assert not task.done()
-        may_end.set()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(main())
-
-    assert done == [*before, moment, 'close']
 
 
 def test_audit_log_and_memory_record_the_access(desk, tmp_path):

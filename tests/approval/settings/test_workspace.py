@@ -82,9 +82,9 @@ def attempt(desk, command, *, is_approved):
     return said
 
 
-def was_stopped(said, *, is_approved):
-    """Whether a command failed, or was approved and what it did at the top of a folder was dropped and named."""
-    return 'exit status' in said or (is_approved and '[dropped from ' in said)
+def was_stopped(said):
+    """Whether a command failed, or what it made was moved away and named."""
+    return 'exit status' in said or '[moved ' in said
 
 
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
@@ -156,7 +156,7 @@ def test_confined_no_link_on_the_way_to_the_settings_that_were_named_is_replaced
 
     said = attempt(desk, command, is_approved=is_approved)
 
-    assert was_stopped(said, is_approved=is_approved), said
+    assert was_stopped(said), said
     assert (work / named).read_text() == before
     assert (work / 'sub/conf').is_symlink()
     assert desk.use('delete', path='sub/conf' if 'conf/' in named else 'sub/policy.yaml')[0].endswith('may change it.')
@@ -193,7 +193,7 @@ def test_confined_git_folders_reached_through_links_are_not_written(desk, comman
 
     said = attempt(desk, command, is_approved=is_approved)
 
-    assert was_stopped(said, is_approved=is_approved), said
+    assert was_stopped(said), said
     assert (work / 'l').is_symlink()
     assert sorted(path.name for path in (work / 'parts/wt').iterdir()) == ['commondir']
     assert list((work / 'common').iterdir()) == []
@@ -208,9 +208,8 @@ def test_confined_a_control_file_that_is_missing_is_not_made(desk, name, is_appr
 
     said = attempt(desk, f'mkdir {name}', is_approved=is_approved)
 
-    assert was_stopped(said, is_approved=is_approved), said
+    assert was_stopped(said), said
     assert not (desk.folder / name).exists()
-    assert any(str(desk.folder) in note for note in desk.workspace.notes)
 
 
 @pytest.mark.parametrize('is_approved', [False, True], ids=['pre-approved', 'approved'])
@@ -221,7 +220,7 @@ def test_confined_settings_that_are_missing_are_not_made(desk, name, is_approved
 
     said = attempt(desk, f'touch {name}', is_approved=is_approved)
 
-    assert was_stopped(said, is_approved=is_approved), said
+    assert was_stopped(said), said
     assert not (desk.folder / name).exists()
 
 

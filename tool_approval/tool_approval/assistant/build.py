@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +25,7 @@ from tool_approval.settings import (
     effective,
     open_workspace,
 )
-from tool_approval.settings.files import NAMES, with_defaults
+from tool_approval.settings.files import with_defaults
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder
 
@@ -139,23 +138,10 @@ RESULT = (
 def limits_of(workspace: Workspace) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the notes of a workspace, and a mapping from error texts in a command's output to notes that explain them.
 
-    The mapping has an entry only if commands cannot create files at the top of the working directory, even with extra
-    access.
+    The mapping has an entry only if commands cannot create files at the top of the working directory.
     """
-    directory = workspace.directory
-    frozen = [note for note in workspace.notes if note.startswith(f'{FROZEN} {directory} while ')]
-    problem = workspace.shell.names_problem()
-    if problem is None:
-        return tuple(note for note in workspace.notes if note not in frozen), {}
-    missing = [] if os.path.lexists(directory / '.git') else ['.git (git init)']
-    # Without a settings file, commands can make none of its possible names. The user can, which removes this limit.
-    if not any(os.path.lexists(directory / name) for name in NAMES):
-        missing.append(NAMES[0])
-    # If no name is missing, a symbolic link is the reason, and the note names it.
-    what = 'commands cannot make or delete anything directly in this folder, even with your approval,'
-    short = f'{what} because {problem}; to lift this limit, create {" and ".join(missing)}'
-    notes = tuple(short if note in frozen and missing else note for note in workspace.notes)
-    return notes, {READ_ONLY: RESULT.format(directory)} if frozen else {}
+    is_frozen = any(note.startswith(f'{FROZEN} {workspace.directory} while ') for note in workspace.notes)
+    return workspace.notes, {READ_ONLY: RESULT.format(workspace.directory)} if is_frozen else {}
 
 
 def load_agent(place: str, *, directory: Path) -> AbstractAgent[Any, Any]:

@@ -248,7 +248,7 @@ def _does(rule: CompiledRule) -> str:
 def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) -> str | None:
     """Describe access that a rule allows but the OS sandbox grants only after approval, or return `None`."""
     words = [fixed(word) for word in rule.words]
-    needs, _ = needed_access(words)
+    needs = needed_access(words)
     found = label(words)
     if 'network' in needs and not network:
         return 'uses the network'

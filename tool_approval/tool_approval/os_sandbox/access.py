@@ -9,9 +9,8 @@ from typing import Any, Final, Literal, get_args
 
 from .profile import Access, OSProfile, check_path, covers
 
-AccessName = Literal['network', 'git', 'environment', 'names']
-"""A kind of extra access: use the network, write to `.git`, write to the project's environment, or create and remove
-files directly in a frozen folder."""
+AccessName = Literal['network', 'git', 'environment']
+"""A kind of extra access: use the network, write to `.git`, or write to the project's environment."""
 ACCESS_NAMES: Final[tuple[AccessName, ...]] = get_args(AccessName)
 """Every `AccessName`, in the order used by approval requests."""
 
@@ -26,9 +25,7 @@ class ExtraAccess:
     network: bool = False
     """Whether the command can use the machine's network."""
     git: tuple[str, ...] = ()
-    """Work trees. The command writes to a copy of `.git`, and permitted changes are written back."""
-    names: tuple[str, ...] = ()
-    """Frozen folders. The command creates and removes files in a copy, and permitted changes are written back."""
+    """Repositories, such as `/project/.git`. The command writes to all but what decides which programs git runs."""
     writes: tuple[str, ...] = ()
     """Folders that the command writes to directly, such as a virtual environment in the workspace."""
 
@@ -38,7 +35,7 @@ class ExtraAccess:
         Raises:
             OSSandboxError: A path is not absolute or not normalised.
         """
-        for name in ('git', 'names', 'writes'):
+        for name in ('git', 'writes'):
             paths: tuple[str, ...] = getattr(self, name)
             for path in paths:
                 check_path(path)
@@ -51,13 +48,11 @@ class ExtraAccess:
     def beyond(self, profile: OSProfile) -> ExtraAccess:
         """Return the access that an approval can add to `profile` and that `profile` does not give yet.
 
-        An approval cannot add a hidden path, a blocked path or a control file. `git` and `names` are added only for
-        folders that the profile makes writable.
+        An approval cannot add a hidden path, a blocked path or a control file.
         """
         return ExtraAccess(
             network=self.network and not profile.network,
-            git=tuple(path for path in self.git if _is_git_lacking(profile, path)),
-            names=tuple(path for path in self.names if profile.access(path) is Access.WRITE),
+            git=tuple(path for path in self.git if profile.access(path) is not Access.WRITE),
             writes=tuple(path for path in self.writes if profile.can_open(path)),
         )
 
@@ -68,29 +63,21 @@ class ExtraAccess:
             cwd: Paths below this folder are shown relative to the folder.
             brief: Whether to leave out the explanation of network access.
         """
-        git = (os.path.join(path, '.git') for path in self.git)
         return (
             *((_BRIEF_NETWORK if brief else _NETWORK,) if self.network else ()),
-            *(f'writes to {_shown(path, cwd)}' for path in git),
-            *(f'writes to {_shown(path, cwd)}' for path in self.writes),
-            *(f'adds or removes files in {_shown(path, cwd)}' for path in self.names),
+            *(f'writes to {_shown(path, cwd)}' for path in (*self.git, *self.writes)),
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return a JSON object with all fields that are not empty. The approval is valid only for this access."""
-        paths = {'git': list(self.git), 'names': list(self.names), 'writes': list(self.writes)}
+        paths = {'git': list(self.git), 'writes': list(self.writes)}
         return {**({'network': True} if self.network else {}), **{name: each for name, each in paths.items() if each}}
 
     @classmethod
     def of_json(cls, found: Mapping[str, Any]) -> ExtraAccess:
         """Build the access from the JSON that `as_json` returned."""
-        paths = {name: tuple(found.get(name, ())) for name in ('git', 'names', 'writes')}
+        paths = {name: tuple(found.get(name, ())) for name in ('git', 'writes')}
         return cls(network=found.get('network') is True, **paths)
-
-
-def _is_git_lacking(profile: OSProfile, tree: str) -> bool:
-    control = os.path.join(tree, '.git')
-    return profile.access(tree) is Access.WRITE and profile.access(control) is Access.READ
 
 
 def _shown(path: str, cwd: str | None) -> str:

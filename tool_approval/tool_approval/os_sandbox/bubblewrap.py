@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .backend import Availability, probed, run_probe
 from .derive import system_profile
-from .mounts import Change, Mount, plan_mounts
+from .mounts import Mount, plan_mounts
 from .profile import OSProfile, OSSandboxError, passed_on
 from .seccomp import filter_program
 
@@ -68,14 +68,8 @@ class BubblewrapBackend:
         self._bash = bash or _first(_BASH)
         self._filter = filter_program(machine or platform.machine())
 
-    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str, *, change: Change | None = None) -> list[str]:
+    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
         """Return the confined command line; see `OSSandboxBackend.wrap`.
-
-        Args:
-            command: The program and its arguments.
-            profile: The access that the command gets.
-            cwd: The absolute path of an existing folder in which the command starts.
-            change: Function that adds layers to the mounts.
 
         Raises:
             OSSandboxError: The backend cannot enforce the profile. No command has run.
@@ -85,7 +79,7 @@ class BubblewrapBackend:
         if not command or any('\0' in part for part in command):
             raise OSSandboxError('a command must name a program, and must not contain NUL')
         octal = ''.join(f'\\{byte:03o}' for byte in self._filter)
-        plan = plan_mounts(profile, cwd, change)
+        plan = plan_mounts(profile, cwd)
         arguments = list(_CONFINE)
         if profile.network:
             arguments.append('--share-net')
@@ -133,7 +127,7 @@ def _environment(variables: Mapping[str, str]) -> list[str]:
 def _argument(mount: Mount) -> list[str]:
     match mount.kind:
         case 'write':
-            return ['--bind', mount.source or mount.path, mount.path]
+            return ['--bind', mount.path, mount.path]
         case 'read':
             return ['--ro-bind', mount.source or mount.path, mount.path]
         case 'empty' | 'temporary':

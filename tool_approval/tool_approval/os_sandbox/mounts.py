@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -48,11 +48,11 @@ class Mount:
     file. `folder` creates a folder, and `link` creates a symbolic link. `lock` makes an earlier mount read-only.
     `proc` mounts a new procfs, `dev` mounts a new `/dev`, and `temporary` mounts a new tmpfs."""
     path: str
-    """Path of the mount in the sandbox. The path on the host is the same unless `source` is set."""
+    """Path of the mount in the sandbox."""
     target: str = ''
     """Target of a `link`."""
     source: str = ''
-    """Path on the host that is mounted by `write` or `read`, such as a layer's copy. An empty `source` means `path`."""
+    """Path on the host of a file that is mounted in place of another; empty if the path on the host is the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,23 +67,18 @@ class MountPlan:
     """Frozen folders. Each folder is frozen because the listed paths in it do not exist or are symbolic links."""
 
 
-Change = Callable[[Iterable[Mount]], Iterable[Mount]]
-"""Function that adds layers to a plan. The function takes the planned mounts and returns the mounts to use instead."""
-
-
-def plan_mounts(profile: OSProfile, cwd: str, change: Change | None = None) -> MountPlan:
+def plan_mounts(profile: OSProfile, cwd: str) -> MountPlan:
     """Return the mounts that enforce a profile, given the files that exist now.
 
     Args:
         profile: The profile of the command.
         cwd: Working directory of the command. A command without access to this folder sees an empty folder instead.
-        change: Function that adds layers to the mounts.
 
     Raises:
         OSSandboxError: A root now resolves to a different path than in the profile, `cwd` is not a folder, symbolic
             links form a loop, or a folder cannot be searched.
     """
-    return _Planner(profile).plan(cwd, change)
+    return _Planner(profile).plan(cwd)
 
 
 def as_mounted(profile: OSProfile) -> OSProfile:
@@ -97,6 +92,21 @@ def as_mounted(profile: OSProfile) -> OSProfile:
         hidden=(*_KERNEL, *(trail(path)[1] for path in profile.hidden)),
         protected=tuple(trail(path)[1] for path in profile.protected),
     )
+
+
+def without_missing(profile: OSProfile) -> tuple[OSProfile, tuple[str, ...]]:
+    """Return a profile without the restricted paths that do not exist, and these paths.
+
+    No mount can cover these paths. If a command runs under the returned profile, `sweep` has to remove what it makes at
+    one of them.
+    """
+    protected = tuple(path for path in profile.protected if os.path.lexists(path))
+    roots = tuple(each for each in profile.roots if each.access is Access.WRITE or os.path.lexists(each.path))
+    missing = {*profile.protected, *(each.path for each in profile.roots)} - {
+        *protected,
+        *(each.path for each in roots),
+    }
+    return replace(profile, protected=protected, roots=roots), tuple(sorted(missing))
 
 
 class _Planner:
@@ -113,7 +123,7 @@ class _Planner:
         ]
         self.mounted = as_mounted(profile)
 
-    def plan(self, cwd: str, change: Change | None) -> MountPlan:
+    def plan(self, cwd: str) -> MountPlan:
         boundaries = {root.path for root in self.profile.roots} | {*self.mounted.hidden, *self.mounted.protected}
         steps = list(self.denied_steps)
         for root in self.profile.roots:
@@ -135,9 +145,11 @@ class _Planner:
         mounts = [
             mount for path in sorted(boundaries | self.pinned | self.frozen.keys()) for mount in self._mounts(path)
         ]
+        # Even a writable file: the copy is for reading.
+        copied = [pair for pair in self.profile.copies if self.level(pair[0]) > Access.NONE and os.path.isfile(pair[0])]
+        mounts = [each for each in mounts if each.path not in dict(copied)]
+        mounts += [Mount(kind='read', path=path, source=source) for path, source in copied]
         mounts += self._private(mounts)
-        if change is not None:
-            mounts = list(change(mounts))
         # By depth, so that a mount comes after those around it; the sort is stable.
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
         # Root owns the kernel's settings in `/proc/sys`, and needs no capability to write to its own files

@@ -84,6 +84,9 @@ class OSProfile:
     held: tuple[str, ...] = ()
     """Absolute paths of symbolic links that a command cannot replace, rename or delete. The same holds for
     folders on the way to the links' targets. The access to the targets does not change."""
+    copies: tuple[tuple[str, str], ...] = ()
+    """Pairs of the absolute path of a file and of another file of the host, which commands read in its place. Commands
+    can read and write the first file no more than the second, which no root contains."""
     network: bool = False
     """Whether the command can use the machine's network. Unix sockets are blocked if the backend can block them."""
     environment: frozenset[str] = DEFAULT_ENVIRONMENT
@@ -100,13 +103,13 @@ class OSProfile:
         merged: dict[str, Root] = {}
         for root in self.roots:
             merged[root.path] = _both(merged.get(root.path, root), root)
-        for path in (*self.hidden, *self.protected, *self.held):
+        for path in (*self.hidden, *self.protected, *self.held, *(path for pair in self.copies for path in pair)):
             check_path(path)
         for name in (*self.environment, *(name for name, _ in self.variables)):
             if not name or '=' in name or '\0' in name:
                 raise OSSandboxError(f'{name!r} cannot be the name of an environment variable')
         object.__setattr__(self, 'roots', tuple(merged[path] for path in sorted(merged)))
-        for name in ('hidden', 'protected', 'held', 'variables'):
+        for name in ('hidden', 'protected', 'held', 'copies', 'variables'):
             object.__setattr__(self, name, tuple(sorted(set(getattr(self, name)))))
 
     @property
@@ -147,6 +150,7 @@ class OSProfile:
             hidden=(*self.hidden, *other.hidden),
             protected=(*self.protected, *other.protected),
             held=(*self.held, *other.held),
+            copies=(*self.copies, *other.copies),
             network=self.network and other.network,
             environment=self.environment & other.environment,
             variables=tuple(set(self.variables) & set(other.variables)),
@@ -161,7 +165,7 @@ class OSProfile:
 
         The command can use the network if `extra` grants that. A folder in `writes` becomes writable if `can_open`
         accepts it. In such a folder, hidden, blocked and protected paths stay restricted, and nested roots keep their
-        access. `git` and `names` do not change the profile, because they let a command write only to copies.
+        access. `git_mounts.opened` opens what `git` names.
         """
         opened = [path for path in extra.writes if self.can_open(path)]
         roots = {root.path: root for root in self.roots}

@@ -109,7 +109,7 @@ def seatbelt_rules(profile: OSProfile) -> tuple[str, dict[str, str]]:
     for path in profile.protected:
         for each in _names(path):
             rules.deny('file-write*', each)
-    for path in profile.hidden:
+    for path in (*profile.hidden, *(path for path, _ in profile.copies)):
         for each in _names(path):
             rules.deny('file-read* file-write*', each)
     for path in profile.held:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
+import subprocess
+import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,15 +25,28 @@ from tool_approval.os_sandbox import (
     OSProfile,
     OSSandboxBackend,
     OSSandboxError,
+    Root,
     UnconfinedBackend,
 )
 from tool_approval.os_sandbox.backend import ENV
-from tool_approval.os_sandbox.layer import layer_problem, open_layer
-from tool_approval.os_sandbox.mounts import as_mounted, plan_mounts
-from tool_approval.os_sandbox.names_layer import names_problem
-from tool_approval.os_sandbox.profile import lineage
+from tool_approval.os_sandbox.before import hold, take
+from tool_approval.os_sandbox.git_mounts import (
+    MAKES,
+    PACKS,
+    Repository,
+    git_problem,
+    guards,
+    hide_credentials,
+    opened,
+    repository_at,
+    user_settings,
+)
+from tool_approval.os_sandbox.journal import Journal
+from tool_approval.os_sandbox.mounts import without_missing
+from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.toolchain_layouts import environments_in
 from tool_approval.os_sandbox.toolchains import environment_written
+from tool_approval.os_sandbox.tree import Tree
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
@@ -69,6 +83,17 @@ _MOST_SECRETS: Final = 500
 """Maximum number of secrets to hide. Each hidden secret adds a mount to the command line of the OS sandbox."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
+_UNSWEPT: Final = (
+    'The command may have left something here that git runs, and the check failed: {}. Until the check succeeds, no '
+    'other command runs here. Tell the user to use no git here meanwhile.'
+)
+_LOOK_AGAIN_S: Final = 0.02
+"""Seconds to wait before the journal of a repository is tried again."""
+_MOST_GUARDS: Final = 200
+"""Maximum number of mounts for the configurations of nested repositories. The sweep checks all of them."""
+_PAIR: Final = ('KEY', 'VALUE')
+"""Names of the environment variables from which git reads a setting; git-config(1)."""
+
 T = TypeVar('T')
 
 _log = logging.getLogger('tool_approval')
@@ -87,6 +112,10 @@ class Confinement:
     approval."""
     secrets: Callable[[], Collection[str]] = tuple
     """Function that returns the files and folders that currently contain secrets."""
+    roots: tuple[str, ...] = ()
+    """Folders of the workspace. After a command that can write to one of them, the sweep looks for what it has left."""
+    state: str | None = None
+    """The user's state folder, to which no command has access; `None` if there is none."""
     environments: tuple[str, ...] = ()
     """Folders of environments, such as Python's virtual environments, in the workspace. All commands can read these
     folders. Only a command approved with the extra access `environment` can write to the folders."""
@@ -128,6 +157,7 @@ class ConfinedShell(ShellTool):
         """
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
         self._confinement = confinement
+        self._tree = Tree()
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Judge a command; see `ShellTool.check_approval`. Without an OS sandbox, the request contains a warning."""
@@ -150,9 +180,8 @@ class ConfinedShell(ShellTool):
         if not self.can_be_given_access:
             return super().extra_access(explanation, asked)
         names = _access_names(asked)
-        paths = (*explanation.named_paths, *(('.',) if 'names' in names else ()))
         environments = () if 'environment' in names else self._written_environments(explanation)
-        return self._lacking({*explanation.needs, *names}, paths, environments)
+        return self._lacking({*explanation.needs, *names}, environments)
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
         """Return the environments to which a command may write, judging only by the words of the command."""
@@ -162,73 +191,27 @@ class ConfinedShell(ShellTool):
         found = (environment_written(each, cwd=self.cwd, environments=known, active=active) for each in commands)
         return {each for each in found if each is not None}
 
-    def _lacking(
-        self, names: Collection[AccessName], paths: Collection[str] = ('.',), environments: Collection[str] = ()
-    ) -> ExtraAccess:
+    def _lacking(self, names: Collection[AccessName], environments: Collection[str] = ()) -> ExtraAccess:
         """Return the part of this access that the profile of approved commands does not grant.
 
         Args:
             names: The kinds of access.
-            paths: Paths at which files may be created or removed.
             environments: The environments to write to; empty for all environments in the workspace.
         """
-        has_layers = layer_problem(self._confinement.backend) is None
         environments = (environments or self._confinement.environments) if 'environment' in names else ()
         profile = self._confinement.approved
         wanted = ExtraAccess(
             network='network' in names,
-            git=self._work_trees() if 'git' in names and has_layers else (),
-            names=tuple(folder for folder, problem in self._frozen(paths).items() if problem is None)
-            if 'names' in names and has_layers
-            else (),
+            git=tuple(each.common for each in self._repositories()) if 'git' in names else (),
             # An environment in a root that the settings make read-only stays read-only.
             writes=tuple(path for path in environments if profile.access(os.path.dirname(path)) is Access.WRITE),
         )
         return wanted.beyond(profile)
 
-    def _frozen(self, paths: Collection[str]) -> dict[str, str | None]:
-        """Return the paths' frozen folders, each with the reason why it cannot get a layer (`None` if it can)."""
-        try:
-            frozen = plan_mounts(self._confinement.approved, self.cwd).frozen
-            mounted = as_mounted(self._confinement.approved)
-        except OSSandboxError:
-            # Not the place to fail: the command will be refused, or has already run.
-            return {}
-        found: set[str] = set()
-        for path in paths:
-            above = lineage(os.path.normpath(os.path.join(self.cwd, path)))
-            if path == '.':
-                found.update(folder for folder in above if folder in frozen)
-                continue
-            # The new path may be several folders deep: `mkdir -p a/b/c`.
-            folder = next(folder for folder in (os.path.dirname(each) for each in above) if os.path.isdir(folder))
-            found.update({os.path.realpath(folder)} & frozen.keys())
-        return {folder: names_problem(folder, mounted) for folder in found}
-
-    def names_problem(self) -> str | None:
-        """Return the reason why no command can create or remove files in the working directory, or `None`."""
-        return layer_problem(self._confinement.backend) or self._frozen(['.']).get(self.cwd)
-
-    def _control(self) -> str:
-        """Return the path of the `.git` that git uses, in the working directory or in a folder above it."""
-        controls = [os.path.join(path, '.git') for path in lineage(self.cwd)]
-        return next(filter(os.path.lexists, controls), controls[-1])
-
-    def _work_trees(self) -> tuple[str, ...]:
-        """Return the repository's work tree in a tuple, which is empty if the repository's `.git` is not a folder."""
-        control = self._control()
-        return (os.path.dirname(control),) if os.path.isdir(control) and not os.path.islink(control) else ()
-
-    def _git_problem(self) -> str | None:
-        """Return why commands cannot get access to the repository, or `None` if they can."""
-        control = self._control()
-        if not os.path.lexists(control):
-            return 'there is no .git in this directory or above it'
-        if not self._work_trees():
-            return f'{printable(control, 300)} is not a folder, so the repository is elsewhere'
-        if self._confinement.approved.access(control) is Access.NONE:
-            return f'{printable(control, 300)} is outside of the directories listed in the settings'
-        return layer_problem(self._confinement.backend)
+    def _repositories(self) -> tuple[Repository, ...]:
+        """Return the repository of the working directory in a tuple, which is empty if no command can get access."""
+        found = repository_at(self.cwd)
+        return () if found is None or git_problem(self._confinement.approved, self.cwd) is not None else (found,)
 
     async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
         """Run a command; see `ShellTool.run`. The profile for approved commands is used only if this call was approved.
@@ -266,14 +249,15 @@ class ConfinedShell(ShellTool):
             extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
             profile = confinement.approved.with_access(extra)
         base = len(profile.hidden)
-        profile = await _to_its_end(partial(confinement.closed, profile))
+        profile = await _to_its_end(lambda: hide_credentials(confinement.closed(profile), confinement.state))
         values = clean_environment(os.environ)
         # Attack: a relative part of `PATH`, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
         variables = [f'{name}={passed[name]}' for name in _PASSED]
         command = [ENV, *variables, *argv]
-        if extra.git or extra.names:
-            result = await self._layered(command, profile, extra)
+        written = [path for path in confinement.roots if profile.access(path) is Access.WRITE]
+        if written:
+            result = await self._swept(command, profile, extra, written, explanation)
         else:
             result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
         if result.exit_status == _NOT_FOUND:
@@ -284,23 +268,102 @@ class ConfinedShell(ShellTool):
             result = replace(result, notes=(*result.notes, *secrets, *unasked, *self._advice(extra, explanation)))
         return result
 
-    async def _layered(self, command: list[str], profile: OSProfile, extra: ExtraAccess) -> ShellResult:
-        """Run a program inside layers, which give it the extra access. Unless the program reaches the time limit, keep
-        its permitted changes.
+    async def _swept(
+        self, command: list[str], profile: OSProfile, extra: ExtraAccess, written: list[str], explanation: Explanation
+    ) -> ShellResult:
+        """Run a program that can write to the workspace, and move away what it must not leave there."""
+        repository = next((each for each in self._repositories() if each.common in extra.git), None)
+        # Sorted, so that no two commands wait for each other.
+        folders = sorted({self.cwd, *(() if repository is None else (repository.common,))})
+        notes: list[str] = []
+        with ExitStack() as opened:
+            journals: list[Journal] = []
+            for folder in folders:
+                journals.append(await self._journal(folder))
+                opened.callback(journals[-1].close)
+            start = partial(self._opened, journals, command, profile, repository, written, explanation)
+            try:
+                argv = await _to_its_end(start)
+                result = await self._started(argv)
+            finally:
+                for journal in journals:
+                    notes += await _to_its_end(partial(_finished, journal, self._tree))
+        return replace(result, notes=(*result.notes, *notes))
+
+    async def _journal(self, written: str) -> Journal:
+        """Return the journal of a repository, as soon as no other command has it.
+
+        Raises:
+            OSSandboxError: There is no place for it, or another command has it for too long.
         """
-        opened = ExitStack()
+        if self._confinement.state is None:
+            raise OSSandboxError('there is no state folder, because there is no home directory')
+        until = time.monotonic() + self.config.timeout_s
+        while True:
+            try:
+                return Journal.of(self._confinement.state, written)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise OSSandboxError('another command still writes here', path=written) from None
+            except OSError as error:
+                raise OSSandboxError(f'the journal of the sweep cannot be opened: {error}') from error
+            await asyncio.sleep(_LOOK_AGAIN_S)
+
+    def _opened(
+        self,
+        journals: list[Journal],
+        command: list[str],
+        profile: OSProfile,
+        repository: Repository | None,
+        written: list[str],
+        explanation: Explanation,
+    ) -> list[str]:
+        """Note what is there, and return the confined command line of a program that can write.
+
+        Raises:
+            OSSandboxError: The program cannot be confined, or the journal cannot be written. It has not run.
+        """
+        texts = [part.text for part in explanation.parts]
+        profile, missing = without_missing(profile)
+        common = None if repository is None else repository.common
+        variables: list[tuple[str, str]] = []
         try:
-            layer = await _to_its_end(
-                partial(opened.enter_context, open_layer(extra, profile, self._confinement.backend))
+            for journal in journals:
+                journal.finish(self._tree)
+            before = take(
+                written,
+                common,
+                tree=self._tree,
+                absent=missing,
+                closed=profile.protected,
+                makes=any(map(MAKES.search, texts)),
+                limit_s=self.config.timeout_s,
             )
-            result = await self._started(await _to_its_end(partial(layer.wrap, command, self.cwd)))
-            if result.is_timed_out:
-                lines = ExtraAccess(git=extra.git, names=extra.names).describe(self.cwd)
-                return replace(result, notes=(f'The command timed out, so these changes are lost: {"; ".join(lines)}',))
-            cancelled = threading.Event()
-            return replace(result, notes=await _to_its_end(partial(layer.keep, cancelled), cancelled))
-        finally:
-            await _to_its_end(opened.close)
+            journals[0].write(before)
+            hold(before)
+            if repository is not None:
+                variables, ignored = user_settings(repository)
+                if (
+                    ignored is not None
+                    and profile.access(ignored) is Access.NONE
+                    and not covers(profile.hidden, ignored)
+                ):
+                    profile = replace(profile, roots=(*profile.roots, Root(path=ignored, access=Access.READ)))
+        except (OSError, subprocess.SubprocessError) as error:
+            raise OSSandboxError(f'the sweep cannot be prepared: {error}') from error
+        nested = [
+            path for path in guards(path for path in before.repositories if path != common) if os.path.lexists(path)
+        ]
+        profile = replace(profile, protected=(*profile.protected, *nested[:_MOST_GUARDS]))
+        if repository is not None:
+            profile = opened(profile, repository, packs=any(map(PACKS.search, texts)))
+        pairs = [
+            f'GIT_CONFIG_{what}_{i}={value}'
+            for i, pair in enumerate(variables)
+            for what, value in zip(_PAIR, pair, strict=True)
+        ]
+        named = [ENV, f'GIT_CONFIG_COUNT={len(variables)}', *pairs] if variables else []
+        return self._confinement.backend.wrap([*named, *command], profile, self.cwd)
 
     def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
         """Return a note about a secret that the command could not read. Forged output is harmless, because the note
@@ -334,15 +397,9 @@ class ConfinedShell(ShellTool):
             if (lines := set(self._lacking([name]).describe(self.cwd)) - set(had.describe(self.cwd)))
         }
         advice: list[str] = []
-        if 'git' in explanation.needs and (problem := self._git_problem()) is not None:
+        if 'git' in explanation.needs and (problem := git_problem(self._confinement.approved, self.cwd)) is not None:
+            problem = printable(problem, 500)
             advice.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
-        if 'names' in explanation.needs and layer_problem(self._confinement.backend) is None:
-            for folder, problem in self._frozen(explanation.named_paths or ('.',)).items():
-                if problem is not None:
-                    advice.append(
-                        f'The command could not create, rename or delete files in {printable(folder, 300)}, '
-                        f'and this access cannot be granted: {problem}.'
-                    )
         if lacked:
             shown = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
             advice.append(f'The OS sandbox gave this command no access to: {shown}{self._how(lacked, explanation)}')
@@ -358,19 +415,21 @@ class ConfinedShell(ShellTool):
         return f". If missing access caused the error, call again with access=['{needed}'], {effects}"
 
 
-async def _to_its_end(function: Callable[[], T], cancelled: threading.Event | None = None) -> T:
-    """Run a blocking function in a thread, and wait until it ends, even if this task is cancelled.
+def _finished(journal: Journal, tree: Tree) -> tuple[str, ...]:
+    """Sweep after a command, and return lines about it."""
+    try:
+        return journal.finish(tree)
+    except OSError as error:
+        _log.exception('The sweep after a command failed')
+        return (_UNSWEPT.format(printable(str(error), 300)),)
 
-    Args:
-        function: The blocking function.
-        cancelled: Event that is set if this task is cancelled, so that the function can end early.
-    """
+
+async def _to_its_end(function: Callable[[], T]) -> T:
+    """Run a blocking function in a thread, and wait until it ends, even if this task is cancelled."""
     task = asyncio.ensure_future(asyncio.to_thread(function))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        if cancelled is not None:
-            cancelled.set()
         while not task.done():
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([task])

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tool_approval.os_sandbox.git_index import MOST_INDEX_BYTES, submodules
+from tool_approval.os_sandbox.git_forms import MOST_INDEX_BYTES, read, submodules
+from tool_approval.os_sandbox.git_mounts import led_to
 from tool_approval.storage.private_file import default_path
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.names import git_led_to, is_control, places, starts_with
@@ -75,7 +76,8 @@ def _git_places(git: Path) -> list[Path]:
         this = todo.pop()
         led = list(git_led_to(this))
         found += [place for each in led for place in places(each)]
-        names = {name for folder in (this, *led) for name in submodules(_index_of(folder))}
+        names = {name for folder in (this, *led) for name in _submodules_of(folder)}
+        found += [Path(path) for folder in (this, *led) for path in led_to(str(folder))]
         # The last of the places is the path of the `.git` itself.
         inner = [way for name in sorted(names) if (way := places(this.parent / name / '.git'))[-1] not in found]
         if len(found) + len(inner) > _MOST_SUBMODULES:
@@ -85,12 +87,12 @@ def _git_places(git: Path) -> list[Path]:
     return found
 
 
-def _index_of(folder: Path) -> bytes:
+def _submodules_of(folder: Path) -> frozenset[str]:
+    data = read(str(folder / 'index'), MOST_INDEX_BYTES) or b''
     try:
-        with open(folder / 'index', 'rb', opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as opened:
-            return opened.read(MOST_INDEX_BYTES) or b''
-    except OSError:
-        return b''
+        return submodules(data, 32 if b'sha256' in (read(str(folder / 'config')) or b'') else 20)[0]
+    except ValueError:
+        return frozenset()
 
 
 def root_checks(files: FileSandbox, *, is_confined: bool = True) -> dict[str, RootCheck]:

@@ -23,7 +23,10 @@ from tool_approval.os_sandbox import (
     derive_os_sandbox_profile,
     system_profile,
 )
+from tool_approval.os_sandbox.before import is_shared
 from tool_approval.os_sandbox.caches import open_caches
+from tool_approval.os_sandbox.journal import finish_all
+from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_toolchains
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
@@ -170,7 +173,8 @@ def _confinement(
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
     toolchains, cached, credentials = Toolchains(), None, ()
-    if not isinstance(backend, UnconfinedBackend | RefusingBackend):
+    is_confined = not isinstance(backend, UnconfinedBackend | RefusingBackend)
+    if is_confined:
         configured = settings.sandbox.toolchains if settings.sandbox is not None else ()
         toolchains = find_toolchains(
             environment=os.environ,
@@ -215,10 +219,23 @@ def _confinement(
         approved=profile(approved=True),
         unasked=profile(approved=False),
         secrets=files.secrets.find,
+        roots=tuple(str(each.root) for each in paths.values()),
+        state=None if state is None else str(state),
         environments=toolchains.environments,
     )
+    if state is not None and caches:
+        try:
+            notes += finish_all(str(state))
+        except OSError as error:
+            notes.append(f'what a command left could not be checked: {printable(str(error), 300)}')
+    notes += [
+        f'{root} is a home, or shared by many programs, so repositories that commands leave in it are not looked for; '
+        'use a directory of its own'
+        for root in confinement.roots
+        if is_confined and is_shared(root) and confinement.approved.access(root) is Access.WRITE
+    ]
     if isinstance(backend, BubblewrapBackend):
-        notes += backend.notes(confinement.approved, folder)
+        notes += backend.notes(without_missing(confinement.approved)[0], folder)
     return confinement, tuple(notes)
 
 

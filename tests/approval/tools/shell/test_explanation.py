@@ -108,21 +108,3 @@ def test_a_rule_that_does_not_hold_for_these_paths_is_named():
 )
 def test_the_extra_access_of_a_line_is_what_each_of_its_programs_needs(command, needs, reason):
     assert judge().explain(command).needs == needs, reason
-
-
-@table(
-    'command, paths',
-    [
-        ('rm -f a b/c /d', ('a', 'b/c', '/d')),
-        ('cp -t a b', ('a', 'b')),
-        ('mv "$x" b', ('b',)),
-        ('rm "a$x"', ('.',)),
-        ('npm ci', ('.',)),
-        ('rm', ('.',)),
-        ('ls > a; touch b', ('a', 'b')),
-        ('git commit -m a', ()),
-        ('cd a && touch b /c', ('/c',)),
-    ],
-)
-def test_where_names_are_made_or_removed_is_said_as_far_as_it_is_known(command, paths):
-    assert judge().explain(command).named_paths == paths

@@ -55,8 +55,6 @@ class Explanation:
     """Program and sub-command for which an approval can be remembered; `None` if the command is not plain."""
     needs: frozenset[AccessName] = frozenset()
     """Extra access that the command needs if an OS sandbox confines it."""
-    named_paths: tuple[str, ...] = ()
-    """Paths at which the command creates or removes files, if `needs` contains `names`."""
 
     @property
     def decision(self) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -61,18 +61,10 @@ class _LineState:
     is_in_runner: bool = False
     description: str | None = None
     needs: set[AccessName] = field(default_factory=set[AccessName])
-    named_paths: list[str] = field(default_factory=list[str])
 
     def add(self, text: str, decision: Outcome, why: str, rule: str | None = None, kind: PartKind = 'command') -> None:
         """Add a part to the explanation."""
         self.parts.append(Part(text=text, kind=kind, decision=decision, rule=rule, reason=why))
-
-    def need(self, needs: Iterable[AccessName], paths: Iterable[str]) -> None:
-        """Add the extra access that a command needs. Relative paths after a `cd` are dropped, because their directory
-        is unknown.
-        """
-        self.needs.update(needs)
-        self.named_paths += [path for path in paths if path.startswith('/') or not self.cwd_changed]
 
 
 class ShellJudge:
@@ -115,7 +107,6 @@ class ShellJudge:
             description=state.description,
             remember=remembered_words(commands, state.parts, self._is_here),
             needs=frozenset(state.needs),
-            named_paths=tuple(state.named_paths),
         )
 
     def _line(self, text: str, state: _LineState, runner: SimpleCommand | None = None) -> list[SimpleCommand]:
@@ -170,8 +161,6 @@ class ShellJudge:
 
     def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
         path = target.value
-        if is_write and target.is_fixed and not path.startswith('/dev/'):
-            state.need(['names'], [path])
         verdict: _Verdict = 'ask', 'the redirection would write to this file', None
         if path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             verdict = 'ask', 'the target of the redirection is unknown, or on another machine', None
@@ -259,7 +248,7 @@ class ShellJudge:
     ) -> CompiledRule | None:
         """Judge a command, but not the commands that it runs, and return the rule that decided."""
         words = command.words
-        state.need(*needed_access(words))
+        state.needs.update(needed_access(words))
         found = self._by_rules(command, state)
         decided = found.decided if granted is None or (found.decided and found.decided.is_guard) else granted
         for guard in filter(None, map(self._guard, other_names(words))):

@@ -97,25 +97,17 @@ def is_known(words: Sequence[Word]) -> bool:
     return all(each.kind not in ('unknown_program', 'unknown_sub_command') for each in label(words).labels)
 
 
-def needed_access(words: Sequence[Word]) -> tuple[frozenset[AccessName], tuple[str, ...]]:
-    """Return the extra access that a command needs in an OS sandbox, and the paths that it creates or removes.
+def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
+    """Return the extra access that a command needs in an OS sandbox.
 
     Args:
         words: The words of a command whose program name is known.
-
-    Returns:
-        The kinds of access, and the paths. There are paths only if `names` is one of the kinds. Paths are as written in
-        the command, or `.` if no path is known.
     """
     found = label(words)
     is_listed = all(each.kind not in _ASKS for each in found.labels)
-    needs = frozenset[AccessName]() if found.entry is None or found.changes_nothing else found.entry.needs
-    if 'needs_if_unlisted' in found.flags and is_listed:
-        needs = frozenset[AccessName]()
-    if 'names' not in needs:
-        return needs, ()
-    written = (each for each in found.labels if each.holds in ('write', 'target') and each.word.is_fixed)
-    return needs, tuple(each.value for each in written if each.value is not None) or ('.',)
+    if found.entry is None or found.changes_nothing or ('needs_if_unlisted' in found.flags and is_listed):
+        return frozenset()
+    return found.entry.needs
 
 
 def takes_data(words: Sequence[Word]) -> bool:
