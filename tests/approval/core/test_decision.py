@@ -43,6 +43,7 @@ def test_decision_has_only_its_approval_by_default():
         'remember_option': 'exact',
         'decided_by': None,
         'decided_at': None,
+        'response': None,
     }
 
 

@@ -45,6 +45,9 @@ def test_request_needs_only_the_name_of_its_tool():
         'lineage': (),
         'bound_to': {},
         'hides_arguments': False,
+        'answers': None,
+        'args_schema': None,
+        'rejected_edit': None,
     }
 
 

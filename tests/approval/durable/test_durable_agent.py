@@ -18,7 +18,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.durable import Done, DurableStore, open_store
-from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI
+from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.storage import FileApprovalStore
@@ -388,6 +388,34 @@ def test_a_toolset_under_approval_and_its_changed_tool(url, inbox):
             return json.loads(await durable.get('run').result()), before, after
 
     assert asyncio.run(main()) == ({'1': ['written', 'success']}, [], ['a'])
+
+
+def test_a_response_is_the_result_of_any_call_and_no_tool_runs(url, inbox):
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.toolsets import ExternalToolset
+
+    ask = ToolDefinition(
+        name='ask', parameters_json_schema={'type': 'object', 'properties': {'n': {'type': 'integer'}}}
+    )
+    policy = {'pay': {'answers': ['respond']}, 'ask': {'approval': 'required'}}
+    bot, sink = Bot([PAY, call('ask', '2', n=1)], toolsets=[ExternalToolset([ask])]), ListSink()
+    durable = bot.durable(url, ApprovalController(policy=policy, audit=sink))
+
+    async def main():
+        for entry in await park(durable, inbox, 2):
+            with pytest.raises(InvalidAnswer, match='does not allow the answer `approve`'):
+                await answer(inbox, entry)
+            said = {'kind': 'tool-denied', 'by': entry.request.tool_name}
+            await answer(inbox, entry, ApprovalDecision(approved=False, response=said))
+        return await finish(durable)
+
+    told = asyncio.run(main())
+    assert told == {
+        '1': [{'kind': 'tool-denied', 'by': 'pay'}, 'success'],
+        '2': [{'kind': 'tool-denied', 'by': 'ask'}, 'success'],
+    }
+    assert bot.paid == []
+    assert sink.outcomes() == ['responded', 'responded']
 
 
 def test_external_calls_are_decided_and_carried_out(url, inbox):

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tool_approval.core.request import RejectedEdit
 from tool_approval.inbox import ApproverRule, InvalidAnswer, NotAnApprover, RequestTooLarge, Row
 from tool_approval.inbox.entry import MAX_BYTES, Answer, Content, digest_of, read_entry, write_answer, write_content
 
@@ -29,6 +30,9 @@ WHOLE = request_for(
     lineage=(LineageEntry(agent_name=None, run_id='r', tool_name='t', tool_call_id='c'),),
     bound_to={'directory': '/a', 'size': 1.0},
     presentation=ApprovalPresentation.of('diff', '- a\n+ b' * 5000, language='diff', lines=3),
+    answers=('approve', 'respond', 'remember'),
+    args_schema={'type': 'object', 'properties': {'path': {'type': 'string'}}},
+    rejected_edit=RejectedEdit(args={'path': 1}, problem='path: not a text'),
 )
 
 
@@ -83,6 +87,15 @@ def test_half_characters_that_are_shown_are_replaced():
     assert entry.request.presentation == ApprovalPresentation(
         type='text', content='?', language='?', metadata={'a': ['?']}
     )
+
+
+def test_half_characters_of_a_problem_are_replaced_and_a_schema_without_json_is_left_out():
+    rejected = RejectedEdit(args={}, problem='x\ud800')
+
+    entry = entry_of(request_for(rejected_edit=rejected, args_schema={'default': float('nan')}))
+
+    assert entry.request.rejected_edit == RejectedEdit(args={}, problem='x?')
+    assert entry.request.args_schema is None
 
 
 def test_only_json_metadata_is_stored():
@@ -200,6 +213,21 @@ def test_answer_that_the_request_does_not_offer_is_refused(decision, problem):
 
     with pytest.raises(InvalidAnswer, match=problem):
         entry.check_decision(decision)
+
+
+def test_an_answer_that_the_tool_does_not_allow_is_refused():
+    entry = entry_of(request_for(answers=('respond',)))
+    response = ApprovalDecision(approved=False, response=['x', None])
+
+    assert entry.check_decision(response) == response
+    assert entry.check_decision(NO) == NO
+    for decision, problem in (
+        (YES, 'the tool does not allow the answer `approve`'),
+        (response.model_copy(update={'response': float('nan')}), 'the response is invalid'),
+        (response.model_copy(update={'approved': True}), 'malformed'),
+    ):
+        with pytest.raises(InvalidAnswer, match=problem):
+            entry.check_decision(decision)
 
 
 def test_answer_that_the_request_offers_is_accepted():

@@ -67,6 +67,13 @@ def test_untrusted_pre_approvals_grants_and_descriptions_are_dropped():
     assert held == read_settings({'tools': {'a*': {}}, 'custom_tools': {'b': {'approval': 'required'}}})
 
 
+def test_untrusted_answers_can_only_forbid():
+    held = effective(untrusted({'tools': {'a': {'answers': ['approve', 'respond']}, 'b': {'answers': []}, 'c': {}}}))
+
+    answers = {name: held.policy.rule_for(name).answers for name in 'abc'}
+    assert answers == {'a': ('approve',), 'b': (), 'c': None}
+
+
 def test_untrusted_pre_approval_does_not_hide_a_later_rule():
     held = effective(untrusted({'tools': {'delete_a': {'approval': 'none'}, 'delete_*': {'approval': 'required'}}}))
 

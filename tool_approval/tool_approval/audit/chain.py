@@ -122,7 +122,7 @@ def _pair(entry: Mapping[str, Any], number: int, open_approvals: dict[tuple[obje
     call, run_id = (entry.get('tool_name'), entry.get('tool_call_id'), entry.get('digest')), entry.get('run_id')
     if entry.get('event') == 'decision' and entry.get('approved') is True:
         open_approvals.setdefault((*call, run_id), []).append(number)
-    elif entry.get('event') == 'outcome':
+    elif entry.get('event') == 'outcome' and entry.get('outcome') != 'responded':
         # A decision between two runs has no run id; its outcome has the id of the resumed run.
         decisions = open_approvals.get((*call, run_id)) or open_approvals.get((*call, None))
         if decisions:

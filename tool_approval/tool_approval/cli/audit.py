@@ -43,6 +43,7 @@ def _described(line: bytes) -> str:
     match entry.get('event'):
         case 'decision':
             word = 'approved' if entry.get('approved') is True else 'denied'
+            word = word if entry.get('response') is None else 'answered in place of the tool'
             note = '' if entry.get('note') is None else f': {entry.get("note")}'
             when = _text(entry, 'decided_at')
             return f'{when}  {word} by {_text(entry, "decided_by")}  {_text(entry, "tool_name")} {payload}{note}'

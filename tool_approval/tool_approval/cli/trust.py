@@ -80,6 +80,8 @@ def _tools(settings: Settings) -> Iterator[str]:
     for name, rule in settings.policy_config.tools.items():
         if rule.description is not None:
             yield f'in questions, the tool `{name}` is described as: {rule.description}'
+        if 'respond' in (rule.answers or ()):
+            yield f'an approver can answer in place of the tool `{name}`'
     if settings.default == 'none':
         yield 'every tool without a rule runs without approval'
     for profile, capabilities in settings.auto_grant.items():

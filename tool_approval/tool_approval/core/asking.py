@@ -16,8 +16,9 @@ from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
-from .canonical import whole_characters
+from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
+from .errors import NotCanonicalError
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, check_loop, to_next_wait
@@ -313,8 +314,8 @@ def _heard(
 def _read(said: object, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
     if len(requests) == 1:
         return [_checked(said, requests[0])]
-    if isinstance(said, ApprovalDecision) and said.override_args is not None:
-        raise _NoDecision('changed arguments were given for a whole group')
+    if isinstance(said, ApprovalDecision) and (said.override_args is not None or said.response is not None):
+        raise _NoDecision('changed arguments or a response were given for a whole group')
     answers = list(cast('Sequence[object]', said)) if isinstance(said, list | tuple) else [said] * len(requests)
     if len(answers) != len(requests):
         raise _NoDecision(f'{len(answers)} answers were given to {len(requests)} requests')
@@ -326,10 +327,19 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         raise _NoDecision(f'a value of type {type(decision).__name__} was returned')
     try:
         # The decision may have skipped validation, and a UI that changes its arguments later must not change these.
-        given = vars(decision) if decision.override_args is None else decision.model_dump(warnings='none')
+        is_plain = decision.override_args is None and decision.response is None
+        given = vars(decision) if is_plain else decision.model_dump(warnings='none')
+        if isinstance(decision.response, str):
+            given['response'] = whole_characters(decision.response)
         decision = ApprovalDecision.model_validate(dict(given))
+        canonical_json(decision.response)
     except ValidationError:
         raise _NoDecision('the decision is malformed') from None
+    except NotCanonicalError as error:
+        raise _NoDecision(f'the response is invalid: {error.problem}') from None
+    refused = request.not_allowed(decision)
+    if refused is not None:
+        raise _NoDecision(f'the tool does not allow the answer `{refused}`')
     if decision.remember != 'none' and decision.remember_option not in request.coverings:
         raise _NoDecision('the request does not offer this option for remembering the approval')
     if decision.note is None and decision.decided_by is None:

@@ -9,8 +9,9 @@ from fnmatch import translate
 from types import NoneType, UnionType
 from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from .decision import AllowedAnswer
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
 
 LineOf: TypeAlias = Callable[[Path], int | None]
@@ -25,6 +26,11 @@ Default = Literal['required', 'none']
 """Value of `approval` for tools that have neither a rule nor a check."""
 
 
+def _as_tuple(names: object) -> object:
+    # YAML and JSON have lists, but strict validation accepts only a tuple.
+    return tuple(cast('list[object]', names)) if isinstance(names, list) else names
+
+
 class ToolRule(BaseModel):
     """A rule for one tool, or for all tools that match a glob."""
 
@@ -34,6 +40,9 @@ class ToolRule(BaseModel):
     """Whether the tool requires approval, runs without asking or is blocked; `None` leaves the decision to the tool."""
     description: str | None = None
     """One line for the approver."""
+    answers: Annotated[tuple[AllowedAnswer, ...], BeforeValidator(_as_tuple)] | None = None
+    """Answers that an approver may give, beside `deny`: `approve`, `edit`, `respond` and `remember`. `None` leaves the
+    choice to the tool, and a tool that does not choose allows all but `respond`. If both choose, both must allow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +55,8 @@ class InForce:
     """First description found in the matching rules, searched by precedence up to the first that sets `approval`."""
     decided_by: str | None = None
     """Name or glob of the deciding rule, or `None`."""
+    answers: tuple[AllowedAnswer, ...] | None = None
+    """First `answers` found in the matching rules, searched by precedence, or `None`."""
 
 
 class ToolRules:
@@ -83,7 +94,8 @@ class ToolRules:
         block = next((name for name in names if self._rules[name].approval == 'blocked'), None)
         if block is not None:
             approval, decided_by = 'blocked', block
-        return InForce(approval=approval, description=description, decided_by=decided_by)
+        answers = next((found for name in names if (found := self._rules[name].answers) is not None), None)
+        return InForce(approval=approval, description=description, decided_by=decided_by, answers=answers)
 
 
 _STRICTNESS: Final[dict[Approval | None, int]] = {None: 0, 'none': 1, 'required': 2, 'blocked': 3}

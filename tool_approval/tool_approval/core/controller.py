@@ -9,23 +9,26 @@ import asyncio
 import copy
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from hmac import compare_digest
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
-from .canonical import canonical_json, digest, hash_text
-from .decision import RULES, ApprovalDecision, ApprovalMode, read_mode
+from .canonical import canonical_json, copied, digest, hash_text
+from .decision import RULES, AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type
 from .memory import ApprovalMemory, check_memory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities, check_presenters, check_ui
 from .redact import Outcome, decision_entry, outcome_entry
-from .request import ApprovalRequest
+from .request import ApprovalRequest, RejectedEdit
 from .threads import RunCancelled, call_sync_or_async, together
+
+ASKED_ANEW: tuple[AllowedAnswer, ...] = ('approve',)
+"""Answers to the question whether a call of unknown outcome runs again, beside `deny`."""
 
 _STRICT = (
     'Strict mode: calls that need approval are denied without asking anyone. Use the mode `interactive` to be asked, '
@@ -34,6 +37,15 @@ _STRICT = (
 _NO_STORE = "`remember='always'` needs a memory with a store; pass `ApprovalMemory(store)`"
 
 _log = logging.getLogger('tool_approval')
+
+
+MOST_EDITS = 20
+"""Maximum number of invalid edits of one call, after which it is denied. No person tries as often, and a program that
+answers with ever new edits must not be asked for ever."""
+
+Reread: TypeAlias = Callable[[Mapping[str, Any]], object]
+"""Function that takes the arguments of an edit. It raises `ValueError`, with the reason, if the tool cannot take them.
+"""
 
 
 class Decided(NamedTuple):
@@ -47,6 +59,14 @@ class Decided(NamedTuple):
     """Name of the person who approved, if known."""
     remembered: str | None = None
     """Id of the remembered approval that approved the request, if any."""
+
+
+class _Asked(NamedTuple):
+    """A request that the UI is asked about."""
+
+    request: ApprovalRequest
+    digest: str | None
+    reread: Reread | None
 
 
 class ApprovalController:
@@ -149,22 +169,33 @@ class ApprovalController:
         """
         return [decided.decision for decided in await self.decide(requests)]
 
-    async def decide(self, requests: Sequence[ApprovalRequest]) -> list[Decided]:
-        """Decide as `request_approvals` does, and also return the digest that each decision is bound to."""
+    async def decide(
+        self, requests: Sequence[ApprovalRequest], rereads: Sequence[Reread] | None = None
+    ) -> list[Decided]:
+        """Decide as `request_approvals` does, and also return the digest that each decision is bound to.
+
+        Args:
+            requests: The requests of a response.
+            rereads: For each request, a function that reads an edit of its arguments. If the tool cannot take an edit,
+                the approver is asked again with the reason, until the timeout ends, the approver gives the same edit
+                again, or there were `MOST_EDITS` edits. The last edit is then returned.
+        """
         decisions: dict[int, Decided] = {}
-        asked: dict[int, tuple[ApprovalRequest, str | None]] = {}
+        asked: dict[int, _Asked] = {}
+        requests = [self._limited(request) for request in requests]
         # A batch is not a group: requests that a page answers together may be separate questions elsewhere.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         for index, request in enumerate(requests):
             digest = self.digest_of(request)
             decided = self._decide_alone(request, digest)
-            remembered = self.memory.lookup(request) if decided is None else None
+            remembered = self._remembered(request) if decided is None else None
             if decided is not None:
                 decisions[index] = self._settle(request, digest, decided)
             elif remembered is not None:
                 decisions[index] = self._settle(request, digest, remembered, is_remembered=True)
             else:
-                asked[index] = self._placed(request, batch_id, index + 1, len(requests)), digest
+                placed = self._placed(request, batch_id, index + 1, len(requests))
+                asked[index] = _Asked(placed, digest, None if rereads is None else rereads[index])
         if asked:
             await self._ask_all(asked, decisions)
         return [decisions[index] for index in range(len(requests))]
@@ -181,8 +212,8 @@ class ApprovalController:
         """
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         shown: list[ApprovalRequest | None] = []
-        for index, request in enumerate(requests):
-            decided = self._decide_alone(request, self.digest_of(request)) or self.memory.lookup(request)
+        for index, request in enumerate(map(self._limited, requests)):
+            decided = self._decide_alone(request, self.digest_of(request)) or self._remembered(request)
             found = decided or await self._shown(self._placed(request, batch_id, index + 1, len(requests)))
             shown.append(found if isinstance(found, ApprovalRequest) else None)
         return shown
@@ -191,18 +222,20 @@ class ApprovalController:
         """Ask an approver about a request, even if the mode or a remembered approval could decide the request.
 
         Returns:
-            Whether a person approved the request; `None` if the request cannot be shown, no person answered, or the
-            arguments were changed.
+            Whether a person approved the request; `None` if the request cannot be shown, or no person approved or
+            denied it.
 
         Raises:
             AuditError: The answer could not be logged.
         """
         place = self._placed(request, None, 1, 1)
-        shown = await self._shown(place.changed(place.facts._replace(can_remember_always=False)))
+        shown = await self._shown(
+            place.changed(place.facts._replace(can_remember_always=False), answers=ASKED_ANEW, rejected_edit=None)
+        )
         if isinstance(shown, ApprovalDecision):
             return None
         [answer] = await ask(self.ui, [shown], mode=self.mode, timeout_s=self._timeout_s)
-        if answer.decided_by in RULES or answer.override_args is not None:
+        if answer.decided_by in RULES:
             return None
         by = answer.decided_by or 'ui'
         once = answer.model_copy(update={'remember': 'none', 'decided_by': by, 'decided_at': self._now()})
@@ -234,11 +267,9 @@ class ApprovalController:
             return 'The remembered approval of this call was revoked, so the call was not run.'
         return None
 
-    async def _ask_all(
-        self, asked: Mapping[int, tuple[ApprovalRequest, str | None]], decisions: dict[int, Decided]
-    ) -> None:
+    async def _ask_all(self, asked: Mapping[int, _Asked], decisions: dict[int, Decided]) -> None:
         abilities = UIAbilities.of(self.ui)
-        questions = grouped({index: request for index, (request, _) in asked.items()}, abilities)
+        questions = grouped({index: each.request for index, each in asked.items()}, abilities)
 
         async def put(question: list[int], *, is_later: bool = False) -> None:
             answers = await self._decide_asking([asked[index] for index in question], abilities, is_later=is_later)
@@ -333,7 +364,10 @@ class ApprovalController:
         # A batch id from the framework is kept.
         if batch_id is not None and 'batch_id' not in request.metadata:
             place['batch_id'] = batch_id
-        return request.detached(request.facts._replace(**place), metadata={**request.metadata, **place})
+        # The controller keeps this copy to itself, so the copy can share the schema.
+        return request.detached(
+            request.facts._replace(**place), metadata={**request.metadata, **place}, args_schema=request.args_schema
+        )
 
     def _decide_alone(self, request: ApprovalRequest, digest: str | None) -> ApprovalDecision | None:
         """Decide a request by policy and mode, if possible."""
@@ -353,56 +387,73 @@ class ApprovalController:
             return ApprovalDecision(approved=True, decided_by='policy')
         # 3. The mode.
         if self.mode == 'approve_all':
-            return ApprovalDecision(approved=True, decided_by='mode')
+            is_allowed = request.allows('approve')
+            note = None if is_allowed else f'Only a person can answer this call of {request.tool_name!r}.'
+            return ApprovalDecision(approved=is_allowed, note=note, decided_by='mode')
         if self.mode == 'strict':
             return ApprovalDecision(approved=False, note=_STRICT, decided_by='mode')
         return None
 
-    async def _decide_asking(
-        self, questions: list[tuple[ApprovalRequest, str | None]], abilities: UIAbilities, *, is_later: bool
-    ) -> list[Decided]:
+    async def _decide_asking(self, questions: list[_Asked], abilities: UIAbilities, *, is_later: bool) -> list[Decided]:
         """Ask about one request, or about a group."""
         # 4. Remembered approvals, including the answer to an earlier question of this response.
         found: list[ApprovalDecision] = []
 
         def is_remembered() -> bool:
-            decisions = [self.memory.lookup(request) for request, _ in questions]
+            decisions = [self._remembered(each.request) for each in questions]
             found[:] = [decision for decision in decisions if decision is not None]
             return len(found) == len(questions)
 
         def settle(decisions: list[ApprovalDecision], *, is_remembered: bool = False) -> list[Decided]:
             pairs = zip(questions, decisions, strict=True)
-            return [self._settle(*sealed, decision, is_remembered=is_remembered) for sealed, decision in pairs]
+            return [
+                self._settle(each.request, each.digest, decision, is_remembered=is_remembered)
+                for each, decision in pairs
+            ]
 
         if is_later and is_remembered():
             return settle(found, is_remembered=True)
         # 5. Make the presentation, only now that it is needed.
         shown: list[ApprovalRequest] = []
-        for request, _ in questions:
-            view = await self._shown(request)
+        for each in questions:
+            view = await self._shown(each.request)
             if isinstance(view, ApprovalDecision):
                 return settle([view] * len(questions))
             shown.append(view)
         # 6. The approver, or the answer to another run's question while this one waited for its turn.
-        try:
-            answers = await ask(
-                self.ui,
-                shown,
-                mode=self.mode,
-                timeout_s=self._timeout_s,
-                is_answered=is_remembered,
-                abilities=abilities,
+        loop = asyncio.get_running_loop()
+        ends_at = None if self._timeout_s is None else loop.time() + self._timeout_s
+
+        async def put(views: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
+            timeout_s = self._timeout_s if ends_at is None or views is shown else max(0.0, ends_at - loop.time())
+            is_answered = is_remembered if views is shown else lambda: False
+            return await ask(
+                self.ui, views, mode=self.mode, timeout_s=timeout_s, is_answered=is_answered, abilities=abilities
             )
+
+        try:
+            answers = await put(shown)
+            for index, answer in enumerate(answers):  # may be empty
+                answers[index] = await _with_valid_edit(answer, shown[index], questions[index].reread, put)
         except (KeyboardInterrupt, RunCancelled):
             stopped = ApprovalDecision(approved=False, note='The user stopped the run.', decided_by='ui')
             settle([stopped] * len(questions))
             raise
         # 7. Judge changed arguments, log, remember.
         settled = settle(answers or found, is_remembered=not answers)
-        for (request, _), answer, decided in zip(questions, answers, settled, strict=False):  # `answers` may be empty
+        for each, answer, decided in zip(questions, answers, settled, strict=False):  # `answers` may be empty
             if decided.decision.approved:
-                self.memory.grant(request, answer.decided_by)
+                self.memory.grant(each.request, answer.decided_by)
         return settled
+
+    def _limited(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return the request with the answers that the policy allows too."""
+        return request.limited(self.policy.rule_for(request.tool_name).answers)
+
+    def _remembered(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        # An approval that was remembered before the tool or a rule forbade it does not count.
+        is_allowed = request.allows('approve') and request.allows('remember')
+        return self.memory.lookup(request) if is_allowed else None
 
     def _settle(
         self, request: ApprovalRequest, digest: str | None, decision: ApprovalDecision, *, is_remembered: bool = False
@@ -486,3 +537,33 @@ class ApprovalController:
             return digest(request.tool_name, args, request.bound, key=self._key)
         except NotCanonicalError:
             return None
+
+
+async def _with_valid_edit(
+    answer: ApprovalDecision,
+    shown: ApprovalRequest,
+    reread: Reread | None,
+    put: Callable[[Sequence[ApprovalRequest]], Awaitable[list[ApprovalDecision]]],
+) -> ApprovalDecision:
+    """Ask again with the reason, as long as the answer is an edit that the tool cannot take, and that is new."""
+    tried: set[str] = set()
+    while reread is not None and answer.override_args is not None:
+        try:
+            text = canonical_json(answer.override_args)
+        except NotCanonicalError:
+            break  # judged with the decision
+        try:
+            reread(answer.override_args)
+            break
+        except ValueError as error:
+            problem = str(error)
+        # A program may give the same answer for ever.
+        if text in tried or len(tried) == MOST_EDITS - 1:
+            break
+        tried.add(text)
+        rejected = RejectedEdit(args=copied(answer.override_args), problem=problem)
+        [again] = await put([shown.detached(rejected_edit=rejected)])
+        if not again.approved and again.decided_by == 'ui' and again.note is not None:
+            break  # the UI failed, so the edit is the last word: it is refused with its own reason
+        answer = again
+    return answer

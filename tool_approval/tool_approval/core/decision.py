@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Collection, Mapping
+from typing import Any, Literal, Self, get_args
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator, model_validator
 
 from .canonical import EXACT
 
@@ -14,6 +14,38 @@ ApprovalMode = Literal['interactive', 'approve_all', 'strict']
 
 Remember = Literal['none', 'session', 'always']
 """How long an approval also covers later calls with the same payload."""
+
+AllowedAnswer = Literal['approve', 'edit', 'respond', 'remember', 'deny']
+"""Kind of answer that a tool or a rule may allow: `approve` the unchanged call, `edit` its arguments and approve it,
+`respond` in the tool's place, `remember` an approval. `deny` is always allowed."""
+
+USUAL_ANSWERS: tuple[AllowedAnswer, ...] = ('approve', 'edit', 'remember', 'deny')
+"""Answers that are allowed if neither the tool nor a rule names any. A tool that runs by itself needs no response."""
+
+ALL_ANSWERS: tuple[AllowedAnswer, ...] = get_args(AllowedAnswer)
+"""All kinds of answers, in the order in which UIs offer them."""
+
+
+def read_answers(names: Collection[str]) -> tuple[AllowedAnswer, ...]:
+    """Return the answers of the given names, in the order of `ALL_ANSWERS`.
+
+    Raises:
+        ValueError: A name is unknown, or `names` is a string.
+    """
+    unknown = [each for each in names if each not in ALL_ANSWERS]
+    if isinstance(names, str) or unknown:
+        raise ValueError(f'unknown answers {names!r}; use a list of {", ".join(ALL_ANSWERS)}')
+    return tuple(each for each in ALL_ANSWERS if each in names)
+
+
+def both_allow(
+    one: tuple[AllowedAnswer, ...] | None, other: tuple[AllowedAnswer, ...] | None
+) -> tuple[AllowedAnswer, ...] | None:
+    """Return the answers that two lists allow. A list that is `None` sets no limit."""
+    if one is None or other is None:
+        return other if one is None else one
+    return tuple([each for each in one if each in other])
+
 
 _MODES: dict[str, ApprovalMode] = {
     'interactive': 'interactive',
@@ -40,7 +72,10 @@ RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'au
 
 
 class ApprovalDecision(BaseModel):
-    """An approval or a denial. May also contain a note, changed arguments, and the lifetime of an approval."""
+    """An approval, a denial, or a response in the tool's place.
+
+    May also contain a note, changed arguments, and the lifetime of an approval.
+    """
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 
@@ -60,6 +95,20 @@ class ApprovalDecision(BaseModel):
     `audit`, `other`."""
     decided_at: AwareDatetime | None = None
     """Time of the decision in UTC. A time without a time zone is invalid."""
+    response: Any = None
+    """The approver's own result for the call, a JSON value: the model gets it as the tool's result, and the tool does
+    not run. `approved` is then `False`, so that code that does not know responses runs nothing. `None` stands for a
+    missing response."""
+
+    @property
+    def answers(self) -> tuple[AllowedAnswer, ...]:
+        """Kinds of answers that the decision consists of. Each of them must be allowed."""
+        if self.response is not None:
+            return ('respond',)
+        if not self.approved:
+            return ('deny',)
+        kind: AllowedAnswer = 'approve' if self.override_args is None else 'edit'
+        return (kind,) if self.remember == 'none' else (kind, 'remember')
 
     @property
     def is_lasting(self) -> bool:
@@ -73,3 +122,9 @@ class ApprovalDecision(BaseModel):
         if not isinstance(value, bool):
             raise ValueError('`approved` must be True or False')  # noqa: TRY004 - pydantic reports it
         return value
+
+    @model_validator(mode='after')
+    def _responds_alone(self) -> Self:
+        if self.response is not None and (self.approved or self.override_args is not None or self.remember != 'none'):
+            raise ValueError('a `response` takes the place of the call, so `approved` must be False, and nothing else')
+        return self

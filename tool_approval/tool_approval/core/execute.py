@@ -10,7 +10,7 @@ from .arguments import CallArguments, materialised, read_arguments
 from .controller import ApprovalController
 from .edits import Reading, edited
 from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError
-from .gate import Allowed, Call, ExecutedCall, ExecutionLedger, Gate, GateResult, Kept, Refused
+from .gate import Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
 from .request import CallFacts
 from .tool_checks import judging
 
@@ -38,7 +38,8 @@ async def execute_tool(
             either `session_id` or `run_id`. Together, these ids identify the call on every attempt.
 
     Returns:
-        The result of `func`, awaited if necessary, or the JSON form of the result if the ledger has recorded it.
+        The result of `func`, awaited if necessary, or the JSON form of the result if the ledger has recorded it. If the
+        approver responded in the function's place, the response.
 
     Raises:
         ApprovalBlocked: Policy blocks the call. Nothing has run.
@@ -88,6 +89,8 @@ async def execute_tool(
         if prepared.verdict.is_pre_approved:
             return await run(Allowed(call=prepared.call, request=None, binding=None))
         [settled] = await gate.decide_all([prepared])
+        if isinstance(settled, Responded):
+            return settled.response
         if not isinstance(settled, Refused):
             # The check runs again, for changed arguments and for declared values that may have changed.
             again = await gate.prepare(settled.call)
@@ -96,7 +99,7 @@ async def execute_tool(
         return await run(_allowed(name, settled))
 
 
-def _allowed(name: str, settled: GateResult) -> Allowed:
+def _allowed(name: str, settled: Refused | Allowed) -> Allowed:
     if not isinstance(settled, Refused):
         return settled
     if settled.is_block and settled.decision is None:

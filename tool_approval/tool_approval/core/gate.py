@@ -2,7 +2,8 @@
 
 An adapter converts each call of its framework to a `Call`; this module does everything else about approval. Call the
 methods of `Gate` in this order: `prepare` and `decide_all` before any call of a response runs, `confirm` right before
-each call, and `execution` around each call.
+each call, and `execution` around each call. A call that `decide_all` returns as `Responded` does not run: its response
+is the tool's result.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class Call(NamedTuple):
     """Values from the adapter. An approval is bound to them, and to the arguments and the tool's declared values."""
     is_enclosed: bool = False
     """Whether the code that wraps the execution records the outcome and reports changed arguments to the model."""
+    args_schema: Mapping[str, Any] | None = None
+    """JSON schema of the arguments as the model sees it; `None` if unknown."""
     reread: Callable[[Mapping[str, Any]], Call] = _cannot_be_changed
     """Return the call with an approver's arguments in place of the model's. Raises `ValueError`, with the reason, if
     the arguments do not fit the tool."""
@@ -108,6 +111,9 @@ class Binding(NamedTuple):
     """Name of the approver, if a person approved the call."""
     remembered: str | None = None
     """Id of the remembered approval that approved the call, if any."""
+    response: Any = None
+    """The approver's response in the tool's place; `None` if there is none. With a response, no digest is kept, so the
+    binding lets no call run."""
 
     @property
     def declared(self) -> dict[str, Any]:
@@ -128,13 +134,15 @@ class Binding(NamedTuple):
             'by_policy': self.by_policy,
             'approver': self.approver,
             'remembered': self.remembered,
+            **({} if self.response is None else {'response': copied(self.response)}),
         }
 
     @classmethod
     def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
         """Read a binding that a host stored. A malformed binding matches no call."""
         digest, decided, bound_to = carried.get('digest'), carried.get('decided'), carried.get('bound_to')
-        is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping)
+        response = carried.get('response')
+        is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping) and response is None
         return cls(
             digest=digest if is_sound and isinstance(digest, str) else '',
             decided=_text(decided),
@@ -144,7 +152,13 @@ class Binding(NamedTuple):
             by_policy=carried.get('by_policy') is not False,
             approver=_text(carried.get('approver')),
             remembered=_text(carried.get('remembered')),
+            response=response,
         )
+
+    @classmethod
+    def of_response(cls, responded: Responded) -> Binding:
+        """Return the binding of a call that does not run. Hosts that only know approvals carry it to the adapter."""
+        return cls(digest='', decided=None, bound_to={}, response=responded.response)
 
 
 def _text(carried: object) -> str | None:
@@ -188,7 +202,21 @@ class Allowed(NamedTuple):
         return self.request is not None and was_asked(self.binding)
 
 
-GateResult: TypeAlias = Refused | Allowed
+class Responded(NamedTuple):
+    """A call that does not run, because the approver answered in the tool's place."""
+
+    response: Any
+    """The tool's result, a JSON value."""
+    decision: ApprovalDecision
+    """Decision that contains the response."""
+
+    @property
+    def text(self) -> str:
+        """The response as text: a string as it is, and any other value as JSON."""
+        return self.response if isinstance(self.response, str) else canonical_json(self.response)
+
+
+GateResult: TypeAlias = Refused | Allowed | Responded
 """Result of the gate for a call that has not run yet."""
 
 
@@ -342,6 +370,7 @@ class Gate:
             verdict,
             tool_call_id=call.tool_call_id,
             hides_arguments=call.arguments.is_altered,
+            args_schema=call.args_schema,
             bound_to=self._bound_to(call, verdict.bound_to),
             **({'lineage': call.facts.lineage} if call.facts.lineage else {}),
         ).changed(call.facts)
@@ -364,10 +393,10 @@ class Gate:
                 settled[index] = Allowed(call=prepared.call, request=None, binding=binding)
             else:
                 asked.append((index, prepared))
-        for (index, prepared), decided in zip(
-            asked, await self.controller.decide([prepared.request for _, prepared in asked]), strict=True
-        ):
-            settled[index] = self._settle(prepared, decided)
+        rereads = [_once(prepared.call.reread) for _, prepared in asked]
+        all_decided = await self.controller.decide([prepared.request for _, prepared in asked], rereads)
+        for (index, prepared), decided, reread in zip(asked, all_decided, rereads, strict=True):
+            settled[index] = self._settle(prepared, decided, reread)
         return [settled[index] for index in range(len(calls))]
 
     async def judge_changed(self, settled: GateResult) -> GateResult:
@@ -378,7 +407,7 @@ class Gate:
         Raises:
             AuditError: The refusal of a blocked call could not be logged. Nothing has run.
         """
-        if isinstance(settled, Refused) or settled.binding is None or not settled.binding.has_changed_arguments:
+        if not isinstance(settled, Allowed) or settled.binding is None or not settled.binding.has_changed_arguments:
             return settled
         prepared = await self.prepare(settled.call)
         if prepared.verdict.is_blocked:
@@ -396,7 +425,7 @@ class Gate:
         binding = settled.binding._replace(digest=digest, bound_to=request.bound_to)
         return settled._replace(request=request, binding=binding)
 
-    def confirm(self, prepared: Prepared, binding: Binding | None) -> GateResult:
+    def confirm(self, prepared: Prepared, binding: Binding | None) -> Refused | Allowed:
         """Check an approved call again right before it runs, because the call or the rules may have changed.
 
         Args:
@@ -547,8 +576,11 @@ class Gate:
         self.controller.record_unasked(prepared.request, approved=False, note=reason)
         return Refused(reason=reason)
 
-    def _settle(self, prepared: Prepared, decided: Decided) -> GateResult:
+    def _settle(self, prepared: Prepared, decided: Decided, reread: Callable[[Mapping[str, Any]], Call]) -> GateResult:
         decision = decided.decision
+        if decision.response is not None:
+            self.controller.record_outcome(prepared.request, 'responded', digest=decided.digest)
+            return Responded(response=copied(decision.response), decision=decision)
         if not decision.approved:
             is_block = decision.decided_by == 'policy'
             return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision)
@@ -559,7 +591,7 @@ class Gate:
         if decision.override_args is None:
             return allowed
         try:
-            call = call.reread(decision.override_args)
+            call = reread(decision.override_args)
         except ValueError as error:
             return self._unusable(allowed, error)
         changed = request.changed(args=call.arguments.shown, bound_to=self._bound_to(call, binding.declared))
@@ -574,6 +606,19 @@ class Gate:
 
     def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.controller.bound_to(call.arguments, declared), **call.bound_to}
+
+
+def _once(reread: Callable[[Mapping[str, Any]], Call]) -> Callable[[Mapping[str, Any]], Call]:
+    """Return `reread`, which reads the same edit only once: validators may be slow, or have effects."""
+    read: dict[str, Call] = {}
+
+    def once(args: Mapping[str, Any]) -> Call:
+        text = canonical_json(args)
+        if text not in read:
+            read[text] = reread(args)
+        return read[text]
+
+    return once
 
 
 def _binding(request: ApprovalRequest, digest: str | None, *, by_policy: bool) -> Binding:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from .config import InForce, PolicyConfig, ToolRule, ToolRules, parse_config, read_config
+from .decision import both_allow
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import ask_check
 from .verdict import ApprovalResult
@@ -164,7 +165,11 @@ class ApprovalPolicy:
         return self._described(_ASKS, rule)
 
     def _described(self, verdict: ApprovalResult, rule: InForce) -> ApprovalResult:
-        if rule.description is None or not verdict.is_needs_approval:
+        if not verdict.is_needs_approval:
+            return verdict
+        if rule.answers is not None:
+            verdict = replace(verdict, answers=both_allow(verdict.answers, rule.answers))
+        if rule.description is None:
             return verdict
         return replace(verdict, description=rule.description, described_by=self.source)
 
@@ -188,9 +193,12 @@ _ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:
     if own.is_pre_approved and other is not None and other.is_needs_approval:
         return other
+    if other is None or not own.is_needs_approval or not other.is_needs_approval:
+        return own
+    own = replace(own, answers=both_allow(own.answers, other.answers))
     # If the toolset's check sets no payload, the payload of the function's decorator is used: otherwise arguments
     # that the decorator excludes would be logged.
-    if other is None or not own.is_needs_approval or not other.is_needs_approval or own.payload is not None:
+    if own.payload is not None:
         return own
     described = own if own.description else other
     return replace(own, payload=other.payload, description=described.description, described_by=described.described_by)

@@ -178,8 +178,8 @@ def _forms(text: str) -> Iterator[str]:
     yield json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-Outcome = Literal['executed', 'failed', 'refused']
-"""Outcome of a call: it ran, it raised, or it was refused right before it ran."""
+Outcome = Literal['executed', 'failed', 'refused', 'responded']
+"""Outcome of a call: it ran, it raised, it was refused right before it ran, or a person answered in its place."""
 
 
 def decision_entry(
@@ -212,6 +212,7 @@ def decision_entry(
         'note': None if decision.note is None else _note(decision.note, request, decision, redactor),
         'has_changed_arguments': override is not None,
         'changed_payload': None if override is None else _changed(request, override, redactor),
+        **({} if decision.response is None else {'response': redactor.value(decision.response)}),
         'remember': decision.remember if is_lasting else 'none',
         'remember_option': decision.remember_option if is_lasting else None,
         'is_remembered': is_remembered,

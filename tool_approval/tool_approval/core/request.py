@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from .canonical import EXACT, copied
+from .decision import USUAL_ANSWERS, AllowedAnswer, ApprovalDecision, both_allow
 from .presentation import ApprovalPresentation
 
 T = TypeVar('T')
@@ -69,6 +70,17 @@ def check_options(options: tuple[RememberOption, ...]) -> tuple[RememberOption, 
     if len(set(kinds)) < len(kinds):
         raise ValueError('two of the `remember_options` have the same kind')
     return options
+
+
+class RejectedEdit(BaseModel):
+    """Arguments from an approver that the tool cannot take. The approver is asked about the call again."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    args: Mapping[str, Any]
+    """All arguments as the approver changed them, to go on from."""
+    problem: str
+    """Why the tool cannot take the arguments. The text is untrusted, and must be escaped."""
 
 
 class LineageEntry(BaseModel):
@@ -200,6 +212,13 @@ class ApprovalRequest(BaseModel):
     hides_arguments: bool = False
     """Whether the tool's own JSON form omits or alters arguments that the model gave, as `Field(exclude=True)` and
     secret types do. If true, an approval of the call is never remembered."""
+    answers: tuple[AllowedAnswer, ...] | None = None
+    """Answers that are allowed, beside `deny`; `None` allows all but `respond`. Any other answer is refused."""
+    args_schema: Mapping[str, Any] | None = None
+    """JSON schema of the arguments as the model sees it, for forms; `None` if unknown. The tool itself validates an
+    edit, so the schema decides nothing."""
+    rejected_edit: RejectedEdit | None = None
+    """The last edit of this approver, if the tool could not take it."""
 
     @field_validator('remember_options')
     @classmethod
@@ -243,6 +262,8 @@ class ApprovalRequest(BaseModel):
             ),
             'metadata': dict(self.metadata),
         }
+        if self.args_schema is not None and 'args_schema' not in fields:
+            own['args_schema'] = copied(self.args_schema)  # the host offers the same object to the model
         return self.changed(facts, **{**own, **fields})
 
     @classmethod
@@ -261,6 +282,18 @@ class ApprovalRequest(BaseModel):
         For a fact that is also a field of the request, such as `run_id`, use the field.
         """
         return CallFacts.of(self.metadata)
+
+    def allows(self, answer: AllowedAnswer) -> bool:
+        """Return whether an answer of this kind is allowed. A denial always is."""
+        return answer == 'deny' or answer in (USUAL_ANSWERS if self.answers is None else self.answers)
+
+    def not_allowed(self, decision: ApprovalDecision) -> AllowedAnswer | None:
+        """Return the kind of answer in `decision` that is not allowed, or `None` if the decision is allowed."""
+        return next((each for each in decision.answers if not self.allows(each)), None)
+
+    def limited(self, answers: tuple[AllowedAnswer, ...] | None) -> ApprovalRequest:
+        """Return the request with only those of its answers that `answers` allows too; `None` sets no limit."""
+        return self if answers is None else self.changed(answers=both_allow(self.answers, answers))
 
     @property
     def missing_capabilities(self) -> tuple[str, ...]:

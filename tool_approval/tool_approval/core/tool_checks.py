@@ -13,6 +13,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from .decision import AllowedAnswer, read_answers
 from .request import ApprovalContext, ApprovalRequest, describe, simple_approval_request
 from .verdict import ApprovalResult
 
@@ -188,6 +189,7 @@ def from_request(request: ApprovalRequest) -> ApprovalResult:
         remember_options=request.remember_options,
         bound_to=request.bound_to,
         group_id=request.group_id,
+        answers=request.answers,
     )
     return replace(verdict, described_by=request.described_by)
 
@@ -253,6 +255,7 @@ def requires_approval(
     description: str | Callable[[dict[str, Any]], str] | None = None,
     exclude_keys: Collection[str] = (),
     payload: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
+    answers: Collection[AllowedAnswer] | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Mark a tool function whose calls need approval. The function itself is unchanged.
 
@@ -262,20 +265,25 @@ def requires_approval(
         exclude_keys: Arguments that are not remembered, logged or shown in the automatic description.
         payload: Function that takes the arguments and returns the values that identify the call and are logged.
             Default: all arguments that are not excluded.
+        answers: Answers that the approver may give, beside `deny`: `approve`, `edit`, `respond` (answer in the tool's
+            place) and `remember`. `None` allows all but `respond`.
 
     Returns:
         A decorator that attaches `check_approval(ctx)` to the function and returns the function.
 
     Raises:
         TypeError: The decorator is above `@staticmethod` or `@classmethod`, not below.
+        ValueError: An answer is unknown.
     """
     # Copy the collection, because it may be an iterator or change later.
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
+    allowed = None if answers is None else read_answers(answers)
 
     def check_approval(ctx: ApprovalContext) -> ApprovalRequest:
         text = description(dict(ctx.args)) if callable(description) else description
         if payload is None:
-            return simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)
+            made = simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)
+            return made.limited(allowed)
         own_payload = payload(dict(ctx.args))
         visible = {key: value for key, value in own_payload.items() if key not in excluded}
         return ApprovalRequest(
@@ -283,6 +291,7 @@ def requires_approval(
             args=ctx.args,
             description=text or describe(ctx.tool_name, visible),
             payload=own_payload,
+            answers=allowed,
         )
 
     def decorate(function: FunctionT) -> FunctionT:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from .decision import AllowedAnswer, read_answers
 from .presentation import ApprovalPresentation
 from .request import ApprovalContext, ApprovalRequest, RememberOption, check_options
 
@@ -32,6 +33,8 @@ class ApprovalResult:
     """Values, besides the arguments, that must not change between approval and execution."""
     group_id: str | None = None
     """Id of a group of requests that a UI may ask about in one question."""
+    answers: tuple[AllowedAnswer, ...] | None = None
+    """Answers that are allowed; see `ApprovalRequest.answers`."""
 
     @classmethod
     def blocked(cls, reason: str) -> Self:
@@ -53,6 +56,7 @@ class ApprovalResult:
         remember_options: tuple[RememberOption, ...] = (),
         bound_to: Mapping[str, Any] | None = None,
         group_id: str | None = None,
+        answers: Collection[AllowedAnswer] | None = None,
     ) -> Self:
         """Require that an approver, the memory or the mode decides.
 
@@ -65,9 +69,10 @@ class ApprovalResult:
             bound_to: Values, besides the arguments, that must not change between approval and execution. Right before
                 the execution, the tool's check runs again and must return the same values as before.
             group_id: Id of a group of requests that a UI may ask about in one question.
+            answers: Answers that are allowed, beside `deny`; `None` allows all but `respond`.
 
         Raises:
-            ValueError: Two options have the same kind.
+            ValueError: Two options have the same kind, or an answer is unknown.
         """
         return cls(
             status='needs_approval',
@@ -78,6 +83,7 @@ class ApprovalResult:
             remember_options=check_options(tuple(remember_options)),
             bound_to=bound_to or {},
             group_id=group_id,
+            answers=None if answers is None else read_answers(answers),
         )
 
     @property
@@ -124,6 +130,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
         group_id=verdict.group_id or _batch(metadata),
         reason=verdict.reason,
         remember_options=verdict.remember_options,
+        answers=verdict.answers,
         metadata=metadata,
         **{**fields, **details},
     )

@@ -26,8 +26,8 @@ def facts(
 ) -> list[tuple[str, str]]:
     """Return pairs of label and text, escaped and each on one line, in display order.
 
-    Labels are `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and `extra access`. Each line of
-    extra access has a pair of its own. Facts without a text are left out.
+    Labels are `your edit`, `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and `extra access`.
+    Each line of extra access has a pair of its own. Facts without a text are left out.
 
     Args:
         request: The request.
@@ -52,6 +52,7 @@ def facts(
     file = place('path')
     access = brief_access(request) if brief else extra_access(request)
     found = [
+        ('your edit', text(_rejected(request))),
         ('agent', _agent(request, ascii_only=ascii_only, whole=whole)),
         ('worker', '' if worker == request.facts.caller else text(worker)),
         ('toolset', text(request.facts.toolset_id)),
@@ -95,6 +96,11 @@ def brief_access(request: ApprovalRequest) -> list[str]:
     ]
 
 
+def _rejected(request: ApprovalRequest) -> str:
+    edit = request.rejected_edit
+    return '' if edit is None else f'was not accepted, so the call is asked about again: {edit.problem}'
+
+
 def summary(request: ApprovalRequest) -> str:
     """Return the description without the tool's name, and without `Run: ` before a command."""
     description = request.attributed_description
@@ -109,7 +115,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
     names: list[object] = [request.tool_name, request.facts.caller]
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]
-    texts = [request.metadata.get('worker'), request.facts.toolset_id, request.reason]
+    texts = [request.metadata.get('worker'), request.facts.toolset_id, request.reason, _rejected(request)]
     extra = extra_access(request)
     texts += [*(fact_text(_metadata(request).get(key)) for key in ('path', 'cwd')), *extra]
     return (

@@ -134,11 +134,15 @@ class InboxEntry(BaseModel):
         try:
             # The caller may have built the decision without validation.
             decision = ApprovalDecision.model_validate(decision.model_dump(warnings='none'))
-            canonical_json(decision.override_args)
+            canonical_json([decision.override_args, decision.response])
         except ValidationError:
             raise InvalidAnswer('the decision is malformed') from None
         except NotCanonicalError as error:
-            raise InvalidAnswer(f'the changed arguments are invalid ({error.problem})') from None
+            what = 'the changed arguments are' if decision.response is None else 'the response is'
+            raise InvalidAnswer(f'{what} invalid ({error.problem})') from None
+        refused = self.request.not_allowed(decision)
+        if refused is not None:
+            raise InvalidAnswer(f'the tool does not allow the answer `{refused}`')
         if decision.remember_option not in self.request.coverings:
             raise InvalidAnswer('the request does not offer this option for remembering the approval')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
@@ -179,6 +183,8 @@ def write_content(content: Content) -> str:
                 'metadata': _writable(shown.metadata),
             }
         )
+    rejected = request.rejected_edit
+    problem = '' if rejected is None else whole_characters(rejected.problem)
     texts = {name: getattr(request, name) for name in _TEXTS}
     request = request.model_copy(
         update={
@@ -187,7 +193,9 @@ def write_content(content: Content) -> str:
             'payload': copied(request.payload),
             'bound_to': copied(request.bound_to),
             'metadata': _writable(request.metadata),
+            'args_schema': _writable({'schema': request.args_schema}).get('schema'),
             'presentation': shown,
+            'rejected_edit': None if rejected is None else rejected.model_copy(update={'problem': problem}),
         }
     )
     dumped = content.model_copy(update={'request': request}).model_dump(mode='json', by_alias=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tool_approval.core.canonical import whole_characters
 from tool_approval.core.config import ToolRule, parse_document
+from tool_approval.core.decision import USUAL_ANSWERS, both_allow
 from tool_approval.core.errors import ApprovalConfigError
 from tool_approval.core.protocols import AuditSink
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
@@ -215,6 +216,7 @@ def effective(loaded: LoadedSettings) -> Settings:
 
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply as in a trusted file.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
+    - `answers` can only forbid answers: `respond` is left out.
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, but `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
@@ -253,7 +255,9 @@ def expanded(settings: Settings) -> Settings:
 
 
 def _rule(rule: ToolRule) -> ToolRule:
-    return ToolRule(approval=None if rule.approval == 'none' else rule.approval)
+    # Attack: a file lets a person answer for a tool that its author did not mean to be answered for.
+    answers = rule.answers and both_allow(rule.answers, USUAL_ANSWERS)
+    return ToolRule(approval=None if rule.approval == 'none' else rule.approval, answers=answers)
 
 
 def _sandbox(sandbox: SandboxSettings, directory: Path) -> SandboxSettings:

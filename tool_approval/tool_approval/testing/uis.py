@@ -41,8 +41,12 @@ class ScriptedUI:
 
         Raises:
             AssertionError: No answer is left. The controller turns this error into a denial, and `assert_done` fails.
+            EOFError: No answer is left for a question that is asked again because the tool could not take an edit. The
+                question is not counted, and the call is denied because of the edit.
         """
         with self._lock:
+            if request.rejected_edit is not None and len(self.requests) == len(self._answers):
+                raise EOFError
             self.requests.append(request)
             if len(self.requests) > len(self._answers):
                 raise AssertionError(f'the question about {request.description!r} has no prepared answer')

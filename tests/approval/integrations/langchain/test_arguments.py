@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, Tool, tool
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
-from tool_approval.integrations.langchain.calls import definition_digest, read_arguments
+from tool_approval.integrations.langchain.calls import definition_digest, read_arguments, schema_of
 
 
 def mcp_tool() -> BaseTool:
@@ -169,9 +169,13 @@ def test_arguments_that_do_not_fit_the_schema_are_refused(used, given, problem):
 
 
 def test_definition_digest_depends_on_the_description():
-    assert definition_digest(Untyped()) == definition_digest(Untyped())
-    assert definition_digest(Untyped(description='Other.')) != definition_digest(Untyped())
-    assert definition_digest(mcp_tool()) is not None
+    def digest(tool: BaseTool) -> str | None:
+        return definition_digest(tool, schema_of(tool))
+
+    assert digest(Untyped()) == digest(Untyped())
+    assert digest(Untyped(description='Other.')) != digest(Untyped())
+    assert digest(mcp_tool()) is not None
+    assert digest(Untyped(description='\ud800')) is None
 
 
 def test_a_definition_that_cannot_be_written_down_has_no_digest():
@@ -184,7 +188,8 @@ def test_a_definition_that_cannot_be_written_down_has_no_digest():
         """Read."""
         return ''
 
-    assert definition_digest(read) is None
+    assert schema_of(read) is None
+    assert definition_digest(read, None) is None
 
 
 def test_values_hidden_by_serialisation_are_read_and_marked():

@@ -14,7 +14,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
 from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
-from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused
+from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused, Responded
 from tool_approval.core.redact import Outcome
 
 from .calls import CallReader
@@ -225,13 +225,20 @@ def _outcome_of(result: object) -> Outcome:
     return 'failed' if isinstance(result, ToolMessage) and result.status == 'error' else 'executed'
 
 
+def answer_of(settled: Refused | Responded, *, name: str, call_id: str) -> ToolMessage:
+    """Return the message that the model gets for a call that did not run: a refusal, or the approver's response."""
+    if isinstance(settled, Refused):
+        return refusal(settled.reason, name=name, call_id=call_id)
+    return ToolMessage(content=settled.text, name=name, tool_call_id=call_id)
+
+
 def answer(refused: Refused, *, name: str, call_id: str | None) -> ToolMessage:
-    """Answer a call that did not run: a model gets a message, and code gets an exception.
+    """Answer a call that was refused: a model gets a message, and code gets an exception.
 
     Raises:
         ApprovalBlocked: Policy refused a call that has no id.
         ApprovalDenied: A call that has no id was denied.
     """
     if call_id is not None:
-        return refusal(refused.reason, name=name, call_id=call_id)
+        return answer_of(refused, name=name, call_id=call_id)
     raise (ApprovalBlocked if refused.is_block else ApprovalDenied)(name, refused.reason)

@@ -19,7 +19,7 @@ from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of, place_in
-from tool_approval.core.gate import Call, Gate, GateResult, Refused
+from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Refused
 from tool_approval.core.request import ApprovalContext, CallFacts
 
 from .validation import injected_fields, is_model, validated
@@ -49,7 +49,8 @@ class CallReader:
             ValueError: The arguments do not fit the tool, or cannot be judged. The error's message names the problem.
         """
         arguments = read_arguments(self.tool, given, judges_injected=self.judges_injected)
-        definition = definition_digest(self.tool)
+        schema = schema_of(self.tool)
+        definition = definition_digest(self.tool, schema)
 
         def reread(changed: Mapping[str, object]) -> Call:
             return self.read(edited_arguments(self.tool, changed, arguments, judges_injected=self.judges_injected))
@@ -71,6 +72,7 @@ class CallReader:
             framework_context=self.config,
             # Another tool may have the same name later.
             bound_to={'tool_definition': definition},
+            args_schema=schema,
             reread=reread,
         )
 
@@ -105,7 +107,7 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
         return reader.unfit(error)
     [settled] = await gate.decide_all([await gate.prepare(call)])
     settled = await gate.judge_changed(settled)
-    if isinstance(settled, Refused) or settled.request is None:
+    if not isinstance(settled, Allowed) or settled.request is None:
         return settled
     # Confirm again: the facts may have changed while the approver was asked.
     return gate.confirm(await gate.prepare(settled.call), settled.binding)
@@ -138,14 +140,25 @@ def _text(value: object) -> str | None:
     return str(value) if value is not None and value != '' else None
 
 
-def definition_digest(tool: BaseTool) -> str | None:
-    """Return a hexadecimal digest of the tool as the model sees it, or `None` if its schema has no JSON form."""
+def schema_of(tool: BaseTool) -> Mapping[str, Any] | None:
+    """Return the JSON schema of a tool's arguments as the model sees it, or `None` if it has no JSON form."""
     schema = tool.tool_call_schema
     try:
         # Some types have no JSON schema; pydantic raises several kinds of errors for them.
-        parameters = schema.model_json_schema() if is_model(schema) else schema
-        return hashlib.sha256(canonical_json([tool.name, tool.description, parameters]).encode()).hexdigest()
+        parameters: Any = schema.model_json_schema() if is_model(schema) else schema
+        canonical_json(parameters)
     except (NotCanonicalError, TypeError, ValueError, PydanticUserError):
+        return None
+    return cast('dict[str, Any]', parameters) if isinstance(parameters, dict) else None
+
+
+def definition_digest(tool: BaseTool, schema: Mapping[str, Any] | None) -> str | None:
+    """Return a hexadecimal digest of the tool as the model sees it, or `None` if its schema has no JSON form."""
+    if schema is None:
+        return None
+    try:
+        return hashlib.sha256(canonical_json([tool.name, tool.description, schema]).encode()).hexdigest()
+    except NotCanonicalError:
         return None
 
 

@@ -27,11 +27,11 @@ from tool_approval.core.arguments import as_json
 from tool_approval.core.asking import passing_on
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import CHANGED, Binding, Gate, GateResult, Prepared, Refused
+from tool_approval.core.gate import CHANGED, Binding, Gate, GateResult, Prepared, Refused, Responded
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 
-from .bound_tool import BoundTool, refusal
+from .bound_tool import BoundTool, answer_of, refusal
 from .calls import CallReader, decide_alone, find_facts, injected_keys
 from .pausing import (
     AnsweringUI,
@@ -240,8 +240,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         all_settled = [await self._gate.judge_changed(each) for each in decided]
         for each, settled in zip(prepared, all_settled, strict=True):
             call_id = str(each.call.tool_call_id)
-            if isinstance(settled, Refused):
-                answers[call_id] = refusal(settled.reason, name=each.call.tool_name, call_id=call_id)
+            if isinstance(settled, Refused | Responded):
+                answers[call_id] = answer_of(settled, name=each.call.tool_name, call_id=call_id)
             elif settled.request is not None and settled.binding is not None:
                 call, args = digests[call_id], settled.call.arguments.bound['given']
                 consents[call_id] = cast('Consent', {**settled.binding.as_json(), 'call': call, 'args': args})
@@ -267,8 +267,8 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
                 settled = await decide_alone(self._gate_for(request.state, made['id']), reader, made['args'])
         else:
             settled = await self._confirm(reader, made, consent)
-        if isinstance(settled, Refused):
-            return refusal(settled.reason, name=made['name'], call_id=made['id']), None
+        if isinstance(settled, Refused | Responded):
+            return answer_of(settled, name=made['name'], call_id=made['id']), None
         # The tool checks again: a middleware further inside may still change the arguments.
         bound = BoundTool(reader, settled, self._gate)
         by_host = injected_keys(tool)

@@ -17,11 +17,11 @@ from pydantic import PrivateAttr
 from tool_approval.core.asking import passing_on
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import Gate, Refused
+from tool_approval.core.gate import Gate, Refused, Responded
 from tool_approval.core.threads import wait_for
 from tool_approval.core.tool_checks import judging
 
-from .bound_tool import BoundTool, StandIn, ToolInput, answer, arguments_of, call_id_of, with_arguments
+from .bound_tool import BoundTool, StandIn, ToolInput, answer, answer_of, arguments_of, call_id_of, with_arguments
 from .calls import CallReader, decide_alone, find_facts
 
 
@@ -96,6 +96,8 @@ class ApprovalToolWrapper(StandIn):
         settled = wait_for(lambda: self._settle(input, config))
         if isinstance(settled, ToolMessage):
             return settled
+        if isinstance(settled, Responded):
+            return settled.response
         tool, approved = settled
         return tool.invoke(approved, config, **kwargs)
 
@@ -105,12 +107,14 @@ class ApprovalToolWrapper(StandIn):
             settled = await self._settle(input, config)
             if isinstance(settled, ToolMessage):
                 return settled
+            if isinstance(settled, Responded):
+                return settled.response
             tool, approved = settled
             return await tool.ainvoke(approved, config, **kwargs)
 
     async def _settle(
         self, input: ToolInput, config: RunnableConfig | None
-    ) -> ToolMessage | tuple[BoundTool, ToolInput]:
+    ) -> ToolMessage | Responded | tuple[BoundTool, ToolInput]:
         config, given = ensure_config(config), arguments_of(input)
         reader = CallReader(
             tool=self._inner,
@@ -124,6 +128,8 @@ class ApprovalToolWrapper(StandIn):
             settled = await decide_alone(self._gate, reader, given)
         if isinstance(settled, Refused):
             return answer(settled, name=self.name, call_id=reader.call_id)
+        if isinstance(settled, Responded):
+            return settled if reader.call_id is None else answer_of(settled, name=self.name, call_id=reader.call_id)
         tool = BoundTool(reader, settled, self._gate)
         return tool, with_arguments(input, settled.call.given)
 

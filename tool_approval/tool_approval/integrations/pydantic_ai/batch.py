@@ -6,28 +6,31 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from tool_approval.core.arguments import CallArguments, materialised, restored
 from tool_approval.core.canonical import decode_arguments
 from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ALL_ANSWERS, both_allow
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import (
     Allowed,
+    Binding,
     Call,
     ExecutionLedger,
     Gate,
     GateResult,
     Prepared,
     Refused,
+    Responded,
     cannot_be_judged,
 )
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, find_tool, given_arguments, hooked, is_unpacked, validated
+from .arguments import call_arguments, find_tool, function_of, given_arguments, hooked, is_unpacked, validated
 from .requests import REQUEST_KEY, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
@@ -93,7 +96,9 @@ class Batch:
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = self.requests.metadata.get(call.tool_call_id)
-        return request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
+        request = request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
+        tool = find_tool(self.ctx, call.tool_name)
+        return request if tool is None else request.changed(args_schema=tool.tool_def.parameters_json_schema)
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
         """Return the request that the guard made, or a new one for a call that something else deferred."""
@@ -144,10 +149,28 @@ class Batch:
             self.results.metadata[call_id] = binding_metadata(settled.binding)
             if decision.override_args is not None:
                 decision = decision.model_copy(update={'override_args': settled.call.given})
-        self.results.approvals[call_id] = approval(decision)
+        if isinstance(settled, Responded):
+            self._respond(request, settled)
+        else:
+            self.results.approvals[call_id] = approval(decision)
         answered_by: object = getattr(self.results, 'answered_by', None)
         if isinstance(answered_by, dict) and decision.decided_by:
             answered_by[call_id] = decision.decided_by
+
+    def _respond(self, request: ApprovalRequest, settled: Responded) -> None:
+        """Give the approver's response to the model, as the result of a call that awaits approval."""
+        call_id = str(request.tool_call_id)
+        tool = find_tool(self.ctx, request.tool_name)
+        is_made = REQUEST_KEY in (self.requests.metadata.get(call_id) or {})
+        if self.ctx is None:
+            self.results.calls[call_id] = ToolReturn(settled.response)
+        elif is_made or (tool is not None and function_of(tool) is not None):
+            # Inside a run, the host takes only approvals and denials here, so the guard of the execution answers.
+            self.results.approvals[call_id] = True
+            self.results.metadata[call_id] = binding_metadata(Binding.of_response(settled))
+        else:
+            # Nothing of ours surrounds the execution, so only a denial keeps the tool from running.
+            self.results.approvals[call_id] = ToolDenied(settled.text)
 
     def restore(self, call: ToolCallPart, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
         """Rebuild the result of `prepare` for a call that another process may have prepared."""
@@ -162,12 +185,27 @@ class Batch:
             context, logic=[function], default='none', facts=request.facts
         )
         judged = _with_verdict(request, context, verdict)
-        if function is None and not verdict.is_blocked:
-            verdict = ApprovalResult.blocked(f'No function is configured for external calls of {call.tool_name!r}.')
-        elif not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
+        answers = ALL_ANSWERS if judged.answers is None else judged.answers
+        if function is None:
+            answers = both_allow(answers, ('respond',))
+            if not verdict.is_blocked:
+                verdict = self._answered_by_a_person(call, verdict, can_respond=bool(answers))
+        judged = judged.changed(answers=answers)
+        if not verdict.is_blocked and (problem := unfit(self.ctx, call.tool_name, request.args)) is not None:
             verdict = ApprovalResult.blocked(cannot_be_judged(call.tool_name, problem))
         judged = judged.changed(bound_to={**judged.bound_to, **verdict.bound_to})
         return self._prepared_external(judged, verdict)
+
+    def _answered_by_a_person(
+        self, call: ToolCallPart, verdict: ApprovalResult, *, can_respond: bool
+    ) -> ApprovalResult:
+        """Return the verdict on an external call that no function executes: only a person can give its result."""
+        rule = self.gate.controller.policy.rule_for(call.tool_name)
+        kind: Any = getattr(self.requests, 'kind', None)  # newer hosts
+        is_question = kind is not None and kind(call.tool_call_id) == 'question'
+        if can_respond and (is_question or verdict.is_needs_approval or rule.answers is not None):
+            return ApprovalResult.needs_approval()
+        return ApprovalResult.blocked(_no_function(call.tool_name))
 
     def _prepared_external(self, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
         def reread(changed: Mapping[str, Any]) -> Call:
@@ -179,8 +217,15 @@ class Batch:
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
         """Return the call if it may be executed; otherwise answer the call with a failure, and return `None`."""
+        call_id = str(prepared.request.tool_call_id)
+        if isinstance(settled, Responded):
+            self.results.calls[call_id] = ToolReturn(settled.response)
+            return None
         if isinstance(settled, Refused):
-            self.results.calls[str(prepared.request.tool_call_id)] = ToolFailed(settled.reason)
+            self.results.calls[call_id] = ToolFailed(settled.reason)
+            return None
+        if prepared.request.tool_name not in self.external:  # a rule lets it run, and it can only be answered
+            self.results.calls[call_id] = ToolFailed(_no_function(prepared.request.tool_name))
             return None
         if settled.request is not None:
             return settled
@@ -204,6 +249,10 @@ def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Cal
     )
 
 
+def _no_function(tool_name: str) -> str:
+    return f'No function is configured for external calls of {tool_name!r}.'
+
+
 def _blocked(request: ApprovalRequest, reason: str | None) -> ApprovalRequest:
     return request.changed(request.facts._replace(is_blocked=True, block_reason=reason))
 
@@ -216,6 +265,7 @@ def _with_verdict(request: ApprovalRequest, context: ApprovalContext, verdict: A
         'presentation': own.presentation,
         'remember_options': own.remember_options,
         'group_id': own.group_id,
+        'answers': own.answers,
     }
     if verdict.description is not None or verdict.payload is not None:
         changes |= {'description': own.description, 'described_by': own.described_by}

@@ -97,6 +97,9 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: The call needs approval. The exception's metadata describes the request.
             ToolFailed: The call is refused.
         """
+        binding = find_binding(ctx) if ctx.tool_call_approved else None
+        if binding is not None and binding.response is not None:
+            return binding.response  # of the approver, in the tool's place
         approvals, inner = self._approvals, tool.source_tool if isinstance(tool, _Guarded) else tool
         call, blocked = executing(ctx, name, tool_args, session=approvals.session, tool=inner)
         checks = list(checks_of(self.wrapped, inner))

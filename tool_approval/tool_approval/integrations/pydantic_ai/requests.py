@@ -196,6 +196,7 @@ def executing(
         facts=facts,
         tool_call_id=call_id,
         framework_context=ctx,
+        args_schema=None if tool is None else tool.tool_def.parameters_json_schema,
     )
     return call, problem
 

@@ -68,6 +68,8 @@ class DecidedExternal(BaseModel):
 
     refused: str | None = None
     """Reason for the refusal, or `None` if the call may run."""
+    response: Any = None
+    """The approver's response in the tool's place, or `None`. Calls that await approval may have one too."""
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
     """Arguments with which an allowed call runs."""
     binding: dict[str, Any] | None = None
@@ -82,7 +84,7 @@ class StopDecisions(BaseModel):
     results: DeferredToolResults
     """Results for the calls that await approval."""
     externals: dict[str, DecidedExternal]
-    """Decisions about external calls, by call id."""
+    """Decisions about external calls, and responses to other calls, by call id."""
 
 
 class Question(BaseModel):

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_ai_deferred import lineage
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.canonical import canonical_json
-from tool_approval.core.controller import ApprovalController
+from tool_approval.core.controller import ASKED_ANEW, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.gate import Allowed, Binding, Gate, GateResult, Prepared
@@ -187,6 +187,8 @@ class Segment:
                 allowed = to_do[call.id]
                 binding = None if allowed.binding is None else allowed.binding.as_json()
                 externals[call.id] = DecidedExternal(args=dict(allowed.call.values), binding=binding)
+            elif isinstance(given := batch.results.calls.get(call.id), ToolReturn):
+                externals[call.id] = DecidedExternal(response=cast('ToolReturn[Any]', given).return_value)
             elif call.is_external:
                 externals[call.id] = DecidedExternal(refused=str(batch.results.calls[call.id]))
         batch.results.calls.clear()
@@ -275,7 +277,9 @@ class Segment:
                 continue
             text = f'{unknown_text(row)} Approve to run the call again, or deny to give up on the call.'
             facts = call.facts._replace(can_remember_always=False)
-            request = call.restored.changed(facts, description=text, described_by=None, remember_options=())
+            request = call.restored.changed(
+                facts, description=text, described_by=None, remember_options=(), answers=ASKED_ANEW
+            )
             question = self._question(request, ['unknown', row.key, row.attempt])
             if isinstance(question, Question):
                 found = answers.get(question.id)
@@ -298,9 +302,12 @@ class Segment:
         batch = self._batch(stop, self.durable.controller)
         to_do: list[Awaitable[None]] = []
         for call in stop.calls:
-            if not call.is_external:
+            external = decided.externals.get(call.id)
+            if external is None:
                 continue
-            external = decided.externals[call.id]
+            if external.response is not None:
+                batch.results.calls[call.id] = ToolReturn(external.response)
+                continue
             if external.refused is not None:
                 batch.results.calls[call.id] = ToolFailed(external.refused)
                 continue
