@@ -7,6 +7,7 @@ from tool_approval.answering import (
     UnreadableArguments,
     answer_options,
     decision_on,
+    draft_of,
     editable,
     is_changed,
     may_approve_together,
@@ -15,6 +16,7 @@ from tool_approval.answering import (
     read_arguments,
     with_arguments,
 )
+from tool_approval.core.request import RejectedEdit
 from tool_approval.display import KEYS
 
 from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, RememberOption
@@ -35,6 +37,9 @@ HIDING = ApprovalRequest(tool_name='send', args={'to': 'bob', 'token': 'x'}, pay
         (LASTING, ('approve', 'session', 'always', 'deny', 'note', 'edit'), ['exact']),
         (LONG, ('approve', 'deny', 'note', 'edit'), []),
         (ApprovalRequest(tool_name='stop', args={}), ('approve', 'session', 'deny', 'note'), ['exact']),
+        (PLAIN.changed(answers=('respond',)), ('deny', 'note', 'respond'), []),
+        (PLAIN.changed(answers=('approve', 'edit')), ('approve', 'deny', 'note', 'edit'), []),
+        (PLAIN.changed(answers=('remember',)), ('deny', 'note'), []),
     ],
 )
 def test_answer_options_follow_from_the_request_and_its_display(request_, kinds, choices):
@@ -183,3 +188,45 @@ def test_each_outcome_has_its_words(state, decision, words):
 )
 def test_the_keys_of_the_terminal_have_the_same_words(key, kind):
     assert KEYS[key] == LABELS[kind].lower()
+
+
+def test_a_decision_that_the_tool_does_not_allow_is_not_made():
+    asked = PLAIN.changed(answers=('respond',))
+
+    assert decision_on(asked, approved=False, response={'a': 1}).response == {'a': 1}
+    with pytest.raises(NotOffered, match='the tool does not allow the answer `approve`'):
+        decision_on(asked, approved=True)
+    with pytest.raises(NotOffered, match='the tool does not allow the answer `edit`'):
+        decision_on(asked, approved=True, override_args={'path': 'b'})
+    with pytest.raises(NotOffered, match='the tool does not allow the answer `respond`'):
+        decision_on(PLAIN, approved=False, response='x')
+    with pytest.raises(NotOffered, match='an approval cannot have a response'):
+        decision_on(asked, approved=True, response='x')
+
+
+def test_requests_that_may_not_be_approved_are_not_approved_together():
+    assert may_approve_together([PLAIN, PLAIN])
+    assert not may_approve_together([PLAIN, PLAIN.changed(answers=('respond',))])
+
+
+def test_an_edit_goes_on_from_the_one_that_was_not_accepted_without_hidden_arguments():
+    rejected = RejectedEdit(args={'to': 'eve', 'token': 'x'}, problem='unknown')
+
+    assert draft_of(HIDING) == {'to': 'bob'}
+    assert draft_of(HIDING.changed(rejected_edit=rejected)) == {'to': 'eve'}
+
+
+def test_a_changed_request_can_be_approved_where_edits_are_allowed_and_shows_no_earlier_problem():
+    rejected = RejectedEdit(args={'path': 1}, problem='not a text')
+
+    changed = with_arguments(PLAIN.changed(answers=('edit', 'remember'), rejected_edit=rejected), {'path': 'b'})
+
+    assert changed.answers == ('approve', 'edit', 'remember', 'deny')
+    assert changed.rejected_edit is None
+
+
+def test_a_response_is_named_as_the_outcome():
+    assert outcome_words('denied', ApprovalDecision(approved=False, response='x')) == (
+        'Answered',
+        ' in place of the tool',
+    )

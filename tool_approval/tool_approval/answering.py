@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tool_approval.core.canonical import EXACT, canonical_json, decode_arguments
-from tool_approval.core.decision import ApprovalDecision, Remember
+from tool_approval.core.decision import ALL_ANSWERS, ApprovalDecision, Remember
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.request import ApprovalRequest, describe
 from tool_approval.display import is_shown_whole, remember_choices
@@ -27,6 +27,7 @@ __all__ = (
     'UnreadableArguments',
     'answer_options',
     'decision_on',
+    'draft_of',
     'editable',
     'is_changed',
     'may_approve_together',
@@ -36,8 +37,9 @@ __all__ = (
     'with_arguments',
 )
 
-AnswerKind = Literal['approve', 'session', 'always', 'deny', 'note', 'edit']
-"""Kinds of answers. `note` denies with a note, and `edit` approves changed arguments."""
+AnswerKind = Literal['approve', 'session', 'always', 'deny', 'note', 'edit', 'respond']
+"""Kinds of answers. `note` denies with a note, `edit` approves changed arguments, and `respond` gives the tool's result
+in its place."""
 
 LABELS: Mapping[AnswerKind, str] = {
     'approve': 'Approve',
@@ -46,6 +48,7 @@ LABELS: Mapping[AnswerKind, str] = {
     'deny': 'Deny',
     'note': 'Deny with a note',
     'edit': 'Edit arguments',
+    'respond': 'Answer in its place',
 }
 """Labels of the buttons."""
 
@@ -87,9 +90,11 @@ def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) ->
         is_whole: Whether the approver sees the whole request. With `None`, the UI must show what `display` returns.
     """
     spans = remember_spans(request, is_whole=is_whole)
-    edit: tuple[AnswerKind, ...] = ('edit',) if request.args else ()
+    approve: tuple[AnswerKind, ...] = ('approve',) if request.allows('approve') else ()
+    edit: tuple[AnswerKind, ...] = ('edit',) if request.args and request.allows('edit') else ()
+    respond: tuple[AnswerKind, ...] = ('respond',) if request.allows('respond') else ()
     return AnswerOptions(
-        answers=('approve', *spans, 'deny', 'note', *edit),
+        answers=(*approve, *spans, 'deny', 'note', *edit, *respond),
         spans=spans,
         remember_options=tuple(remember_choices(request)) if spans else (),
     )
@@ -103,6 +108,7 @@ def decision_on(
     override_args: Mapping[str, Any] | None = None,
     remember: Remember = 'none',
     remember_option: str = EXACT,
+    response: Any = None,
     is_whole: bool | None = None,
 ) -> ApprovalDecision:
     """Turn an approver's answer to a request into a decision.
@@ -114,6 +120,7 @@ def decision_on(
         override_args: All shown arguments, as changed by the approver. The controller judges the changed call again.
         remember: How long to remember an approval.
         remember_option: The chosen entry of `AnswerOptions.remember_options`, by its kind.
+        response: The tool's result, a JSON value, in place of an execution; `None` for no response.
         is_whole: See `answer_options`.
 
     Raises:
@@ -131,23 +138,40 @@ def decision_on(
         if not approved:
             raise NotOffered('a denial cannot change arguments')
         override_args = with_arguments(request, override_args).args
-    return ApprovalDecision(
+    if response is not None and approved:
+        raise NotOffered('an approval cannot have a response')
+    decision = ApprovalDecision(
         approved=approved,
         note=note or None,
         override_args=override_args,
         remember=remember,
         remember_option=remember_option,
+        response=response,
     )
+    refused = request.not_allowed(decision)
+    if refused is not None:
+        raise NotOffered(f'the tool does not allow the answer `{refused}`')
+    return decision
 
 
 def may_approve_together(requests: Sequence[ApprovalRequest]) -> bool:
-    """Return whether one answer may approve several requests. Each of the requests must be shown in full."""
-    return all(map(is_shown_whole, requests))
+    """Return whether one answer may approve several requests. Each of the requests must be shown in full, and allow to
+    be approved.
+    """
+    return all(request.allows('approve') and is_shown_whole(request) for request in requests)
 
 
 def editable(request: ApprovalRequest) -> dict[str, Any]:
     """Return the arguments that an approver can see and change. Hidden arguments remain as they are."""
     return dict(visible_args(request))
+
+
+def draft_of(request: ApprovalRequest) -> dict[str, Any]:
+    """Return the arguments to start an edit from: those of an edit that the tool could not take, if there was one."""
+    if request.rejected_edit is None:
+        return editable(request)
+    hidden = left_out_keys(request)
+    return {key: value for key, value in request.rejected_edit.args.items() if key not in hidden}
 
 
 def read_arguments(text: str) -> dict[str, Any]:
@@ -184,6 +208,9 @@ def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> Appro
             'presentation': None,
             'reason': None if request.reason is None else f'before your change: {request.reason}',
             'remember_options': (),
+            'rejected_edit': None,
+            # To approve the new request is to edit the original.
+            'answers': tuple(each for each in ALL_ANSWERS if each in ('approve', 'edit') or request.allows(each)),
         }
     )
 
@@ -216,5 +243,7 @@ def outcome_words(state: str, decision: ApprovalDecision | None) -> tuple[str, s
     if decision is None:
         why = 'no approver answered in time' if state == 'expired' else 'the run no longer waits for an answer'
         return state.capitalize(), f': {why}'
+    if decision.response is not None:
+        return 'Answered', ' in place of the tool'
     changed = '' if decision.override_args is None else ' with changed arguments'
     return state.capitalize(), f'{changed}{_SPANS[decision.remember]}'

@@ -277,6 +277,18 @@ def test_the_uis_suite_passes_on_the_shipped_fakes(make):
     asyncio.run(check_ui(make))
 
 
+def responding(text):
+    return RecordingUI(ApprovalDecision(approved=False, response=text))
+
+
+def test_the_uis_suite_checks_responses_too():
+    asyncio.run(check_ui(RecordingUI, make_responder=responding))
+
+    for wrong in (lambda text: responding(text.strip('"\'\\')), lambda text: RecordingUI(False)):
+        with pytest.raises(AssertionError):
+            asyncio.run(check_ui(RecordingUI, make_responder=wrong))
+
+
 @pytest.mark.parametrize(
     'wrong',
     [

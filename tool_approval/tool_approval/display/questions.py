@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Final, Literal
 
 from tool_approval.core.canonical import EXACT
+from tool_approval.core.decision import AllowedAnswer
 from tool_approval.core.request import ApprovalRequest
 
 from .digest import is_same
@@ -22,6 +23,7 @@ KEYS: Final[Mapping[str, str]] = {
     'v': 'view everything, page by page',
     'd': 'deny with a note',
     'e': 'edit arguments',
+    'w': 'write the result, in place of the tool',
     'r': 'approve, and choose what to remember for this session',
     'a': 'approve, and choose what to always remember',
     'l': 'list remembered approvals, and revoke them',
@@ -104,7 +106,7 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
     """Return the keyboard keys with which an approver can answer a request.
 
     The keys `s`, `r` and `a` are missing if the request is not shown in full. The key `r` requires several scopes, and
-    `a` requires a store.
+    `a` requires a store. Keys for answers that the tool does not allow are missing.
 
     Args:
         request: Request to answer.
@@ -116,13 +118,19 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
     left_out = {key for key, span in (('s', 'session'), ('r', 'session'), ('a', 'always')) if span not in spans}
     if 'r' not in left_out and len(remember_choices(request)) == 1:
         left_out.add('r')
+    left_out |= {key for key, answer in _ANSWERED_BY.items() if not request.allows(answer)}
     return tuple(key for key in KEYS if key not in left_out)
+
+
+_ANSWERED_BY: Final[Mapping[str, AllowedAnswer]] = {'y': 'approve', 'e': 'edit', 'w': 'respond'}
 
 
 def remember_spans(
     request: ApprovalRequest, *, is_whole: bool | None = None
 ) -> tuple[Literal['session', 'always'], ...]:
-    """Return the possible values of `remember`; none if the request or a scope is not shown in full.
+    """Return the possible values of `remember`.
+
+    There are none if the request or a scope is not shown in full, or if the tool does not allow to remember approvals.
 
     Args:
         request: Request to answer.
@@ -131,6 +139,8 @@ def remember_spans(
     if is_whole is None:
         is_whole = is_shown_whole(request)
     if not is_whole or request.hides_arguments or not _is_distinct(request):
+        return ()
+    if not (request.allows('approve') and request.allows('remember')):
         return ()
     is_offered = {'session': request.facts.can_remember_session, 'always': request.facts.can_remember_always}
     return tuple(span for span in ('session', 'always') if is_offered[span])

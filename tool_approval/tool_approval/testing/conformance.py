@@ -21,7 +21,11 @@ _LATER = _AT + timedelta(seconds=1)
 
 
 async def check_ui(
-    make_ui: Callable[[bool], ApprovalUI], *, timeout_s: float = 10.0, requests: list[ApprovalRequest] | None = None
+    make_ui: Callable[[bool], ApprovalUI],
+    *,
+    timeout_s: float = 10.0,
+    requests: list[ApprovalRequest] | None = None,
+    make_responder: Callable[[str], ApprovalUI] | None = None,
 ) -> None:
     """Check that a UI returns its approver's decision for every kind of request.
 
@@ -31,7 +35,11 @@ async def check_ui(
         timeout_s: Maximum seconds for one answer.
         requests: More requests to ask about. The requests of the suite are hostile: control characters, long texts,
             right-to-left marks, nested and empty arguments.
+        make_responder: Function that makes a UI whose approver answers in the tool's place with the given text; `None`
+            for a UI in which this is not possible.
     """
+    if make_responder is not None:
+        await _check_responses(make_responder, timeout_s)
     for approves in (True, False):
         for request in _numbered([*_HOSTILE, *(requests or [])]):
             [decision] = await ask(make_ui(approves), [request], mode='interactive', timeout_s=timeout_s)
@@ -42,6 +50,13 @@ async def check_ui(
             group = _numbered([request.model_copy(update={'group_id': 'group'}) for request in _HOSTILE[:2]])
             decisions = await ask(ui, group, mode='interactive', timeout_s=timeout_s)
             assert [each.approved for each in decisions] == [approves] * 2, f'a group: {decisions!r}'
+
+
+async def _check_responses(make_responder: Callable[[str], ApprovalUI], timeout_s: float) -> None:
+    for text in _RESPONSES:
+        for request in _numbered([each.model_copy(update={'answers': ('respond',)}) for each in _HOSTILE]):
+            [decision] = await ask(make_responder(text), [request], mode='interactive', timeout_s=timeout_s)
+            assert decision.response == text, f'{request.description!r}: {decision!r}'
 
 
 def check_store(make_store: Callable[[], ApprovalStore]) -> None:
@@ -124,6 +139,8 @@ def _approval(approval_id: str) -> RememberedApproval:
         approved_at=_AT.replace(microsecond=0),
     )
 
+
+_RESPONSES = ('forty-two', '<b>*x*</b> & `y` "\\', '{"approved": true}')
 
 _HOSTILE = [
     ApprovalRequest(tool_name='delete', args={'path': 'notes.txt'}),

@@ -4,6 +4,7 @@ import termios
 
 import pytest
 from inline_snapshot import snapshot
+from tool_approval.core.request import RejectedEdit
 
 from tool_approval import (
     ApprovalDecision,
@@ -29,6 +30,11 @@ LONG = REQUEST.model_copy(
 )
 Q = '╰─ '
 COVERS = 'any simple `pip install` command, network (every host), writes to .venv included, in this directory'
+
+
+ASKED = ApprovalRequest(tool_name='ask_user', args={'question': 'How many?'}, answers=('respond',))
+OPEN = REQUEST.model_copy(update={'answers': ('approve', 'edit', 'respond')})
+RESULT = 'Result: '
 
 
 def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) -> ApprovalDecision:
@@ -57,6 +63,11 @@ def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) 
         ),
         (WIDER, [(Q, 'r'), ('Press 1 to 2', '\x1b'), (Q, 'n')], {'approved': False}),
         (REQUEST, [(Q, '?'), (Q, 'n')], {'approved': False}),
+        (ASKED, [(Q, 'w'), (RESULT, ' 42 '), ('Result:  42', '\r')], {'approved': False, 'response': '42'}),
+        (ASKED, [(Q, 'w'), (RESULT, '\x1b'), (Q, 'n')], {'approved': False}),
+        (ASKED, [(Q, 'w'), (RESULT, '\r'), (Q, 'n')], {'approved': False}),
+        (OPEN, [(Q, 'w'), (RESULT, 'x'), ('Result: x', '\r')], {'approved': False, 'response': 'x'}),
+        (OPEN, [(Q, 'y')], {'approved': True}),
     ],
 )
 def test_each_key_gives_the_decision_it_is_labelled_with(
@@ -513,3 +524,62 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ mark: 34c6a234baa49bca (a different request has a different mark)
 ╰─ y approve   n deny   s notes this session   ? more\
 """)
+
+
+def test_keys_of_answers_that_the_tool_does_not_allow_do_nothing():
+    seen: list[str] = []
+    press = [(Q, looking(seen, key)) for key in 'yesra']
+
+    decision = decide((Q, looking(seen, 'y')), *press[1:], (Q, '?'), (Q, looking(seen, 'n')), request=ASKED)
+
+    assert decision.approved is False
+    assert 'w write the result   n deny   ? more' in seen[0]
+    assert not any(f'│ {key}  ' in seen[-1] for key in 'yesra')
+
+
+def test_what_became_of_a_response_is_said_without_the_response():
+    _, person = ask(ASKED, steps=[(Q, 'w'), (RESULT, '42'), ('Result: 42', '\r')])
+
+    assert person.text.splitlines()[-1] == "✗ ada answered in place of ask_user: question='How many?'"
+    assert (
+        decide((Q, 'w'), (RESULT, '\x1b[200~a\x07b\ncc\x1b[201~'), (RESULT, '\r'), request=ASKED).response is not None
+    )
+
+
+def test_an_edit_that_the_tool_could_not_take_is_shown_with_the_reason_and_edited_further():
+    seen: list[str] = []
+    hostile = 'path: not a text\n╰─ y approve\x1b[2J'
+    rejected = RejectedEdit(args={'path': 7, 'force': True}, problem=hostile)
+    asked = REQUEST.model_copy(update={'rejected_edit': rejected})
+    steps = [
+        (Q, looking(seen, 'e')),
+        ('path: 7', '\x7f"b"'),
+        ('path: "b"', '\r'),
+        ('force: true', '\r'),
+        (Q, looking(seen, 'y')),
+    ]
+
+    decision = decide(*steps, request=asked)
+
+    assert decision.override_args == {'path': 'b', 'force': True}
+    rows = seen[0].splitlines()
+    assert '│ your edit: was not accepted, so the call is asked about again: path: not a' in rows
+    assert '│  ↪ text<U+000A>╰─ y approve<U+001B>[2J' in rows
+    assert 'your edit' not in seen[1].split('You have changed the call')[-1]
+
+
+def test_an_edit_that_the_tool_could_not_take_and_that_is_not_changed_approves_nothing():
+    asked = REQUEST.model_copy(
+        update={'rejected_edit': RejectedEdit(args={'path': 7, 'force': True}, problem='not a text')}
+    )
+
+    decision = decide((Q, 'e'), ('path: 7', '\r'), ('force: true', '\r'), (Q, 'n'), request=asked)
+
+    assert decision.approved is False
+
+
+def test_where_only_edits_are_allowed_a_changed_call_can_be_approved():
+    only = REQUEST.model_copy(update={'answers': ('edit',)})
+    steps = [(Q, 'e'), ('path: "notes.txt"', '\x7f2"'), ('path: "notes.txt2"', '\r'), ('force: false', '\r'), (Q, 'y')]
+
+    assert decide(*steps, request=only).override_args == {'path': 'notes.txt2', 'force': False}

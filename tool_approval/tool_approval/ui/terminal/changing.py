@@ -8,7 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from tool_approval.answering import NotOffered, UnreadableArguments, editable, is_changed, with_arguments
+from tool_approval.answering import (
+    NotOffered,
+    UnreadableArguments,
+    draft_of,
+    is_changed,
+    with_arguments,
+)
 from tool_approval.core.canonical import canonical_json, copied
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.presentation import ApprovalPresentation
@@ -119,10 +125,11 @@ def change(
         otherwise the changed request. The second value is a line to show.
     """
     editor = editor_of(environment)
+    draft = draft_of(asked)
     try:
-        canonical_json(editable(asked))
-        edited = _one_by_one(dialogue, asked) if editor is None else _in_editor(dialogue, asked, editor)
-        if edited is None or not is_changed(asked, edited):
+        before = canonical_json(draft)
+        edited = _one_by_one(dialogue, draft) if editor is None else _in_editor(dialogue, asked, draft, editor)
+        if edited is None or canonical_json(edited) == before:
             return asked, 'Nothing was changed.'
     except EditorFailed as error:
         return asked, escape_line(f'Nothing was changed: {error}.')
@@ -136,8 +143,9 @@ def change(
     return shown, 'You have changed the call. Nothing is approved yet.'
 
 
-def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) -> dict[str, Any] | None:
-    args = editable(request)
+def _in_editor(
+    dialogue: Dialogue, request: ApprovalRequest, args: dict[str, Any], editor: list[str]
+) -> dict[str, Any] | None:
     as_yaml = is_yaml(args)
     text = as_text(request.tool_name, args)
     while True:
@@ -156,8 +164,8 @@ def _in_editor(dialogue: Dialogue, request: ApprovalRequest, editor: list[str]) 
                 return None
 
 
-def _one_by_one(dialogue: Dialogue, request: ApprovalRequest) -> dict[str, Any] | None:
-    edited = editable(request)
+def _one_by_one(dialogue: Dialogue, args: Mapping[str, Any]) -> dict[str, Any] | None:
+    edited = dict(args)
     for number, (name, value) in enumerate(edited.items(), start=1):
         hint = (
             f'Argument {number} of {len(edited)}, as JSON. Enter accepts it; Esc goes back. '

@@ -100,6 +100,8 @@ class Prompt:
                     decision = decision_on(request, approved=False)
                 case 'd':
                     decision = self._noted(request)
+                case 'w':
+                    decision, hint = self._responded(request)
                 case 's':
                     kind, _ = session_choice(asked)
                     decision = decision_on(request, approved=True, remember='session', remember_option=kind)
@@ -162,6 +164,18 @@ class Prompt:
         note = read_line(dialogue.terminal, dialogue.keyboard, 'Note: ')
         dialogue.show()
         return None if note is None else decision_on(request, approved=False, note=note.strip())
+
+    def _responded(self, request: ApprovalRequest) -> tuple[ApprovalDecision | None, str]:
+        """Ask for the result of the call; without a text, return to the question, with a line to show."""
+        dialogue = self._dialogue
+        dialogue.show('The model reads your text as the result; the tool does not run. Esc goes back.', question='')
+        response = read_line(dialogue.terminal, dialogue.keyboard, 'Result: ')
+        dialogue.show()
+        if response is None:
+            return None, ''
+        if not response.strip():
+            return None, 'An empty text is not sent.'
+        return decision_on(request, approved=False, response=response.strip()), ''
 
     def _remembered(self, request: ApprovalRequest, remember: Remember) -> ApprovalDecision | None:
         """Ask which calls the approval covers; return `None` to go back to the question."""

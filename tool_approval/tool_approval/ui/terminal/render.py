@@ -34,9 +34,16 @@ from .layout import NARROWEST, Layout, fitted
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns, or press\nq to deny and stop\nthe run. '
 """Text for a terminal that is too narrow for the frame."""
 
-_IN_SIGHT: Mapping[str, str] = {'y': 'approve', 'n': 'deny', 's': 'this session', 'v': 'view all', '?': 'more'}
+_IN_SIGHT: Mapping[str, str] = {
+    'y': 'approve',
+    'w': 'write the result',
+    'n': 'deny',
+    's': 'this session',
+    'v': 'view all',
+    '?': 'more',
+}
 """Keys that the question row can show, at most four at once. The key `v` is offered only if content is cut, and `s`
-only if no content is cut."""
+only if no content is cut. The key `w` is in the row only if the call cannot be approved."""
 
 _IN_TITLE = ('tool', 'file', 'in', 'request', 'agent')
 """Facts for the first row, most important first. The last two facts are aligned right."""
@@ -82,7 +89,8 @@ def render_request(
     allowed = offered_keys(request, is_whole=shown.is_whole)
     keys = allowed if keys is None else [key for key in keys if key in allowed]
     rows = _box(request, shown, layout, position=position, before=before)
-    in_sight = {key: does for key, does in _IN_SIGHT.items() if key in keys and (key != 'v' or not shown.is_whole)}
+    hidden = {'v' if shown.is_whole else '', 'w' if 'y' in keys else ''}
+    in_sight = {key: does for key, does in _IN_SIGHT.items() if key in keys and key not in hidden}
     below, question = _question(request, layout, '', in_sight)
     if len(rows) + len(below) + 1 > height:
         below, question = _question(request, layout, name_of(request.tool_name, ascii_only=ascii_only), in_sight)
@@ -262,5 +270,7 @@ def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_
         covered = dict(remember_choices(request, ascii_only=ascii_only))[decision.remember_option]
         name = escape_line(request.tool_name, ascii_only=ascii_only)
         return f'{verb} {span}: {covered}' if name in covered else f'{verb} {name} {span}: {covered}'
+    if decision.response is not None:
+        verb = 'answered in place of'
     note = f' ({decision.note})' if decision.note else ''
     return escape_line(f'{verb} {request.tool_name}{note}: {summary(request)}', ascii_only=ascii_only)
