@@ -89,6 +89,47 @@ def test_edited_arguments_are_shown_again_before_they_are_approved(site, visit):
     expect(page.get_by_role('heading', name='Open requests')).to_be_visible()
 
 
+def test_flat_arguments_are_edited_in_a_form(site, visit):
+    page = visit()
+    schema = {
+        'properties': {
+            'path': {'type': 'string'},
+            'mode': {'enum': ['soft', 'hard']},
+            'days': {'anyOf': [{'type': 'integer'}, {'type': 'null'}]},
+        }
+    }
+    args = {'path': 'notes/old.txt', 'mode': 'soft', 'days': None}
+    asked = site.ask(requests.request(args=args, args_schema=schema))
+
+    card(page, 'delete_file').get_by_role('link', name='Edit').click()
+    page.get_by_label('days', exact=True).fill('many')
+    page.get_by_role('button', name='Show the changed call').click()
+    expect(page.get_by_role('alert')).to_contain_text('`days` is not a whole number')
+    page.get_by_label('days', exact=True).fill('30')
+    page.get_by_label('mode', exact=True).select_option('hard')
+    assert axe(page) == []
+    page.get_by_role('button', name='Show the changed call').click()
+    page.get_by_role('button', name='Approve the changed call').click()
+
+    [decision] = site.decisions(asked)
+    assert decision.override_args == {'path': 'notes/old.txt', 'mode': 'hard', 'days': 30}
+
+
+def test_an_approver_answers_in_the_tools_place(site, visit):
+    page = visit()
+    asked = site.ask(requests.request('ask_user', answers=('respond',)))
+
+    asking = card(page, 'ask_user')
+    expect(asking.get_by_role('button', name='Approve')).to_have_count(0)
+    asking.get_by_label('Result').fill('forty-two\n<b>')
+    assert axe(page) == []
+    asking.get_by_role('button', name='Answer in its place').click()
+
+    [decision] = site.decisions(asked)
+    assert (decision.approved, decision.response) == (False, 'forty-two\n<b>')
+    settled(page, 'ask_user', 'Answered in place of the tool by ada')
+
+
 def test_an_approval_for_the_session_answers_the_next_one(site, visit):
     page = visit()
     asked = site.ask(requests.command())

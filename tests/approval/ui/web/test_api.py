@@ -111,6 +111,7 @@ def test_a_decision_answers_once(desk):
         'override_args': None,
         'remember': 'none',
         'remember_option': 'exact',
+        'response': None,
         'at': first.json()['settled_at'],
     }
     assert first.json()['can_answer'] is False

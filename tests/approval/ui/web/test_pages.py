@@ -1,13 +1,15 @@
 """The pages work without a script: they show requests, and their forms answer them."""
 
+import json
 import re
 import threading
 from datetime import UTC, datetime, timedelta, timezone
 from html import escape, unescape
 
 import pytest
+from tool_approval.core.request import RejectedEdit
 from tool_approval.inbox import ApproverRule
-from tool_approval.ui.web import cards, page_routes, pages, view
+from tool_approval.ui.web import cards, edit_form, page_routes, pages, view
 from tool_approval.ui.web.page_routes import HISTORY_AT_ONCE
 from tool_approval.ui.web.pages import AT_ONCE
 
@@ -102,7 +104,7 @@ def test_whole_display_is_drawn_outside_of_the_event_loop(inbox, monkeypatch):
         on.append(threading.current_thread())
         return ADA
 
-    for module in (cards, pages, view):
+    for module in (cards, edit_form, pages, view):
 
         def recorded(subject, *, whole=False, draw=module.display):
             if whole:
@@ -620,3 +622,170 @@ def test_style_and_script_are_served_from_here(desk):
     for name, kind in (('inbox.css', 'text/css'), ('inbox.js', 'text/javascript')):
         assert f'"/static/{name}"' in page
         assert desk.client.get(f'/static/{name}').headers['content-type'].startswith(kind)
+
+
+SCHEMA = {
+    'type': 'object',
+    'properties': {
+        'to': {'type': 'string'},
+        'amount': {'type': 'integer'},
+        'rate': {'anyOf': [{'type': 'number'}, {'type': 'null'}]},
+        'memo': {'anyOf': [{'type': 'string'}, {'type': 'null'}]},
+        'urgent': {'type': 'boolean'},
+        'speed': {'$ref': '#/$defs/Speed'},
+    },
+    '$defs': {'Speed': {'enum': ['slow', 'fast'], 'type': 'string'}},
+}
+PAYMENT = ApprovalRequest(
+    tool_name='pay',
+    args={'to': 'bob', 'amount': 1, 'rate': 1.5, 'memo': None, 'urgent': False, 'speed': 'slow'},
+    args_schema=SCHEMA,
+)
+ENTERED = {
+    'field-0': 'eve', 'field-1': '2', 'field-2': '', 'field-3': 'a\r\nb', 'field-4': 'true', 'field-5': '"fast"'
+}  # fmt: skip
+
+
+def test_flat_arguments_are_edited_in_a_form(desk):
+    entry = desk.post(PAYMENT)
+
+    form = desk.client.get(f'/requests/{entry.id}/edit').text
+    preview = desk.form(f'/requests/{entry.id}/edit', ENTERED)
+    unchanged = desk.form(
+        f'/requests/{entry.id}/edit',
+        {
+            **ENTERED,
+            'field-0': 'bob',
+            'field-1': '1',
+            'field-2': '1.5',
+            'null-3': '1',
+            'field-4': 'false',
+            'field-5': '"slow"',
+        },
+    )
+
+    assert '<textarea id="args"' not in form
+    assert '<option value="&quot;slow&quot;" selected>slow</option>' in form
+    assert '<option value="false" selected>false</option>' in form
+    assert 'name="null-3" value="1" checked' in form
+    assert 'You have changed the call.' in text_of(preview.text)
+    [args] = re.findall(r'name="args" value="([^"]*)"', preview.text)
+    changed = {'to': 'eve', 'amount': 2, 'rate': None, 'memo': 'a\nb', 'urgent': True, 'speed': 'fast'}
+    assert json.loads(unescape(args)) == changed
+    assert 'The arguments are unchanged.' in text_of(unchanged.text)
+
+    again = desk.form(f'/requests/{entry.id}/edit?again=1', {'args': json.dumps(changed)})
+    assert '<option value="&quot;fast&quot;" selected>fast</option>' in again.text
+
+
+@pytest.mark.parametrize(
+    ('entered', 'problem'),
+    [
+        ({'field-1': 'many'}, '`amount` is not a whole number'),
+        ({'field-1': '1.5'}, '`amount` is not a whole number'),
+        ({'field-1': ''}, '`amount` is missing'),
+        ({'field-2': '1]'}, '`rate` is not a number'),
+        ({'field-4': 'maybe'}, '`urgent` is not one of the options'),
+    ],
+)
+def test_what_cannot_be_used_of_a_form_is_shown_again_with_the_reason(desk, entered, problem):
+    entry = desk.post(PAYMENT)
+
+    response = desk.form(f'/requests/{entry.id}/edit', {**ENTERED, **entered})
+
+    assert response.status_code == 422
+    assert f'The arguments are invalid: {problem}.' in text_of(response.text)
+    assert 'value="eve"' in response.text
+    assert desk.now(entry).state == 'pending'
+
+
+def test_a_form_without_all_of_its_fields_changes_nothing(desk):
+    entry = desk.post(PAYMENT)
+
+    response = desk.form(f'/requests/{entry.id}/edit', {'field-0': 'eve', 'field-x': '1', 'null-x': '1'})
+
+    assert '`amount` is missing' in text_of(response.text)
+
+
+def test_a_request_without_a_form_takes_none(desk):
+    entry = desk.post()
+
+    response = desk.form(f'/requests/{entry.id}/edit', {'field-0': 'b'})
+
+    assert (response.status_code, desk.now(entry).state) == (422, 'pending')
+
+
+def test_arguments_of_a_form_can_be_edited_as_json(desk):
+    entry = desk.post(PAYMENT)
+
+    form = desk.client.get(f'/requests/{entry.id}/edit').text
+    assert f'/requests/{entry.id}/edit?as=json' in form
+    assert '<textarea id="args"' in desk.client.get(f'/requests/{entry.id}/edit?as=json').text
+
+
+def test_names_and_values_of_a_form_are_escaped(desk):
+    schema = {'properties': {HOSTILE: {'type': 'string'}, 'choice': {'enum': [HOSTILE]}}}
+    entry = desk.post(ApprovalRequest(tool_name='t', args={HOSTILE: HOSTILE, 'choice': HOSTILE}, args_schema=schema))
+
+    form = desk.client.get(f'/requests/{entry.id}/edit').text
+
+    assert 'field-0' in form
+    assert '<script>alert' not in form
+    assert '<img' not in form
+
+
+def test_an_edit_that_was_not_accepted_is_shown_with_the_reason_and_edited_further(desk):
+    rejected = RejectedEdit(args={'path': 7}, problem='path: not a text <b>')
+    entry = desk.post(
+        request_for('a', rejected_edit=rejected, args_schema={'properties': {'path': {'type': 'string'}}})
+    )
+
+    form = desk.client.get(f'/requests/{entry.id}/edit')
+
+    assert 'your edit was not accepted, so the call is asked about again: path: not a text <b>' in shown(desk, '/')
+    assert 'Your edit was not accepted: path: not a text <b>' in text_of(form.text)
+    assert '&quot;path&quot;: 7' in form.text
+    api = desk.client.get(f'/api/v1/requests/{entry.id}').json()
+    assert api['rejected_edit'] == {'args': {'path': 7}, 'problem': 'path: not a text <b>'}
+    assert api['args_schema'] == {'properties': {'path': {'type': 'string'}}}
+
+
+def test_only_allowed_answers_are_offered_and_taken(desk):
+    entry = desk.post(request_for('a', answers=('respond',)))
+
+    page = desk.client.get('/').text
+    refused = [desk.answer(entry), desk.answer(entry, args='{"path": "b"}'), desk.answer(entry, 'session')]
+    editing = desk.client.get(f'/requests/{entry.id}/edit')
+    by_api = desk.decide(entry)
+
+    assert 'value="respond"' in page
+    assert not any(text in page for text in ('value="approve"', 'value="session"', '>Edit arguments<'))
+    assert [each.status_code for each in [*refused, editing, by_api]] == [422] * 5
+    assert desk.client.get(f'/api/v1/requests/{entry.id}').json()['answers'] == ['deny', 'note', 'respond']
+    assert desk.now(entry).state == 'pending'
+
+
+def test_an_answer_in_the_tools_place_is_the_decision(desk):
+    entry, by_api = desk.post(request_for('a', answers=('respond',))), desk.post(request_for('b', answers=('respond',)))
+
+    empty = desk.answer(entry, 'respond', response=' ')
+    desk.answer(entry, 'respond', response=f' {HOSTILE}\r\nand more ')
+    settled = desk.decide(by_api, approved=False, response={'n': [1, None]})
+
+    assert empty.status_code == 422
+    decision = desk.now(entry).answer.decision
+    assert (decision.approved, decision.response) == (False, f'{HOSTILE}\nand more')
+    history = desk.client.get('/history').text
+    assert 'Answered in place of the tool by ada' in text_of(history)
+    assert '<script>alert' not in history
+    assert 'Result: {"n":[1,null]}' in text_of(history)
+    assert settled.json()['answer']['response'] == {'n': [1, None]}
+
+
+def test_one_result_does_not_answer_several_requests(desk):
+    entries = [desk.post(request_for(each, answers=('respond',), group_id='g')) for each in 'ab']
+
+    refused = desk.answer_all(entries, 'respond', response='x')
+
+    assert refused.status_code == 400
+    assert [desk.now(entry).state for entry in entries] == ['pending', 'pending']

@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import pairwise
 
 from tool_approval.answering import LABELS, AnswerKind, AnswerOptions, answer_options, place_in_response
+from tool_approval.core.canonical import canonical_json
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import OURS, DisplayLine, LineKind, display, escape_line, facts, name_of, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
@@ -201,8 +202,9 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
     return element(
         'form',
         *hidden(context, digest=entry.digest),
+        _responding(entry, options, name),
         note_field(f'note-{entry.id}'),
-        element('div', *buttons(name), edit, class_='buttons'),
+        element('div', *buttons(name, can_approve='approve' in options.answers), edit, class_='buttons'),
         _remembering(options, name),
         method='post',
         action=f'{request}/answer',
@@ -233,15 +235,32 @@ def note_field(identifier: str) -> Html:
     )
 
 
-def buttons(name: str, *, count: int | None = None) -> Sequence[Html]:
+def buttons(name: str, *, count: int | None = None, can_approve: bool = True) -> Sequence[Html]:
     """Render the buttons that approve or deny one request or, with `count`, several requests."""
     every = '' if count is None else f' all {count}'
-    return [_button(kind, f' {name}', kind, every) for kind in ('approve', 'deny')]
+    kinds: tuple[AnswerKind, ...] = ('approve', 'deny') if can_approve else ('deny',)
+    return [_button(kind, f' {name}', kind, every) for kind in kinds]
 
 
 def _button(kind: AnswerKind, label: str, look: str, more: str = '') -> Html:
     text = f'{LABELS[kind]}{more}'
     return element('button', text, type='submit', name='answer', value=kind, class_=look, aria_label=f'{text}{label}')
+
+
+def _responding(entry: InboxEntry, options: AnswerOptions, name: str) -> Html | None:
+    """Render the field for an answer in the tool's place, unfolded if there is no other way to let the run go on."""
+    if 'respond' not in options.answers:
+        return None
+    identifier = f'response-{entry.id}'
+    return element(
+        'details',
+        element('summary', LABELS['respond']),
+        element('label', 'Result, which the model reads; the tool does not run', for_=identifier),
+        element('textarea', id=identifier, name='response', rows='2', maxlength='4000', autocomplete='off'),
+        element('div', _button('respond', f': {name}', 'remember'), class_='buttons'),
+        class_='response',
+        open='approve' not in options.answers,
+    )
 
 
 def _remembering(options: AnswerOptions, name: str) -> Html | None:
@@ -272,12 +291,15 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
 def outcome_block(entry: InboxEntry) -> Html:
     """Render the outcome of a request, with its note and edited arguments."""
     when = None if entry.settled_at is None else timed(', ', entry.settled_at)
-    outcome = element('p', entry.outcome, when, class_=f'outcome {entry.state}')
-    note = None if entry.answer is None else entry.answer.decision.note
-    parts: list[Html] = [outcome]
-    if note:
-        rows = [element('p', escape_line(line), class_='quote') for line in note.split('\n')[:50]]
-        parts.append(element('div', element('p', 'Note:'), *rows, class_='told'))
+    decision = None if entry.answer is None else entry.answer.decision
+    response = None if decision is None else decision.response
+    look = entry.state if response is None else 'answered'
+    parts: list[Html] = [element('p', entry.outcome, when, class_=f'outcome {look}')]
+    written = response if isinstance(response, str) or response is None else canonical_json(response)
+    for label, text in (('Note:', None if decision is None else decision.note), ('Result:', written)):
+        if text:
+            rows = [element('p', escape_line(line), class_='quote') for line in text.split('\n')[:50]]
+            parts.append(element('div', element('p', label), *rows, class_='told'))
     changes = visible_changes(entry)
     if changes is not None:
         asked = entry.request.model_copy(update={'args': changes, 'payload': changes, 'presentation': None})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -18,9 +18,10 @@ from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
 
 from .bodies import answer, check_group, checked, read_form, single
 from .cards import PageContext, card_of
+from .edit_form import edit_form, entered_in, preview_of, read_entered
 from .guard import draw_apart, wants_json
 from .html import Html, element
-from .pages import Filter, base_of, edit_form, list_of, page, preview_of, search_form, sentence, shown_text
+from .pages import Filter, base_of, list_of, page, search_form, sentence, shown_text
 from .refusals import HttpRefusal, refusal_of
 from .runs import RunRoutes, Runs
 from .view import DecisionBody, why_not
@@ -41,7 +42,7 @@ _MOST_TOGETHER = 100
 _MOST_PAGES = 9_999_999
 """Maximum page number, far above the number of pages of any request."""
 
-_ANSWERS = ('approve', 'deny', 'session', 'always')
+_ANSWERS = ('approve', 'deny', 'session', 'always', 'respond')
 
 
 class PageRoutes:
@@ -145,6 +146,8 @@ class PageRoutes:
         if not 0 < len(items) <= _MOST_TOGETHER:
             raise HttpRefusal(400, 'malformed', f'the form must name 1 to {_MOST_TOGETHER} requests')
         values = _decision_fields([field for field in fields if field[0] != 'item'], digest='')
+        if 'response' in values:
+            raise HttpRefusal(400, 'malformed', 'one result cannot answer several requests')
         if values['approved']:
             await check_group(self._inbox, [request_id for request_id, _, _ in items])
         outcomes: dict[str, dict[str, str]] = {}
@@ -165,7 +168,8 @@ class PageRoutes:
         """Show the form to edit arguments."""
         context = await self._context(request)
         entry = await self._editable(request, context.visitor)
-        return page(request, 'Edit arguments', edit_form(entry, context), context=context)
+        form = edit_form(entry, context, as_json=request.query_params.get('as') == 'json')
+        return page(request, 'Edit arguments', form, context=context)
 
     async def preview(self, request: Request) -> Response:
         """Show the changed call with a form to approve it, or the problem if the arguments are invalid."""
@@ -173,11 +177,13 @@ class PageRoutes:
         visitor = await self._visitors.changing(request, single(fields, 'csrf'))
         entry = await self._editable(request, visitor)
         context = await self._context_of(request, visitor)
-        text, problem, status = single(fields, 'args') or '', None, 200
+        text, problem, status = single(fields, 'args'), None, 200
+        entered = None if text is not None else entered_in(fields)
+        edited: dict[str, Any] | None = None
         try:
-            edited = read_arguments(text)
+            edited = read_arguments(text) if text is not None else read_entered(entry, entered or {})
             if request.query_params.get('again') == '1':
-                text = json.dumps(edited, indent=2, ensure_ascii=True)
+                text = None
             elif is_changed(entry.request, edited):
                 asked = with_arguments(entry.request, edited)
                 preview = await draw_apart(self._turn, lambda: preview_of(entry, asked, context))
@@ -188,7 +194,7 @@ class PageRoutes:
             problem, status = f'The arguments are invalid: {escape_line(error.problem)}.', 422
         except NotOffered as error:
             problem, status = sentence(error.problem), 422
-        form = edit_form(entry, context, text=text, problem=problem)
+        form = edit_form(entry, context, args=edited, text=text, entered=entered, problem=problem)
         return page(request, 'Edit arguments', form, context=context, status=status)
 
     async def log_out(self, request: Request) -> Response:
@@ -216,6 +222,8 @@ class PageRoutes:
         problem = why_not(entry, visitor)
         if problem is not None:
             raise HttpRefusal(403, 'not_an_approver', f'you may not answer this request: {problem}')
+        if not entry.request.allows('edit'):
+            raise HttpRefusal(422, 'invalid_answer', 'the tool does not allow to edit the arguments')
         return entry
 
     async def _context(self, request: Request) -> PageContext:
@@ -291,15 +299,23 @@ def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -
     if said not in _ANSWERS:
         raise HttpRefusal(400, 'malformed', f'the answer must be one of {", ".join(_ANSWERS)}')
     values: dict[str, object] = {
-        'approved': said != 'deny',
-        # Browsers differ in the line ends they send.
-        'note': (single(fields, 'note') or '').replace('\r\n', '\n').strip() or None,
+        'approved': said not in ('deny', 'respond'),
+        'note': _text(fields, 'note').strip() or None,
         'digest': single(fields, 'digest') or '' if digest is None else digest,
     }
+    if said == 'respond':
+        values['response'] = _text(fields, 'response').strip()
+        if not values['response']:
+            raise HttpRefusal(422, 'invalid_answer', 'the result is empty')
     if said in ('session', 'always'):
         values['remember'] = said
         values['remember_option'] = single(fields, 'remember_option') or ''
     return values
+
+
+def _text(fields: list[tuple[str, str]], name: str) -> str:
+    """Return the text of a field; browsers differ in the line ends they send."""
+    return (single(fields, name) or '').replace('\r\n', '\n')
 
 
 def _lineage(entry: InboxEntry) -> Html | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -13,13 +12,13 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from tool_approval.answering import editable, may_approve_together
+from tool_approval.answering import may_approve_together
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.display import display, facts, name_of, warnings_of
+from tool_approval.display import display, facts, name_of
 from tool_approval.inbox import InboxEntry
 from tool_approval.inbox.entry import short_name
 
-from .cards import PageContext, buttons, card_of, content_of, hidden, note_field, response_key
+from .cards import PageContext, buttons, card_of, hidden, note_field, response_key
 from .html import Html, element, joined, markup
 from .view import group_of, response_of, why_not
 
@@ -224,69 +223,3 @@ def _group_form(group: Sequence[InboxEntry], context: PageContext) -> Html:
         data_response=response_key(group[0].request),
         data_members=' '.join(entry.id for entry in group),
     )
-
-
-_HINT = 'A JSON object. Nothing is approved yet; you will see the changed call before you approve it.'
-
-
-def edit_form(entry: InboxEntry, context: PageContext, *, text: str | None = None, problem: str | None = None) -> Html:
-    """Render the form to edit arguments. If `text` was submitted before, show the text and its `problem`."""
-    written = json.dumps(editable(entry.request), indent=2, ensure_ascii=True) if text is None else text
-    return element(
-        'form',
-        None if problem is None else element('p', problem, class_='notice', role='alert', id='problem'),
-        *hidden(context),
-        element('label', f'Arguments of {name_of(entry.request.tool_name)}', for_='args'),
-        element('p', _HINT, id='hint'),
-        element(
-            'textarea',
-            # Browsers drop the first line end of a text area.
-            f'\n{written}',
-            id='args',
-            name='args',
-            rows=str(min(30, max(8, written.count('\n') + 2))),
-            spellcheck='false',
-            autocomplete='off',
-            aria_describedby='hint' if problem is None else 'problem hint',
-        ),
-        element(
-            'div',
-            element('button', 'Show the changed call', type='submit', class_='approve'),
-            _back(context),
-            class_='buttons',
-        ),
-        method='post',
-        action=f'{context.base}/requests/{entry.id}/edit',
-        class_='card edit',
-    )
-
-
-def preview_of(entry: InboxEntry, asked: ApprovalRequest, context: PageContext) -> Html:
-    """Render the whole changed call and the form to approve it."""
-    name = name_of(asked.tool_name)
-    request = f'{context.base}/requests/{entry.id}'
-    approve = element(
-        'button', 'Approve the changed call', type='submit', name='answer', value='approve', class_='approve'
-    )
-    again = element('button', 'Edit again', type='submit', formaction=f'{request}/edit?again=1')
-    return element(
-        'article',
-        element('h2', name),
-        element('p', 'You have changed the call. Nothing is approved yet.', class_='notice'),
-        content_of(display(asked, whole=True).lines, f'Content of {name} after the change'),
-        *(element('p', f'Warning: {each}', class_='warning') for each in warnings_of(asked)),
-        element(
-            'form',
-            # One line of ASCII, which browsers do not change.
-            *hidden(context, digest=entry.digest, args=json.dumps(asked.payload, ensure_ascii=True)),
-            element('div', approve, again, _back(context), class_='buttons'),
-            method='post',
-            action=f'{request}/answer',
-            class_='actions',
-        ),
-        class_='card',
-    )
-
-
-def _back(context: PageContext) -> Html:
-    return element('a', 'Back', class_='button', href=f'{context.base}/')

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tool_approval.answering import answer_options, editable
+from tool_approval.answering import AnswerKind, answer_options, draft_of, editable
 from tool_approval.core.canonical import EXACT
 from tool_approval.core.decision import Remember
 from tool_approval.core.request import ApprovalRequest, LineageEntry
@@ -73,6 +73,15 @@ class ChoiceView(ApiModel):
     """Escaped text that describes the covered calls."""
 
 
+class RejectedEditView(ApiModel):
+    """An edit that the tool could not take."""
+
+    args: dict[str, Any]
+    """All arguments after that edit, without hidden ones."""
+    problem: str
+    """Reason why the tool could not take the arguments. Untrusted text."""
+
+
 class AnswerView(ApiModel):
     """An approver's answer."""
 
@@ -90,6 +99,8 @@ class AnswerView(ApiModel):
     """How long the approval is remembered."""
     remember_option: str
     """Scope of the remembered approval."""
+    response: Any
+    """Result that the approver gave in the tool's place; `null` if there is none. Untrusted."""
     at: datetime
     """Time of the answer in UTC."""
 
@@ -111,6 +122,12 @@ class RequestView(ApiModel):
     """Argument values by name, without hidden arguments."""
     hidden_args: tuple[str, ...]
     """Names of hidden arguments."""
+    args_schema: dict[str, Any] | None
+    """JSON schema of the arguments as the model sees it; `null` if unknown."""
+    answers: tuple[AnswerKind, ...]
+    """Kinds of answers that the request offers."""
+    rejected_edit: RejectedEditView | None
+    """The last edit of this approver, if the tool could not take it."""
     agent: str | None
     """Name of the agent that calls the tool."""
     run_id: str | None
@@ -230,6 +247,8 @@ class DecisionBody(ApiModel):
     """How long to remember an approval."""
     remember_option: str = Field(default=EXACT, max_length=200)
     """The `option` of one of the request's `choices`, which says which calls a remembered approval covers."""
+    response: Any = None
+    """Result of the call in the tool's place, any JSON value but `null`; `approved` is then `false`."""
 
 
 def group_of(request: ApprovalRequest) -> str | None:
@@ -271,6 +290,11 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         description=request.attributed_description,
         args=editable(request),
         hidden_args=tuple(sorted(left_out_keys(request))),
+        args_schema=None if request.args_schema is None else dict(request.args_schema),
+        answers=options.answers,
+        rejected_edit=None
+        if request.rejected_edit is None
+        else RejectedEditView(args=draft_of(request), problem=request.rejected_edit.problem),
         agent=request.facts.caller,
         run_id=request.run_id,
         lineage=request.lineage,
@@ -303,6 +327,7 @@ def _answer(entry: InboxEntry) -> AnswerView | None:
         override_args=visible_changes(entry),
         remember=decision.remember,
         remember_option=decision.remember_option,
+        response=decision.response,
         at=entry.settled_at,
     )
 
