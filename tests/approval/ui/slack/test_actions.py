@@ -1,11 +1,13 @@
 import asyncio
+import json
 
 import pytest
+from tool_approval.core.request import RejectedEdit
 from tool_approval.inbox import Approver, ApproverRule
 
 from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest
 
-from .slack_server import buttons_of, form_of, press_of, shown
+from .slack_server import buttons_of, form_of, press_of, refused_blocks, shown, signed
 
 pytestmark = pytest.mark.anyio
 
@@ -221,3 +223,180 @@ async def test_foreign_press_is_logged_without_its_content_and_ignored(scene, ca
     assert scene.slack.whispers == []
     assert 'does not belong to an approval request' in caplog.text
     assert 'secret' not in caplog.text
+
+
+async def submit(scene, view, values=None, **more):
+    """Submit a form with these texts by id of the block; what Slack shows next."""
+    state = {'values': {name: {'value': value} for name, value in (values or {}).items()}}
+    body, headers = signed({**form_of(view, None), 'view': {'id': 'V1', 'type': 'modal', 'state': state, **view}})
+    status, text = await scene.request(body, headers)
+    assert status == 200
+    return json.loads(text or '{}')
+
+
+def text(value):
+    return {'type': 'plain_text_input', 'value': value}
+
+
+def option(value):
+    return {'type': 'static_select', 'selected_option': {'text': {'type': 'plain_text', 'text': 'x'}, 'value': value}}
+
+
+async def opened(scene, button):
+    await press(scene, button)
+    await scene.slack.until(lambda: len(scene.slack.views) == 1)
+    return scene.slack.views.pop()
+
+
+async def test_an_approver_answers_in_the_tools_place(scene):
+    async with scene.following():
+        entry = await scene.post(ApprovalRequest(tool_name='ask', args={'q': '?'}, answers=('respond',)))
+        message = await posted(scene)
+        assert set(buttons_of(message)) == {'respond', 'deny', 'deny_note'}
+        form = await opened(scene, 'respond')
+        await scene.send(form_of(form, ' '))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+        await scene.send(form_of(form, ' <!channel> 42 '))
+
+        settled = await scene.became(entry, 'denied')
+        assert settled.answer.decision.response == '<!channel> 42'
+        await says(scene, '*Answered* in place of the tool', '*Result*', '<!channel> 42')
+
+
+SCHEMA = {
+    'properties': {
+        'to': {'type': 'string'},
+        'amount': {'type': 'integer'},
+        'memo': {'anyOf': [{'type': 'string'}, {'type': 'null'}]},
+        'speed': {'enum': ['slow', 'fast']},
+        'day': {'anyOf': [{'enum': ['', 7]}, {'type': 'null'}]},
+    }
+}
+PAYMENT = ApprovalRequest(
+    tool_name='pay',
+    args={'to': 'bob', 'amount': 1, 'memo': None, 'speed': 'slow', 'day': None},
+    args_schema=SCHEMA,
+)
+ENTERED = {
+    'field_0': text('<eve>'),
+    'field_1': text('2'),
+    'field_2': text(None),
+    'field_3': option('"fast"'),
+    'field_4': option('null'),
+}
+
+
+async def test_flat_arguments_are_edited_in_a_form_and_the_changed_call_is_approved(scene):
+    async with scene.following():
+        entry = await scene.post(PAYMENT)
+        form = await opened(scene, 'edit')
+        refused = await submit(scene, form, {**ENTERED, 'field_1': text('many')})
+        changed = (await submit(scene, form, ENTERED))['view']
+        state_before = (await scene.inbox.get(entry.id)).state
+        await submit(scene, changed)
+
+        assert refused['response_action'] == 'errors'
+        assert refused['errors'] == {'field_0': 'Not accepted: `amount` is not a whole number.'}
+        assert refused_blocks(form['blocks'], 100) is None
+        assert [each['element'].get('initial_value') for each in form['blocks'] if each['type'] == 'input'] == [
+            'bob', '1', None, None, None
+        ]  # fmt: skip
+        assert 'to: "<eve>"' in shown(changed['blocks'])
+        assert 'Nothing is approved yet' in shown(changed['blocks'])
+        assert state_before == 'pending'
+        settled = await scene.became(entry, 'approved')
+        assert settled.answer.decision.override_args == {
+            'to': '<eve>', 'amount': 2, 'memo': None, 'speed': 'fast', 'day': None
+        }  # fmt: skip
+        await says(scene, '*Approved* with changed arguments')
+
+
+async def test_other_arguments_are_edited_as_json(scene):
+    async with scene.following():
+        entry = await scene.post(ApprovalRequest(tool_name='t', args={'paths': ['a']}))
+        form = await opened(scene, 'edit')
+        refused = [await submit(scene, form, {'json': text(each)}) for each in ('{', '{"paths": ["a"]}', None)]
+        changed = (await submit(scene, form, {'json': text('{"paths": ["b"]}')}))['view']
+        await submit(scene, changed)
+
+        assert [each['response_action'] for each in refused] == ['errors'] * 3
+        assert [list(each['errors']) for each in refused] == [['json']] * 3
+        assert (await scene.became(entry, 'approved')).answer.decision.override_args == {'paths': ['b']}
+
+
+async def test_a_changed_call_that_slack_cannot_show_whole_is_not_offered(scene):
+    async with scene.following():
+        entry = await scene.post(ApprovalRequest(tool_name='t', args={'paths': ['a']}))
+        form = await opened(scene, 'edit')
+        told = await submit(scene, form, {'json': text(json.dumps({'paths': ['b' * 2900]}))})
+
+        assert told['errors'] == {
+            'json': 'Not accepted: the changed call is too long to be shown in Slack; use the web page.'
+        }
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+
+async def test_an_edit_of_a_settled_request_or_by_another_person_shows_no_changed_call(scene):
+    scene.slack.groups['S0OPS'] = []
+    async with scene.following():
+        entry = await scene.post(PAYMENT)
+        form = await opened(scene, 'edit')
+        body = {**form_of(form, None, 'U0EVE')}
+        body['view'] = {**body['view'], 'state': {'values': ENTERED}}
+        _, told = await scene.request(*signed(body))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+        await press(scene, 'deny')
+        await scene.became(entry, 'denied')
+        late = await submit(scene, form, ENTERED)
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 2)
+
+        assert (told, late) == (b'', {})
+        assert 'You may not answer this request' in scene.slack.whispers[0][1]
+        assert 'too late' in scene.slack.whispers[1][1]
+
+
+async def test_an_edit_that_was_not_accepted_is_shown_with_the_reason_and_edited_further(scene):
+    async with scene.following():
+        rejected = RejectedEdit(args={'to': 'eve'}, problem='to: unknown <!here>')
+        await scene.post(
+            ApprovalRequest(
+                tool_name='pay',
+                args={'to': 'bob'},
+                args_schema={'properties': {'to': {'type': 'string'}}},
+                rejected_edit=rejected,
+            )
+        )
+        message = await posted(scene)
+        form = await opened(scene, 'edit')
+
+        assert 'was not accepted, so the call is asked about again: to: unknown <!here>' in shown(message['blocks'])
+        [field] = [each for each in form['blocks'] if each['type'] == 'input']
+        assert field['element']['initial_value'] == 'eve'
+
+
+async def test_what_the_tool_does_not_allow_has_no_button_and_is_refused(scene):
+    async with scene.following():
+        entry = await scene.post(ApprovalRequest(tool_name='t', args={'a': 'x'}, answers=('edit',)))
+        message = await posted(scene)
+        value = buttons_of(message)['deny']
+        await scene.send(press_of('approve', value))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+
+        assert set(buttons_of(message)) == {'deny', 'deny_note', 'edit'}
+        assert (await scene.inbox.get(entry.id)).state == 'pending'
+
+
+async def test_long_arguments_have_no_button_to_edit_them(scene):
+    async with scene.following():
+        await scene.post(ApprovalRequest(tool_name='t', args={'a': 'x' * 3000}))
+
+        assert 'edit' not in buttons_of(await posted(scene))
+
+
+async def test_options_that_slack_cannot_show_are_edited_as_json(scene):
+    async with scene.following():
+        schema = {'properties': {'a': {'enum': ['x' * 80, 'y']}}}
+        await scene.post(ApprovalRequest(tool_name='t', args={'a': 'y'}, args_schema=schema))
+        form = await opened(scene, 'edit')
+
+        assert [each['block_id'] for each in form['blocks'] if each['type'] == 'input'] == ['json']

@@ -104,7 +104,7 @@ def test_a_plain_request_reads_well():
         'Expires at 12:00:00 UTC; the call is then denied.\n'
         'Approvers are not asked again for:\n```\nexactly this call\n```'
     )
-    assert list(buttons_of({'blocks': message.blocks})) == ['approve', 'approve_session', 'deny', 'deny_note']
+    assert list(buttons_of({'blocks': message.blocks})) == ['approve', 'approve_session', 'deny', 'deny_note', 'edit']
     assert set(buttons_of({'blocks': message.blocks}).values()) == {f'{"i" * 43}.{"d" * 64}.0'}
 
 

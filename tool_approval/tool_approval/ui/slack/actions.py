@@ -11,9 +11,10 @@ from typing import Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
-from tool_approval.answering import NotOffered, decision_on
+from tool_approval.answering import NotOffered, decision_on, read_arguments
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
+from tool_approval.display import escape_line
 from tool_approval.inbox import (
     AlreadySettled,
     AnswerRefused,
@@ -30,17 +31,22 @@ from tool_approval.inbox.approvers import LONGEST_NAME
 from .blocks import (
     APPROVE,
     DENY,
+    EDIT,
     LONGEST_NOTE,
     NOTE,
     NOTE_BLOCK,
     NOTE_FORM,
     NOTE_INPUT,
+    RESPOND,
+    RESPONSE_FORM,
     SESSION,
     full_view,
     is_whole_in_message,
     note_form,
+    response_form,
 )
 from .channel import SlackChannel, SlackRefused, SlackUnavailable
+from .edit_views import CHANGED_FORM, EDIT_FORM, changed_view, edit_view, error_block, read_edit
 from .mrkdwn import code, plain
 from .sync import MessageSync
 
@@ -65,9 +71,10 @@ class Press(BaseModel):
     """Id of the pressed button or the submitted form."""
     target: str = Field(
         validation_alias=AliasChoices(AliasPath('actions', 0, 'value'), AliasPath('view', 'private_metadata')),
-        pattern=r'^[A-Za-z0-9_-]{43}\.[0-9a-f]{64}\.[0-9]{1,6}$',
+        pattern=r'^[A-Za-z0-9_-]{43}\.[0-9a-f]{64}\.[0-9]{1,6}(?:\n[ -~]{1,3000})?$',
     )
-    """Request id, digest of the shown content, and page number in the full view, separated by dots."""
+    """Request id, digest of the shown content, and page number in the full view, separated by dots. In the view of a
+    changed call, a line with the edited arguments follows."""
     user_id: str = Field(validation_alias=AliasPath('user', 'id'), min_length=1, max_length=LONGEST_NAME)
     user_name: str | None = Field(
         default=None, validation_alias=AliasChoices(AliasPath('user', 'name'), AliasPath('user', 'username'))
@@ -78,7 +85,9 @@ class Press(BaseModel):
         validation_alias=AliasPath('view', 'state', 'values', NOTE_BLOCK, NOTE_INPUT, 'value'),
         max_length=LONGEST_NOTE,
     )
-    """Text of the submitted note."""
+    """Text of the submitted note or response."""
+    values: dict[str, Any] = Field(default={}, validation_alias=AliasPath('view', 'state', 'values'))
+    """State of the submitted form."""
     trigger_id: str = ''
     """Slack's trigger id. It can open a view for the person, and expires after three seconds."""
     timestamp: str | None = Field(default=None, validation_alias=AliasPath('container', 'message_ts'))
@@ -98,6 +107,14 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
     Raises:
         NotOffered: The message does not offer this answer.
     """
+    if press.action == RESPONSE_FORM:
+        response = (press.note or '').strip()
+        if not response:
+            raise NotOffered('the result is empty')
+        return decision_on(request, approved=False, response=response)
+    if press.action == CHANGED_FORM:
+        edited = read_arguments(press.target.partition('\n')[2])
+        return decision_on(request, approved=True, override_args=edited)
     if press.action == SESSION:
         return decision_on(request, approved=True, remember='session', is_whole=is_whole_in_message(request))
     return decision_on(request, approved=press.action == APPROVE, note=(press.note or '').strip())
@@ -169,22 +186,30 @@ class ButtonActions:
         self._messages = messages
         self._people = people
 
-    async def take(self, ack: Callable[[], Awaitable[object]], body: Mapping[str, Any]) -> None:
+    async def take(self, ack: Callable[..., Awaitable[object]], body: Mapping[str, Any]) -> None:
         """Handle a button press. Slack's library passes arguments by name.
 
         Args:
             ack: Acknowledges the button press; Slack expects this within three seconds.
             body: Payload sent by Slack.
         """
-        await ack()
         try:
             press = Press.model_validate(body)
         except ValidationError:
+            await ack()
             # The text of the error quotes the payload, so it is not logged.
             _log.warning('Ignored a button press that does not belong to an approval request')
             return
+        # The answer to an edit says what is wrong with it, or shows the changed call.
+        has_edit = press.action == EDIT_FORM
+        if not has_edit:
+            await ack()
+        told: dict[str, Any] = {}
         try:
-            await self._carry_out(press)
+            if has_edit:
+                told = await self._edited(press)
+            else:
+                await self._carry_out(press)
         except (AnswerRefused, NotOffered, InboxUnavailable) as error:
             await self._tell(press, refusal_text(error, name=code, text=plain))
             if isinstance(error, AlreadySettled):
@@ -192,20 +217,43 @@ class ButtonActions:
         except (SlackUnavailable, SlackRefused) as error:
             _log.error('%s', error)
             await self._tell(press, _NO_ANSWER)
+        if has_edit:
+            await ack(**told)
 
-    async def _carry_out(self, press: Press) -> None:
-        request_id, digest, page = press.target.split('.')
+    async def _checked(self, press: Press) -> tuple[InboxEntry, Approver]:
+        """Return the request, which is open and was shown as it is, and the person, who may answer it."""
+        request_id, digest, _ = press.target.partition('\n')[0].split('.')
         entry = await self._inbox.get(request_id)
         entry.check_open(digest)
         name = (press.user_name or '')[:LONGEST_NAME] or None
-        by = await self._people.approver(press.user_id, name, entry)
-        if press.action in (APPROVE, SESSION, DENY, NOTE_FORM):
+        return entry, await self._people.approver(press.user_id, name, entry)
+
+    async def _edited(self, press: Press) -> dict[str, Any]:
+        """Return what Slack shows next: the changed call, or the form with the reason why the edit is invalid."""
+        entry, _ = await self._checked(press)
+        try:
+            edited = await asyncio.to_thread(read_edit, entry, press.values)
+            view = await asyncio.to_thread(changed_view, entry, edited)
+        except NotOffered as error:
+            problem = f'Not accepted: {escape_line(error.problem)}.'
+            return {'response_action': 'errors', 'errors': {error_block(press.values): problem}}
+        return {'response_action': 'update', 'view': dict(view)}
+
+    async def _carry_out(self, press: Press) -> None:
+        entry, by = await self._checked(press)
+        _, digest, page = press.target.partition('\n')[0].split('.')
+        if press.action in (APPROVE, SESSION, DENY, NOTE_FORM, RESPONSE_FORM, CHANGED_FORM):
             # In a thread, as below: a request may have several megabytes.
             decision = await asyncio.to_thread(decision_of, press, entry.request)
             # The message is updated when the inbox reports the change.
             await self._inbox.decide(entry.id, decision, by=by, digest=digest)
         elif press.action == NOTE:
             await self._channel.show_view(note_form(entry), trigger_id=press.trigger_id)
+        elif press.action == RESPOND:
+            await self._channel.show_view(response_form(entry), trigger_id=press.trigger_id)
+        elif press.action == EDIT:
+            view = await asyncio.to_thread(edit_view, entry)
+            await self._channel.show_view(view, trigger_id=press.trigger_id)
         else:
             view = await asyncio.to_thread(full_view, entry, int(page))
             await self._channel.show_view(view, trigger_id=press.trigger_id, view_id=press.view_id)

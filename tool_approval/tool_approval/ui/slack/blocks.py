@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from tool_approval.answering import LABELS, answer_options, outcome_words, place_in_response
+from tool_approval.answering import LABELS, answer_options, draft_of, outcome_words, place_in_response
+from tool_approval.core.canonical import canonical_json
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, escape_line, facts, remember_choices, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
@@ -21,11 +23,12 @@ View = Mapping[str, Any]
 """A modal view, which Slack shows to one person."""
 
 APPROVE, SESSION, DENY, NOTE, FULL = 'approve', 'approve_session', 'deny', 'deny_note', 'view_full'
+EDIT, RESPOND = 'edit', 'respond'
 PREVIOUS, NEXT = 'previous_page', 'next_page'
 """Ids of the buttons in messages and in the full view."""
 
-NOTE_FORM, NOTE_BLOCK, NOTE_INPUT = 'deny_with_note', 'note', 'text'
-"""Ids of the note form, its block and its input field."""
+NOTE_FORM, RESPONSE_FORM, NOTE_BLOCK, NOTE_INPUT = 'deny_with_note', 'respond_with', 'note', 'text'
+"""Ids of the forms for a note and for a response, and of their block and input field."""
 
 LONGEST_NOTE = 3000
 """Maximum number of characters in a plain text input. Source: Slack's reference."""
@@ -63,14 +66,17 @@ def message_of(entry: InboxEntry) -> Message:
     if entry.state == 'pending':
         ends = entry.content.expires_at
         until = [] if ends is None else [_small(f'Expires at {_time_of(ends)}; the call is then denied.')]
-        heading = _section(f'*Approve this call of* {name}*?*{position}')
+        heading = section(f'*Approve this call of* {name}*?*{position}')
         actions = _actions(_buttons(entry, is_whole=is_whole))
         return Message(text=f'Approval needed: {name}', blocks=[heading, *body, *until, actions])
     outcome = _outcome_of(entry)
-    note = None if entry.answer is None else entry.answer.decision.note
-    noted = [_section(f'*Note*\n{_note(note)}')] if note else []
-    heading = _section(f'*Call of* {name}{position}')
-    return Message(text=f'{name}: {outcome}', blocks=[heading, *body, _section(outcome), *noted])
+    decision = None if entry.answer is None else entry.answer.decision
+    response = None if decision is None else decision.response
+    written = response if isinstance(response, str) or response is None else canonical_json(response)
+    told = {'Note': None if decision is None else decision.note, 'Result': written}
+    noted = [section(f'*{label}*\n{_note(text)}') for label, text in told.items() if text]
+    heading = section(f'*Call of* {name}{position}')
+    return Message(text=f'{name}: {outcome}', blocks=[heading, *body, section(outcome), *noted])
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
@@ -83,23 +89,33 @@ def full_view(entry: InboxEntry, page: int) -> View:
     texts = sections(drawn(display(entry.request, whole=True).lines))
     pages = [texts[start : start + _PER_PAGE] for start in range(0, len(texts), _PER_PAGE)]
     page = min(page, len(pages) - 1)
-    blocks = [_call_of(entry), *map(_section, pages[page])]
+    blocks = [call_of(entry), *map(section, pages[page])]
     turning = [
         _button(entry, name, label, page=other)
         for name, label, other in ((PREVIOUS, 'Previous page', page - 1), (NEXT, 'Next page', page + 1))
         if 0 <= other < len(pages)
     ]
     if turning:
-        blocks += [_section(f'Page {page + 1:,} of {len(pages):,}'), _actions(turning)]
+        blocks += [section(f'Page {page + 1:,} of {len(pages):,}'), _actions(turning)]
     return {'type': 'modal', 'title': _label('Whole request'), 'close': _label('Close'), 'blocks': blocks}
 
 
 def note_form(entry: InboxEntry) -> View:
     """Build the form for a note. Slack returns the form's target and the note in a signed payload."""
+    return _text_form(entry, NOTE_FORM, 'Note to the model', labels(LABELS['note'], LABELS['deny']))
+
+
+def response_form(entry: InboxEntry) -> View:
+    """Build the form for a response in the tool's place."""
+    label = 'Result, which the model reads; the tool does not run'
+    return _text_form(entry, RESPONSE_FORM, label, labels(LABELS['respond'], 'Send'))
+
+
+def _text_form(entry: InboxEntry, name: str, label: str, titles: Sequence[Block]) -> View:
     field: Block = {
         'type': 'input',
         'block_id': NOTE_BLOCK,
-        'label': _label('Note to the model'),
+        'label': _label(label),
         'element': {
             'type': 'plain_text_input',
             'action_id': NOTE_INPUT,
@@ -107,15 +123,33 @@ def note_form(entry: InboxEntry) -> View:
             'max_length': LONGEST_NOTE,
         },
     }
+    return modal(entry, name, titles, [call_of(entry), field])
+
+
+def modal(entry: InboxEntry, name: str, titles: Sequence[Block], blocks: Sequence[Block]) -> View:
+    """Build a form about a request.
+
+    Args:
+        entry: The request.
+        name: Id of the form.
+        titles: Title of the form, and label of its button.
+        blocks: Content of the form.
+    """
+    title, submit = titles
     return {
         'type': 'modal',
-        'callback_id': NOTE_FORM,
-        'private_metadata': _target(entry),
-        'title': _label(LABELS['note']),
-        'submit': _label(LABELS['deny']),
+        'callback_id': name,
+        'private_metadata': target_of(entry),
+        'title': title,
+        'submit': submit,
         'close': _label('Back'),
-        'blocks': [_call_of(entry), field],
+        'blocks': [*blocks],
     }
+
+
+def labels(*texts: str) -> Sequence[Block]:
+    """Return plain texts, in which nothing is markup."""
+    return [_label(text) for text in texts]
 
 
 def _body(request: ApprovalRequest) -> tuple[list[Block], bool]:
@@ -130,13 +164,17 @@ def _body(request: ApprovalRequest) -> tuple[list[Block], bool]:
     # Warnings are few and short, so all are shown.
     blocks += _labelled('Warning', sections((False, f'! {text}') for text in warnings_of(request)))
     texts, is_all = cut(sections(drawn(shown.lines)), _MOST_CONTENT)
-    return [*blocks, *map(_section, texts)], is_whole and is_all
+    return [*blocks, *map(section, texts)], is_whole and is_all
 
 
 def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
     request = entry.request
-    buttons = [_button(entry, APPROVE, LABELS['approve'], style='primary')]
-    if 'session' in answer_options(request, is_whole=is_whole and _is_dialog_whole(request)).spans:
+    options = answer_options(request, is_whole=is_whole and _is_dialog_whole(request))
+    can_approve = 'approve' in options.answers
+    buttons = [_button(entry, APPROVE, LABELS['approve'], style='primary')] if can_approve else []
+    if 'respond' in options.answers:
+        buttons.append(_button(entry, RESPOND, LABELS['respond']))
+    if 'session' in options.spans:
         confirm = {
             'title': _label(f'{LABELS["session"]}?'),
             'text': {'type': 'mrkdwn', 'text': _covered(request), 'verbatim': True},
@@ -145,6 +183,8 @@ def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
         }
         buttons.append(_button(entry, SESSION, LABELS['session'], confirm=confirm))
     buttons += [_button(entry, DENY, LABELS['deny'], style='danger'), _button(entry, NOTE, LABELS['note'])]
+    if is_editable(request):
+        buttons.append(_button(entry, EDIT, LABELS['edit']))
     return buttons if is_whole else [*buttons, _button(entry, FULL, 'View full request')]
 
 
@@ -186,20 +226,27 @@ def _time_of(moment: datetime) -> str:
     return f'{moment:%H:%M:%S} UTC'
 
 
-def _target(entry: InboxEntry, page: int = 0) -> str:
+def is_editable(request: ApprovalRequest) -> bool:
+    """Return whether an approver may edit the arguments, and Slack's field can hold them."""
+    written = json.dumps(draft_of(request), indent=2, ensure_ascii=True)
+    return bool(request.args) and request.allows('edit') and len(written) <= LONGEST_NOTE
+
+
+def target_of(entry: InboxEntry, page: int = 0) -> str:
     """Return the value of a button; see `Press.target`."""
     return f'{entry.id}.{entry.digest}.{page}'
 
 
-def _call_of(entry: InboxEntry) -> Block:
-    return _section(f'*Call of* {code(entry.request.tool_name)}')
+def call_of(entry: InboxEntry) -> Block:
+    """Build the line that names the tool of a request."""
+    return section(f'*Call of* {code(entry.request.tool_name)}')
 
 
 def _labelled(label: str, texts: Sequence[str]) -> list[Block]:
-    return [_section(text if number else f'*{label}*\n{text}') for number, text in enumerate(texts)]
+    return [section(text if number else f'*{label}*\n{text}') for number, text in enumerate(texts)]
 
 
-def _section(text: str) -> Block:
+def section(text: str) -> Block:
     """Build a section of text in Slack's markup. `verbatim` keeps Slack from turning names and addresses into links."""
     return {'type': 'section', 'text': {'type': 'mrkdwn', 'text': text, 'verbatim': True}}
 
@@ -213,7 +260,7 @@ def _actions(buttons: list[Block]) -> Block:
 
 
 def _button(entry: InboxEntry, name: str, label: str, *, page: int = 0, **more: Any) -> Block:
-    return {'type': 'button', 'action_id': name, 'text': _label(label), 'value': _target(entry, page), **more}
+    return {'type': 'button', 'action_id': name, 'text': _label(label), 'value': target_of(entry, page), **more}
 
 
 def _label(text: str) -> Block:

@@ -22,8 +22,21 @@ from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.inbox.inbox import check_inbox
 
 from .actions import ButtonActions, People
-from .blocks import APPROVE, DENY, FULL, NEXT, NOTE, NOTE_FORM, PREVIOUS, SESSION
+from .blocks import (
+    APPROVE,
+    DENY,
+    EDIT,
+    FULL,
+    NEXT,
+    NOTE,
+    NOTE_FORM,
+    PREVIOUS,
+    RESPOND,
+    RESPONSE_FORM,
+    SESSION,
+)
 from .channel import RateLimits, SlackChannel, Sleep
+from .edit_views import CHANGED_FORM, EDIT_FORM
 from .endpoint import Replays, SlackEndpoint
 from .sync import MessageSync
 
@@ -103,9 +116,10 @@ class SlackBot:
         # The library's decorators are untyped.
         listening: Any = self._app
         listening.use(self._refuse_replays)
-        for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT):
+        for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT, EDIT, RESPOND):
             listening.action(name)(take)
-        listening.view(NOTE_FORM)(take)
+        for name in (NOTE_FORM, RESPONSE_FORM, EDIT_FORM, CHANGED_FORM):
+            listening.view(name)(take)
 
     @property
     def http(self) -> SlackEndpoint:

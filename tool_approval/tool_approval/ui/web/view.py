@@ -32,7 +32,7 @@ class FactView(ApiModel):
     """A labelled fact about a request, such as its agent or reason."""
 
     label: str
-    """Label: `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` or `in`."""
+    """Label: `your edit`, `agent`, `worker`, `toolset`, `about`, `why`, `grants`, `file` or `in`."""
     text: str
     """Escaped text on one line."""
 
