@@ -12,7 +12,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import Allowed, ExecutionLedger, Gate, GateResult, Prepared, Refused
+from tool_approval.core.gate import Allowed, ExecutionLedger, Gate, GateResult, Prepared, Refused, Responded
 from tool_approval.core.tool_checks import judging
 
 from .arguments import call_arguments, checks_of
@@ -118,6 +118,8 @@ class ApprovalToolset(WrapperToolset[Any]):
             settled = await self._settled(gate, prepared, ctx)
             if isinstance(settled, Refused):
                 refuse(settled.reason, 'refused')
+            if isinstance(settled, Responded):
+                return settled.response
 
             async def run() -> Any:
                 with guarding(ctx, args, checks):
