@@ -7,15 +7,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+from pydantic import BaseModel
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ModelRetry, ToolFailed, UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import ValidationError
 
-from tool_approval.core.arguments import CallArguments, fields_of, read_arguments
+from tool_approval.core.arguments import CallArguments, fields_of, materialised, read_arguments
 from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.fields import Parameter, parameters_of
 
 
 def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:
@@ -29,12 +32,59 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
     Raises:
         NotCanonicalError: A value has no unique JSON form.
     """
-    given = given_arguments(ctx, tool_call_id)
+    return _arguments(values, given_arguments(ctx, tool_call_id))
+
+
+def _arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArguments:
     if not is_unpacked(values, given):
         return read_arguments(values, given)
     arguments = read_arguments(values, {next(iter(values)): given})
     # Shown as the model gives them, so that an approver's edit has the same form.
     return arguments if arguments.fields is None else arguments._replace(shown=arguments.fields)
+
+
+def edited_arguments(
+    ctx: RunContext[Any], call: ToolCallPart, changed: Mapping[str, Any], shown: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the arguments that the tool must be given so that it gets an approver's edit; see `edited`.
+
+    Args:
+        ctx: The run.
+        call: The call.
+        changed: The arguments after the edit.
+        shown: The arguments before the edit, as they were shown.
+
+    Raises:
+        ValueError: The edit does not fit the tool, does not take effect, or would change something else.
+    """
+    given = given_arguments(ctx, call.tool_call_id) or {}
+
+    def validate(new: dict[str, Any]) -> Reading:
+        values = materialised(validated(ctx, call.tool_name, new))
+        arguments = _arguments(values, new)
+        if not is_unpacked(values, new) or arguments.fields is None:
+            return Reading(values, arguments)
+        return Reading(fields_of(next(iter(values.values()))) or {}, arguments)
+
+    try:
+        before = validate(given)
+    except ValueError:
+        before = None
+    if before is None or before.arguments.shown != shown:
+        # Another capability changed the arguments, or the host has repaired them: the edit replaces all of them.
+        before, given = Reading(shown, read_arguments(shown)), dict(shown)
+    return edited(changed, given, before, validate, parameters=_parameters(ctx, call.tool_name, given))
+
+
+def _parameters(ctx: RunContext[Any], name: str, given: dict[str, Any]) -> dict[str, Parameter]:
+    # Of a model that is the function's only parameter: the model gives its fields.
+    values = validated(ctx, name, given)
+    [only] = values.values() if is_unpacked(values, given) else [None]
+    if not isinstance(only, BaseModel):
+        return {}
+    kind = type(only)
+    places = parameters_of(kind.model_fields, kind.model_config)
+    return {field.serialization_alias or name: places[name] for name, field in kind.model_fields.items()}
 
 
 def find_tool(ctx: RunContext[Any] | None, name: str) -> ToolsetTool[Any] | None:

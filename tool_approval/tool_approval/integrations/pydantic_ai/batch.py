@@ -30,7 +30,7 @@ from tool_approval.core.gate import (
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, find_tool, function_of, given_arguments, hooked, is_unpacked, validated
+from .arguments import call_arguments, edited_arguments, find_tool, function_of, hooked, is_unpacked, validated
 from .requests import REQUEST_KEY, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
@@ -123,8 +123,10 @@ class Batch:
 
     def _prepared(self, call: ToolCallPart, request: ApprovalRequest) -> Prepared:
         def reread(changed: Mapping[str, Any]) -> Call:
-            known = decode_arguments(call.args) if self.ctx is None else given_arguments(self.ctx, call.tool_call_id)
-            given = restored(changed, request.args, known)
+            if self.ctx is None or find_tool(self.ctx, call.tool_name) is None:
+                given = restored(changed, request.args, decode_arguments(call.args))
+            else:
+                given = edited_arguments(self.ctx, call, changed, request.args)
             values = materialised(validated(self.ctx, call.tool_name, given))
             arguments = call_arguments(self.ctx, call.tool_call_id, values)
             return deferred._replace(arguments=arguments, values=values, given=given)
