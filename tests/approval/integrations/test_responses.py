@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler, collect_approvals_sync
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, collect_approvals_sync
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.approval.parts import ListSink
@@ -20,7 +20,7 @@ from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalController, ApprovalDecision
 
 from .langchain import scripted as langchain
-from .pydantic_ai.agents import FAILED, external
+from .pydantic_ai.agents import external
 
 RESPONSE = ApprovalDecision(approved=False, response='paid by hand', decided_by='ada')
 ANSWERS = {'pay': {'approval': 'required', 'answers': ['approve', 'edit', 'respond']}}
@@ -46,19 +46,13 @@ def declared(desk: Desk, kind: Any = Agent, **agent: Any) -> Any:
 
 
 def by_a_handler(desk: Desk, controller: ApprovalController) -> Any:
-    return declared(desk).run_sync('go', deferred_tool_handler=approval_handler(controller))
-
-
-def by_the_hosts_handler(desk: Desk, controller: ApprovalController) -> Any:
-    return declared(desk, HostAgent, capabilities=[HandleDeferredToolCalls(approval_handler(controller))]).run_sync(
-        'go'
-    )
+    return declared(desk).run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
 
 def by_a_toolset(desk: Desk, controller: ApprovalController) -> Any:
     tools = ApprovalToolset(FunctionToolset([desk.pay]), controller)
     agent = Agent(scripted([PAY], 'done'), name='clerk', toolsets=[tools])
-    return agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    return agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
 
 def by_stopping(desk: Desk, controller: ApprovalController) -> Any:
@@ -68,7 +62,7 @@ def by_stopping(desk: Desk, controller: ApprovalController) -> Any:
     return agent.run_sync(message_history=stopped.all_messages(), deferred_tool_results=answers)
 
 
-WAYS = [by_a_handler, by_the_hosts_handler, by_a_toolset, by_stopping]
+WAYS = [by_a_handler, by_a_toolset, by_stopping]
 each_way = pytest.mark.parametrize('way', WAYS)
 
 
@@ -117,7 +111,7 @@ def test_the_request_carries_the_schema_of_the_arguments(way: Any):
     )
 
 
-@pytest.mark.parametrize('way', [by_a_handler, by_the_hosts_handler])
+@pytest.mark.parametrize('way', [by_a_handler])
 def test_an_edit_that_the_tool_cannot_take_is_asked_again(way: Any):
     desk = Desk()
     ui = ScriptedUI([ApprovalDecision(approved=True, override_args={'amount': each}) for each in ('many', 7)])
@@ -153,7 +147,7 @@ def test_a_response_to_a_tool_that_nothing_of_ours_surrounds_is_told_as_a_denial
             return desk.pay(**tool_args)
 
     controller = ApprovalController(policy=ANSWERS, ui=RecordingUI(RESPONSE))
-    capability: Any = HandleDeferredToolCalls(approval_handler(controller))
+    capability: Any = HandleDeferredToolCalls(Approvals(controller, default='none'))
     agent = HostAgent(scripted([PAY], 'done'), toolsets=[Elsewhere()], capabilities=[capability])
 
     result = agent.run_sync('go')
@@ -173,10 +167,10 @@ UNKNOWN = "No function is configured for external calls of 'ask'."
         ({'ask': {'answers': ['respond']}}, None, RESPONSE, ('paid by hand', 'success')),
         ({'ask': {'approval': 'required'}}, str.upper, RESPONSE, ('paid by hand', 'success')),
         ({'ask': {'approval': 'required'}}, str.upper, True, ('HOW OLD?', 'success')),
-        ({'ask': {'approval': 'required'}}, None, 'no idea', ('no idea', FAILED)),
-        ({'ask': {'approval': 'required', 'answers': ['approve']}}, None, True, (UNKNOWN, FAILED)),
-        ({'ask': {'approval': 'none', 'answers': ['respond']}}, None, RESPONSE, (UNKNOWN, FAILED)),
-        ({}, None, RESPONSE, (UNKNOWN, FAILED)),
+        ({'ask': {'approval': 'required'}}, None, 'no idea', ('no idea', 'failed')),
+        ({'ask': {'approval': 'required', 'answers': ['approve']}}, None, True, (UNKNOWN, 'failed')),
+        ({'ask': {'approval': 'none', 'answers': ['respond']}}, None, RESPONSE, (UNKNOWN, 'failed')),
+        ({}, None, RESPONSE, (UNKNOWN, 'failed')),
     ],
 )
 def test_a_person_answers_an_external_call(policy: Any, function: Any, answer: Any, told: tuple[str, str]):
@@ -184,7 +178,7 @@ def test_a_person_answers_an_external_call(policy: Any, function: Any, answer: A
     functions = {} if function is None else {'ask': lambda question: function(question)}
     controller = ApprovalController(policy=policy, ui=RecordingUI(answer))
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller, external=functions))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(controller, external=functions, default='none'))
 
     assert returns(result.all_messages()) == {'1': told}
 
@@ -194,10 +188,10 @@ def test_an_external_call_without_a_function_cannot_be_approved(answer: Any):
     agent = Agent(scripted([ASK], 'done'), toolsets=[external('ask')])
     controller = ApprovalController(policy={'ask': {'approval': 'required'}}, ui=RecordingUI(answer))
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     [(told, outcome)] = returns(result.all_messages()).values()
-    assert outcome == FAILED
+    assert outcome == 'failed'
     assert 'the tool does not allow the answer' in told
 
 
@@ -213,7 +207,7 @@ def test_a_question_of_a_tool_is_asked_without_a_rule():
 
     ui = RecordingUI(ApprovalDecision(approved=False, response=42))
 
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(ApprovalController(ui=ui)))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert returns(result.all_messages()) == {'1': (42, 'success')}
     assert ui.requests[0].answers == ('respond',)

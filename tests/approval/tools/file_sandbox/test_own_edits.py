@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai_deferred import Agent
-from tool_approval.integrations.pydantic_ai import ApprovalToolset, approval_handler
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.testing import approve_all
 from tool_approval.tools.file_sandbox import own_edits as module
@@ -47,7 +47,7 @@ def run(folder, *edits, text=TEXT, between=None):
             return told
 
         tools.files.run = interrupted
-    result = agent.run_sync('go', deferred_tool_handler=approval_handler(controller))
+    result = agent.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
     told = [text for _, (text, _) in sorted(returns(result.all_messages()).items())]
     return told, file.read_text(), log.outcomes()
 

@@ -30,7 +30,7 @@ from tool_approval.core.gate import (
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, edited_arguments, find_tool, function_of, hooked, is_unpacked, validated
+from .arguments import call_arguments, edited_arguments, find_tool, hooked, is_unpacked, validated
 from .requests import REQUEST_KEY, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
@@ -162,11 +162,9 @@ class Batch:
     def _respond(self, request: ApprovalRequest, settled: Responded) -> None:
         """Give the approver's response to the model, as the result of a call that awaits approval."""
         call_id = str(request.tool_call_id)
-        tool = find_tool(self.ctx, request.tool_name)
-        is_made = REQUEST_KEY in (self.requests.metadata.get(call_id) or {})
         if self.ctx is None:
             self.results.calls[call_id] = ToolReturn(settled.response)
-        elif is_made or (tool is not None and function_of(tool) is not None):
+        elif REQUEST_KEY in (self.requests.metadata.get(call_id) or {}):
             # Inside a run, the host takes only approvals and denials here, so the guard of the execution answers.
             self.results.approvals[call_id] = True
             self.results.metadata[call_id] = binding_metadata(Binding.of_response(settled))
