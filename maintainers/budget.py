@@ -1,4 +1,7 @@
-"""Print how many lines and modules each part of the packages has: `make budget`. The numbers are a report, no limit."""
+"""Print the lines and modules of each part of the packages, and the words of the documentation: `make budget`.
+
+The numbers are a report, no limit.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,8 @@ PARTS: dict[str, tuple[str, ...]] = {
     'together': ('pydantic_ai_slim', 'tool_approval'),
 }
 """The folders of each part; the last has the exports and `testing` too."""
+PAGE = 1_500
+"""Words of a page that answers one question. Tables and what programs write may need more."""
 
 
 def report(root: Path) -> list[str]:
@@ -26,7 +31,10 @@ def report(root: Path) -> list[str]:
         modules = [path for folder in folders for path in (root / folder).rglob('*.py')]
         lines = sum(len(path.read_text(encoding='utf-8').splitlines()) for path in modules)
         table.append(f'{part:32} {len(modules):8} {lines:8,}')
-    return table
+    pages = [path.read_text(encoding='utf-8') for path in (root / 'docs').rglob('*.md')]
+    words = [len(page.split()) for page in pages]
+    longer = sum(count > PAGE for count in words)
+    return [*table, '', f'documentation: {len(words)} pages, {sum(words):,} words, {longer} longer than {PAGE:,} words']
 
 
 if __name__ == '__main__':

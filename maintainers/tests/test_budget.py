@@ -11,6 +11,10 @@ def test_each_part_is_reported_with_its_modules_and_lines(tmp_path: Path, monkey
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
 
-    table = budget.report(tmp_path)
+    (tmp_path / 'docs').mkdir()
+    (tmp_path / 'docs' / 'page.md').write_text('word ' * 1_501)
 
-    assert [line.split() for line in table[1:]] == [['core', '1', '3'], ['together', '2', '4']]
+    _, *parts, _, words = budget.report(tmp_path)
+
+    assert [line.split() for line in parts] == [['core', '1', '3'], ['together', '2', '4']]
+    assert words == 'documentation: 1 pages, 1,501 words, 1 longer than 1,500 words'

@@ -338,7 +338,7 @@ def test_question_open_during_a_stop_is_withdrawn_undecided():
         ([YES, True], 'a value of type bool was returned'),
         ([YES, UNVALIDATED], 'the decision is malformed'),
         ([YES, NOT_OFFERED], 'the request does not offer this option for remembering the approval'),
-        (YES.model_copy(update={'override_args': {}}), 'changed arguments were given for a whole group'),
+        (YES.model_copy(update={'override_args': {}}), 'changed arguments or a response were given for a whole group'),
         (True, 'a value of type bool was returned'),
         ({YES.approved: YES}, 'a value of type dict was returned'),
     ],

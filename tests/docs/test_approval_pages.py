@@ -8,6 +8,7 @@ from typing import Any
 
 from tool_approval.core.redact import TOKEN_SHAPES
 from tool_approval.settings import SettingsAudit, load_settings
+from tool_approval.testing import RecordingUI
 
 import tool_approval
 
@@ -41,6 +42,10 @@ def test_every_field_of_a_line_is_in_a_table(tmp_path: Path):
     sink = SettingsAudit(Sink(), load_settings(directory=tmp_path))
     controller = tool_approval.ApprovalController('approve_all', audit=sink)
     asyncio.run(tool_approval.execute_tool(delete, 'delete', {'path': 'a'}, controller, default='required'))
+    answer = tool_approval.ApprovalDecision(approved=False, response='done by hand')
+    rules = {'delete': {'approval': 'required', 'answers': ['respond']}}
+    asking = tool_approval.ApprovalController(policy=rules, ui=RecordingUI(answer), audit=sink)
+    asyncio.run(tool_approval.execute_tool(delete, 'delete', {'path': 'a'}, asking))
     unknown = tool_approval.ApprovalRequest(tool_name='delete', args={'path': 'a'})
     controller.record_outcome(unknown, 'executed', settled_by='ada')
 

@@ -98,7 +98,7 @@ def make(url: str, folder: Path, point: str) -> DurableAgent:
         return f'paid {amount}'
 
     kill.around(ApprovalController, 'triage', lambda self, requests: 'triage')
-    kill.around(ApprovalController, 'decide', lambda self, requests: 'decide')
+    kill.around(ApprovalController, 'decide', lambda self, requests, rereads: 'decide')
     kill.around(DurableStore, 'park', lambda *args, **keywords: 'park')
     kill.around(DurableStore, 'resume', lambda self, run_id, segment, **keywords: f'resume {segment}')
     kill.around(DurableStore, 'add_execution', lambda self, row: 'add')

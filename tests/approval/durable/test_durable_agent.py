@@ -712,7 +712,6 @@ def at_once(monkeypatch):
     [
         (YES, 'wired 10', 2),
         (NO, 'ada decided not to run the call again.', 1),
-        (ApprovalDecision(approved=True, override_args={'amount': 1}), 'The call was not run again.', 1),
     ],
 )
 def test_an_approver_decides_about_a_call_that_may_have_happened(decision, result, paid, url, inbox, at_once):

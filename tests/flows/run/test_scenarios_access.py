@@ -32,7 +32,7 @@ def test_files_are_made_and_removed_where_there_is_no_settings_file(scenario: Sc
     results = scenario.play(
         'Tidy up.',
         shell('rm -f junk.txt && touch a && mkdir b'),
-        questions=[('adds or removes files in this directory', 'y')],
+        questions=[('$ rm -f junk.txt', 'y')],
     )
 
     assert results == ['[no output]']

@@ -97,7 +97,7 @@ def test_clone_edit_test_and_commit(scenario: Scenario, tmp_path: Path) -> None:
     assert results[2] == '[no output]'
     assert 'Greet by name' in results[3]
     assert scenario.git('log', '-1', '--format=%an %s') == 'Ada Greet by name\n'
-    assert scenario.git('status', '--porcelain') == ''
+    assert scenario.git('status', '--porcelain', '--untracked-files=no') == ''
 
 
 def test_a_package_of_an_index_is_installed_into_the_projects_environment(scenario: Scenario, tmp_path: Path) -> None:

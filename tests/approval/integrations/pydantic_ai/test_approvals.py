@@ -160,7 +160,7 @@ def others(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredTool
         ({'others': 'refuse'}, False, [(False, 'policy')], 0),
         ({'others': 'ask'}, True, [(True, 'ui')], 1),
         ({'others': 'ask', 'ui': RecordingUI('no')}, False, [(False, 'ui')], 1),
-        ({'others': 'ask', 'ui': RecordingUI(changed(path='b'))}, False, [(True, 'ui')], 1),
+        ({'others': 'ask', 'ui': RecordingUI(changed(path='b'))}, False, [(True, 'ui')], 2),
         ({'mode': 'strict'}, False, [(False, 'policy')], 0),
     ],
 )

@@ -216,7 +216,19 @@ class Elsewhere:
     place = 'elsewhere'
 
     def __init__(self, inner):
-        for name in ('open', 'history', 'get', 'beats', 'beat', 'watch', 'prune', 'close'):
+        for name in (
+            'open',
+            'history',
+            'get',
+            'beats',
+            'beat',
+            'watch',
+            'prune',
+            'close',
+            'add',
+            'settle',
+            'pending_of',
+        ):
             setattr(self, name, getattr(inner, name))
 
 
