@@ -26,6 +26,7 @@ from tool_approval import (
     ApprovalDenied,
     ApprovalRequest,
     ApprovalResult,
+    Approvals,
     requires_approval,
 )
 
@@ -527,3 +528,25 @@ def test_a_command_gets_the_profile_that_fits_its_decision(arrangement, is_asked
 
     [profile] = backend.profiles
     assert profile.access(str(desk.folder / 'file')) is (Access.READ if is_asked else Access.NONE)
+
+
+def test_one_object_makes_the_wrapper_and_the_middleware():
+    ran: list[str] = []
+
+    @tool
+    def delete(path: str) -> str:
+        """Delete a file."""
+        ran.append(path)
+        return 'deleted'
+
+    ui = RecordingUI(True)
+    approvals = Approvals(ui=ui)
+
+    assert approvals.wrap(delete).invoke({'path': 'a'}) == 'deleted'
+    agent = create_agent(
+        scripted([call('delete', '1', path='b')], 'done'), [delete], middleware=[approvals.middleware()]
+    )
+    agent.invoke(GO)
+
+    assert ran == ['a', 'b']
+    assert len(ui.requests) == 2

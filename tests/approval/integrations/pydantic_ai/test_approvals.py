@@ -14,7 +14,7 @@ from tool_approval.integrations.pydantic_ai.guard import NOT_BY_OTHERS, UNBOUND
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalController, ApprovalResult, requires_approval
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, ApprovalResult, requires_approval
 
 from .agents import Log, changed
 
@@ -182,6 +182,28 @@ def test_calls_that_another_capability_approved_are_logged_asked_about_or_refuse
         assert told(result) == (NOT_BY_OTHERS, 'failed')
 
 
+def test_beside_other_code_an_approver_may_answer_in_the_tools_place():
+    ran: list[str] = []
+    rules = {'delete': {'approval': 'required', 'answers': ['respond']}}
+    ui = RecordingUI(ApprovalDecision(approved=False, response='done by hand'))
+    capabilities = [HandleDeferredToolCalls(others), Approvals(rules, ui=ui, others='ask')]
+
+    result = agent_with('declared', ran, capabilities=capabilities).run_sync('go')
+
+    assert (told(result), ran) == (('done by hand', 'success'), [])
+
+
+def test_without_a_ui_the_memory_still_decides():
+    ran: list[str] = []
+    memory = ApprovalMemory()
+    for ui in (ScriptedUI(['s']), None):
+        approvals = Approvals(ui=ui, remember=memory, session='ada')
+        result = agent_with('function', ran, output_type=STOPS, capabilities=[approvals]).run_sync('go')
+        assert result.output == 'done'
+
+    assert ran == ['a', 'a']
+
+
 def test_a_block_holds_whoever_approves():
     ran: list[str] = []
     blocks = Approvals({'delete': {'approval': 'blocked'}})
@@ -323,6 +345,12 @@ def test_guarded_twice_by_one_object_a_call_is_asked_about_and_logged_once():
 def test_construction_errors_say_what_is_wrong(make: Any, text: str):
     with pytest.raises((UserError, ValueError), match=text):
         make()
+
+
+def test_one_object_given_twice_is_one():
+    approvals = Approvals()
+
+    assert Approvals.combine([approvals, approvals]) is approvals
 
 
 def test_the_capability_stays_out_of_specs():

@@ -6,15 +6,17 @@ from typing import Any
 import pydantic_ai
 import pytest
 from pydantic import BaseModel, Field
+from pydantic_ai.messages import ToolCallPart
 from tool_approval.core.arguments import HIDDEN
 from tool_approval.integrations.pydantic_ai import Approvals
+from tool_approval.integrations.pydantic_ai.arguments import edited_arguments
 from tool_approval.testing import RecordingUI
 
 from tests.approval.argument_kinds import ALIASES, VALUES, cents, model_of
 from tests.loop.scripted import call, returns, scripted
 from tests.tables import table
 
-from .agents import Log, changed
+from .agents import Log, changed, deleting
 
 CASES = [
     *itertools.product(['only'], ALIASES, VALUES),
@@ -140,3 +142,27 @@ def test_an_edit_runs_as_the_approver_wrote_it_or_not_at_all(edit: dict[str, Any
     assert ran == ([] if runs is None else [runs])
     assert [outcome for outcome, _ in log.ended()] == ['refused' if runs is None else 'executed']
     assert returns(result.all_messages())['1'][0].startswith('paid' if runs else "The approver's arguments are invalid")
+
+
+def edit_in_a_handler(call_id: str, changed: dict[str, Any], shown: dict[str, Any]) -> Any:
+    """What `edited_arguments` makes of an edit of a call that another capability has changed, or that is unknown."""
+    made: list[Any] = []
+
+    async def handler(ctx: Any, requests: Any) -> Any:
+        try:
+            made.append(edited_arguments(ctx, ToolCallPart('delete', {}, call_id), changed, shown))
+        except ValueError as error:
+            made.append(str(error))
+        return requests.build_results(approve_all=True)
+
+    agent, _ = deleting()
+    agent.run_sync('go', deferred_tool_handler=handler)
+    return made[0]
+
+
+@pytest.mark.parametrize('call_id', ['1', 'unknown'])
+def test_an_edit_of_arguments_that_are_not_the_models_replaces_all_of_them(call_id: str):
+    shown = {'path': 'b', 'force': False}
+
+    assert edit_in_a_handler(call_id, {**shown, 'path': 'c'}, shown) == {'path': 'c', 'force': False}
+    assert 'would also set force' in edit_in_a_handler(call_id, {'path': 'c'}, {'path': 'b'})

@@ -73,6 +73,12 @@ def decorated(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     )
 
 
+def declared_on_the_hosts_hook(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
+    """A tool that is declared as deferred, which nothing guards, with the host's own capability."""
+    capabilities = [HandleDeferredToolCalls(Approvals(controller, default='none'))]
+    return told_of(calls, act_tool(tool, requires_approval=True), capabilities=capabilities)
+
+
 def in_toolset(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     """A tool of an `ApprovalToolset`, with the handler."""
     toolsets = [under_approval(tool, controller)]
@@ -92,7 +98,9 @@ def stopped(tool: Any, controller: ApprovalController, *calls: Any) -> Any:
     return returns(run_with_approval_sync(agent, 'go', controller=controller).all_messages())
 
 
-ARRANGEMENTS = pytest.mark.parametrize('run', [bare, decorated, in_toolset, in_toolset_on_the_hosts_hook, stopped])
+ARRANGEMENTS = pytest.mark.parametrize(
+    'run', [bare, decorated, declared_on_the_hosts_hook, in_toolset, in_toolset_on_the_hosts_hook, stopped]
+)
 
 
 @ARRANGEMENTS

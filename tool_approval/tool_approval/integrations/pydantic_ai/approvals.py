@@ -120,8 +120,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             if any(each is not None for each in await self.controller.triage(asked)):
                 return None
         results = await super().handle_deferred_tool_calls(ctx, requests=requests)
-        if results is not None:
-            self._answered.setdefault(ctx.run_id, set()).update(results.approvals)
+        assert results is not None, 'the handler answers every call'
+        self._answered.setdefault(ctx.run_id, set()).update(results.approvals)
         return results
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:

