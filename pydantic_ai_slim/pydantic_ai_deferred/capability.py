@@ -177,13 +177,16 @@ class DeferredToolHandler(AbstractCapability[AgentDepsT]):
         self, ctx: RunContext[AgentDepsT], *, stream: AsyncIterable[AgentStreamEvent]
     ) -> AsyncIterator[AgentStreamEvent]:
         """Let text after a call of a declared tool be no final output, as in runs that do not stream."""
-        run = self._runs[ctx.run_id]
         has_declared_call = False
         async for event in stream:
             if isinstance(event, PartStartEvent) and isinstance(event.part, ToolCallPart):
-                has_declared_call = has_declared_call or event.part.tool_name in run.declared
+                has_declared_call = has_declared_call or self.is_declared(ctx, event.part.tool_name)
             if not (has_declared_call and isinstance(event, FinalResultEvent) and event.tool_name is None):
                 yield event
+
+    def is_declared(self, ctx: RunContext[AgentDepsT], tool_name: str) -> bool:
+        """Return whether a tool, whose calls are functions while the response streams, is declared as deferred."""
+        return tool_name in self._runs[ctx.run_id].declared
 
     async def after_run(self, ctx: RunContext[AgentDepsT], *, result: AgentRunResult[Any]) -> AgentRunResult[Any]:
         """Answer the calls that the host leaves open when an output tool ends the run."""

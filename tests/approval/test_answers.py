@@ -8,8 +8,9 @@ import pytest
 from pydantic import ValidationError
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.core.arguments import read_arguments
+from tool_approval.core.binding import Binding
 from tool_approval.core.controller import MOST_EDITS
-from tool_approval.core.gate import Allowed, Binding, Call, Gate, GateResult, Refused, Responded
+from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Refused, Responded
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.approval.parts import ListSink, decide, decide_all, request_for, run_tool
@@ -282,7 +283,7 @@ def test_the_binding_of_a_response_lets_no_call_run():
     [settled] = settle(controller, call_of())
     assert isinstance(settled, Responded)
 
-    binding = Binding.of(Binding.of_response(settled).as_json())
+    binding = Binding.of(Binding.of_response(settled.response).as_json())
 
     assert binding.response == 'it is gone already'
     assert not Gate(controller).is_bound(binding, call_of())

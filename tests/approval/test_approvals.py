@@ -36,6 +36,7 @@ BLOCKS = {'delete': {'approval': 'blocked'}}
 
 
 def settings(folder: Path) -> Path:
+    pytest.importorskip('yaml')
     path = folder / 'approvals.yaml'
     path.write_text('mode: strict\ntools:\n  delete:\n    approval: blocked\n')
     return path

@@ -9,6 +9,7 @@ from unittest.mock import MagicMock
 import pytest
 from pydantic import BaseModel, Field, TypeAdapter
 from pydantic_ai import Agent, ModelRetry, RunContext
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, ToolsetTool
 from tool_approval.compat.blocking_approval import (
@@ -174,6 +175,28 @@ def test_needs_approval_is_called_with_as_much_as_it_takes(check):
     run(toolset, WRITE, deps='Ada')
 
     assert asked.names == ['write']
+
+
+def test_a_toolset_with_two_checks_runs_nothing_because_only_one_was_asked():
+    ran = []
+
+    class Two(FunctionToolset):
+        def needs_approval(self, name, args):
+            return False
+
+        def check_approval(self, ctx):
+            raise PermissionError('not here')
+
+    def delete(path: str) -> None:
+        ran.append(path)
+
+    toolset = wrapped(Two([delete]), Asked())
+    agent = Agent(scripted([call('delete', '1', path='a')], 'done'), toolsets=[toolset])
+
+    with pytest.raises(UserError, match='nothing guards it'):
+        agent.run_sync('go')
+
+    assert ran == []
 
 
 def test_a_needs_approval_that_takes_something_else_is_an_error():

@@ -6,7 +6,7 @@ import logging
 import os
 import signal
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from types import SimpleNamespace
 
 import pytest
@@ -20,13 +20,20 @@ from pydantic_ai_deferred import Agent
 from tool_approval.durable import Done, DurableStore, open_store
 from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
-from tool_approval.integrations.pydantic_ai import ApprovalToolset
+from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.storage import FileApprovalStore
 
 from tests.approval.inbox.parts import ADA, BOB, NO, YES, answer, soon
 from tests.approval.parts import ListSink
 from tests.loop.scripted import call, returns
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalError, ApprovalMemory, ApprovalPresentation
+from tool_approval import (
+    ApprovalController,
+    ApprovalDecision,
+    ApprovalError,
+    ApprovalMemory,
+    ApprovalPresentation,
+    ApprovalResult,
+)
 
 from .parts import change
 
@@ -388,6 +395,32 @@ def test_a_toolset_under_approval_and_its_changed_tool(url, inbox):
             return json.loads(await durable.get('run').result()), before, after
 
     assert asyncio.run(main()) == ({'1': ['written', 'success']}, [], ['a'])
+
+
+@pytest.mark.parametrize(
+    ('verdict', 'told', 'executions'),
+    [
+        (ApprovalResult.needs_approval(), ('written', 'success'), 1),
+        (ApprovalResult.pre_approved(), ('written', 'success'), 0),
+        (ApprovalResult.blocked('Not here.'), ('Not here.', 'failed'), 0),
+    ],
+)
+def test_a_rule_frees_a_call_that_still_executes_at_most_once_unless_its_check_frees_it(url, verdict, told, executions):
+    def write(path: str) -> str:
+        return 'written'
+
+    write.needs_approval = lambda name, args: verdict
+    bot = Bot([call('write', '1', path='a')], tools=[write])
+    durable = bot.durable(url, ApprovalController(policy={'write': {'approval': 'none'}}))
+
+    async def main():
+        async with working(durable):
+            run = await durable.start('go', run_id='run')
+            return json.loads(await run.result())
+
+    assert asyncio.run(main()) == {'1': list(told)}
+    with closing(open_store(url)) as store:
+        assert len(store.executions_of('run')) == executions
 
 
 def test_a_response_is_the_result_of_any_call_and_no_tool_runs(url, inbox):
@@ -929,6 +962,7 @@ def test_unknown_run_is_reported(url):
     [
         (lambda: Agent('test', capabilities=[DBOSDurability(name='x')]), 'a name'),
         (lambda: Agent('test', name='bot'), 'must record model requests'),
+        (lambda: Agent('test', name='bot', capabilities=[DBOSDurability(), Approvals()]), 'pass their controller'),
         (lambda: 'agent', 'not str'),
     ],
 )

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from .arguments import ARGUMENTS, TYPES, CallArguments
+from .binding import Binding
 from .canonical import canonical_json, copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
@@ -92,87 +93,6 @@ class Prepared(NamedTuple):
     """The approval request for the call, used by the approver, the memory and the log."""
 
 
-class Binding(NamedTuple):
-    """Binds an approval to exactly one call. Hosts store a binding as JSON, and may pass it between processes."""
-
-    digest: str
-    """Digest of the call that may run. A malformed stored digest is read as empty and matches no call."""
-    decided: str | None
-    """Digest of the decision in the log."""
-    bound_to: Mapping[str, Any]
-    """Values that the digest covers in addition to the arguments shown."""
-    granted: object = None
-    """Names of the capabilities that the approval grants, as a list; `None` if there are none."""
-    has_changed_arguments: bool = False
-    """Whether the approver changed the arguments."""
-    by_policy: bool = False
-    """Whether a rule let the call run. False if an approver, a mode or the memory approved the call."""
-    approver: str | None = None
-    """Name of the approver, if a person approved the call."""
-    remembered: str | None = None
-    """Id of the remembered approval that approved the call, if any."""
-    response: Any = None
-    """The approver's response in the tool's place; `None` if there is none. With a response, no digest is kept, so the
-    binding lets no call run."""
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """The part of `bound_to` that the tool declared."""
-        return {name: value for name, value in self.bound_to.items() if name not in (ARGUMENTS, TYPES)}
-
-    def declares(self, declared: Mapping[str, Any]) -> bool:
-        """Return whether the tool declared these values when the call was approved."""
-        return self.digest != '' and self.declared == declared
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the binding as JSON. Granted capabilities are left out, because the host passes them to the tool."""
-        return {
-            'digest': self.digest,
-            'decided': self.decided,
-            'bound_to': copied(self.bound_to),
-            'has_changed_arguments': self.has_changed_arguments,
-            'by_policy': self.by_policy,
-            'approver': self.approver,
-            'remembered': self.remembered,
-            **({} if self.response is None else {'response': copied(self.response)}),
-        }
-
-    @classmethod
-    def of(cls, carried: Mapping[str, Any], granted: object = None) -> Binding:
-        """Read a binding that a host stored. A malformed binding matches no call."""
-        digest, decided, bound_to = carried.get('digest'), carried.get('decided'), carried.get('bound_to')
-        response = carried.get('response')
-        is_sound = isinstance(digest, str) and isinstance(bound_to, Mapping) and response is None
-        return cls(
-            digest=digest if is_sound and isinstance(digest, str) else '',
-            decided=_text(decided),
-            bound_to=cast('Mapping[str, Any]', bound_to) if isinstance(bound_to, Mapping) else {},
-            granted=granted,
-            has_changed_arguments=carried.get('has_changed_arguments') is True,
-            by_policy=carried.get('by_policy') is not False,
-            approver=_text(carried.get('approver')),
-            remembered=_text(carried.get('remembered')),
-            response=response,
-        )
-
-    @classmethod
-    def of_response(cls, responded: Responded) -> Binding:
-        """Return the binding of a call that does not run. Hosts that only know approvals carry it to the adapter."""
-        return cls(digest='', decided=None, bound_to={}, response=responded.response)
-
-
-def _text(carried: object) -> str | None:
-    return carried if isinstance(carried, str) else None
-
-
-def was_asked(binding: Binding | None) -> bool:
-    """Return whether an approver, a mode or the memory approved a call. If only a rule approved the call, return false.
-
-    Without a binding, the function also returns true, because other code approved the call.
-    """
-    return binding is None or not binding.by_policy
-
-
 class Refused(NamedTuple):
     """A call that does not run."""
 
@@ -199,7 +119,8 @@ class Allowed(NamedTuple):
     @property
     def was_asked(self) -> bool:
         """Whether an approver, a mode or the memory approved the call. False if only a rule approved the call."""
-        return self.request is not None and was_asked(self.binding)
+        # Without a binding, other code approved the call.
+        return self.request is not None and (self.binding is None or not self.binding.by_policy)
 
 
 class Responded(NamedTuple):

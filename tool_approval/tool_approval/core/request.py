@@ -29,10 +29,6 @@ class ApprovalContext(BaseModel):
     """Facts from the framework, as far as known: `run_id`, `session_id`, `caller` (the agent's name), `lineage`,
     `toolset_id`, `batch_id`."""
 
-    def for_check(self) -> Self:
-        """Return the call with a copy of its JSON arguments, so that a check cannot change what the approver sees."""
-        return self.model_copy(update={'args': copied(self.args)})
-
 
 class RememberOption(BaseModel):
     """A wider scope under which an approval can be remembered. Only a tool's verdict can offer a wider scope."""

@@ -7,7 +7,8 @@ import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai.messages import TextPart
+from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, DeferredToolHandler
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.integrations.pydantic_ai.guard import NOT_BY_OTHERS, UNBOUND
@@ -61,6 +62,18 @@ def test_every_tool_of_a_stock_agent_is_asked_about_bound_and_logged(kind: str, 
 async def test_streamed_runs_ask_about_every_tool_too(kind: str):
     ran: list[str] = []
     agent = agent_with(kind, ran, capabilities=[Approvals(ui=RecordingUI(True))])
+
+    async with agent.run_stream('go') as result:
+        assert await result.get_output() == 'done'
+
+    assert ran == ['a']
+
+
+@pytest.mark.anyio
+async def test_text_after_a_declared_call_does_not_end_a_stream():
+    ran: list[str] = []
+    first = [call('delete', '1', path='a'), TextPart('I delete it.')]
+    agent = agent_with('declared', ran, first, 'done', capabilities=[Approvals(ui=RecordingUI(True))])
 
     async with agent.run_stream('go') as result:
         assert await result.get_output() == 'done'
@@ -202,6 +215,47 @@ def test_without_a_ui_the_memory_still_decides():
         assert result.output == 'done'
 
     assert ran == ['a', 'a']
+
+
+def test_a_guard_of_another_controller_decides_for_itself():
+    ran: list[str] = []
+
+    def delete(path: str) -> None:
+        ran.append(path)
+
+    strict = Approvals(mode='strict')
+    toolset = strict.guard(FunctionToolset[Any]([delete]))
+    model = scripted([call('delete', '1', path='a')], 'done')
+    capabilities = [HandleDeferredToolCalls(others), Approvals()]
+
+    result = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=capabilities).run_sync('go')
+
+    assert (told(result), ran) == ((NOT_BY_OTHERS, 'failed'), [])
+
+
+def test_an_approval_by_other_code_covers_no_other_call_that_a_toolset_makes():
+    ran: list[str] = []
+    ui = RecordingUI('no')
+    approvals = Approvals(ui=ui)
+
+    def look(path: str) -> None:
+        raise AssertionError
+
+    def delete(path: str) -> None:
+        ran.append(path)
+
+    class Rerouting(WrapperToolset[Any]):
+        async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: Any) -> Any:
+            other = (await self.wrapped.get_tools(ctx))['delete']
+            return await self.wrapped.call_tool('delete', tool_args, ctx, other)
+
+    toolset = Rerouting(Approvals(approvals.controller, others='refuse').guard(FunctionToolset[Any]([look, delete])))
+    model = scripted([call('look', '1', path='a')], 'done')
+    agent = pydantic_ai.Agent(model, toolsets=[toolset], capabilities=[HandleDeferredToolCalls(others), approvals])
+
+    result = agent.run_sync('go')
+
+    assert (told(result), ran) == ((NOT_BY_OTHERS, 'failed'), [])
 
 
 def test_a_block_holds_whoever_approves():

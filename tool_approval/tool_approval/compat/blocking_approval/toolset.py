@@ -165,8 +165,14 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             if not verdict.is_pre_approved:
                 await self._ask(name, args, ctx, verdict)
             approved = None if verdict.is_pre_approved else args
-            with approving(approved, verdict.bound_to), guarding(ctx, tool_args, [function_of(tool), self.wrapped]):
+            judged = [function_of(tool), *([] if self._has_two_checks else [self.wrapped])]
+            with approving(approved, verdict.bound_to), guarding(ctx, tool_args, judged):
                 return await super().call_tool(name, tool_args, ctx, tool)
+
+    @property
+    def _has_two_checks(self) -> bool:
+        # `needs_approval` is asked here, so the other check would not be.
+        return all(callable(getattr(self.wrapped, name, None)) for name in ('needs_approval', 'check_approval'))
 
     async def _judge(
         self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]

@@ -19,8 +19,9 @@ from tool_approval.core.gate import Allowed, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 
+from .arguments import find_tool
 from .batch import Batch
-from .guard import ApprovalToolset
+from .guard import ApprovalToolset, is_declared
 from .requests import Session, facts_of
 from .results import External, execute_once
 
@@ -130,6 +131,10 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             return await super().wrap_run(ctx, handler=handler)
         finally:
             self._answered.pop(ctx.run_id, None)
+
+    def is_declared(self, ctx: RunContext[Any], tool_name: str) -> bool:
+        """Return whether a tool is declared as deferred, which its guard hides from the host."""
+        return super().is_declared(ctx, tool_name) or is_declared(find_tool(ctx, tool_name))
 
     def has_answered(self, ctx: RunContext[Any]) -> bool:
         """Whether the call being executed was decided here, in this run."""

@@ -11,13 +11,13 @@ from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from tool_approval.core.arguments import CallArguments, materialised, restored
+from tool_approval.core.binding import Binding
 from tool_approval.core.canonical import decode_arguments
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.decision import ALL_ANSWERS, both_allow
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import (
     Allowed,
-    Binding,
     Call,
     ExecutionLedger,
     Gate,
@@ -167,7 +167,7 @@ class Batch:
         elif REQUEST_KEY in (self.requests.metadata.get(call_id) or {}):
             # Inside a run, the host takes only approvals and denials here, so the guard of the execution answers.
             self.results.approvals[call_id] = True
-            self.results.metadata[call_id] = binding_metadata(Binding.of_response(settled))
+            self.results.metadata[call_id] = binding_metadata(Binding.of_response(settled.response))
         else:
             # Nothing of ours surrounds the execution, so only a denial keeps the tool from running.
             self.results.approvals[call_id] = ToolDenied(settled.text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
@@ -18,7 +18,7 @@ from tool_approval.core.tool_checks import judging
 from .arguments import call_arguments, checks_of
 from .requests import Session, conventional, executing
 from .results import find_binding, refuse
-from .seatbelt import guarding, is_guarded
+from .seatbelt import guarding, is_guarded, is_same
 
 if TYPE_CHECKING:
     from .approvals import Approvals
@@ -101,14 +101,15 @@ class ApprovalToolset(WrapperToolset[Any]):
         if binding is not None and binding.response is not None:
             return binding.response  # of the approver, in the tool's place
         approvals, inner = self._approvals, tool.source_tool if isinstance(tool, _Guarded) else tool
+        gate = approvals.gate
         call, blocked = executing(ctx, name, tool_args, session=approvals.session, tool=inner)
         checks = list(checks_of(self.wrapped, inner))
         call = call._replace(
             facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
             checks=[*checks, _DECLARED] if inner.tool_def.kind == 'unapproved' else checks,
-            is_enclosed=is_guarded(ctx),
+            is_enclosed=is_guarded(ctx, gate.controller),
         )
-        args, gate = dict(call.values), approvals.gate
+        args = dict(call.values)
         with judging():
             prepared = await gate.prepare(call, blocked=blocked)
             if ctx.tool_call_approved and blocked is None:
@@ -122,7 +123,7 @@ class ApprovalToolset(WrapperToolset[Any]):
                 return settled.response
 
             async def run() -> Any:
-                with guarding(ctx, args, checks):
+                with guarding(ctx, args, checks, gate.controller, call.tool_name):
                     return await self.wrapped.call_tool(name, args, ctx, inner)
 
             return await approvals.execute_allowed(ctx, gate, settled, run)
@@ -130,8 +131,10 @@ class ApprovalToolset(WrapperToolset[Any]):
     async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
         verdict = prepared.verdict
         if ctx.tool_call_approved:
-            binding = find_binding(ctx)
-            if binding is None and verdict.is_needs_approval and not prepared.call.is_enclosed:
+            binding, call = find_binding(ctx), prepared.call
+            # Attack: a toolset between two guards calls another tool under an approval that has no binding.
+            is_judged = call.is_enclosed and is_same(ctx, call.tool_name, call.values)
+            if binding is None and verdict.is_needs_approval and not is_judged:
                 return await self._approved_by_others(gate, prepared, ctx)
             return gate.confirm(prepared, binding)
         if verdict.is_blocked:
@@ -153,6 +156,13 @@ class ApprovalToolset(WrapperToolset[Any]):
             return gate.refuse(prepared, NOT_BY_OTHERS)
         gate.controller.record_unasked(prepared.request, approved=True, by='other')
         return gate.confirm(prepared, None)
+
+
+def is_declared(tool: object) -> bool:
+    """Return whether a guarded tool is declared as needing approval."""
+    while isinstance(tool, _Guarded):
+        tool = tool.source_tool
+    return isinstance(tool, ToolsetTool) and cast('ToolsetTool[Any]', tool).tool_def.kind == 'unapproved'
 
 
 def _guarded(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:

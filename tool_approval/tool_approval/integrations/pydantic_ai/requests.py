@@ -13,6 +13,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
+from pydantic_ai_deferred import lineage
 
 from tool_approval.core.arguments import materialised
 from tool_approval.core.canonical import canonical_json, decode_arguments
@@ -21,15 +22,6 @@ from tool_approval.core.gate import NO_ARGUMENTS, Call, cannot_be_judged
 from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry, describe
 
 from .arguments import call_arguments, called_name, find_tool
-
-try:
-    from pydantic_ai_deferred import lineage
-except ImportError:  # pragma: no cover - the adapter also works without the loop layer, on the host's own capability
-
-    def lineage() -> tuple[Any, ...]:
-        """Return an empty lineage, because outer runs are unknown without the loop layer."""
-        return ()
-
 
 Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
 """Conversation for which approvals are remembered: its name, or a function that returns the name for a run. `None` uses

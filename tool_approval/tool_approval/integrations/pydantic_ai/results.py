@@ -13,8 +13,9 @@ from pydantic import TypeAdapter
 from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn
 
+from tool_approval.core.binding import Binding
 from tool_approval.core.decision import ApprovalDecision
-from tool_approval.core.gate import DENIED, Allowed, Binding, ExecutedCall, ExecutionLedger, Gate, Kept
+from tool_approval.core.gate import DENIED, Allowed, ExecutedCall, ExecutionLedger, Gate, Kept
 from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call_sync_or_async
 

@@ -26,6 +26,8 @@ class _Pass:
     tool_call_id: str | None
     values: Mapping[str, Any]
     judged: Sequence[object]
+    by: object
+    tool_name: str
     is_used: bool = False
 
 
@@ -33,19 +35,41 @@ _pass: ContextVar[_Pass | None] = ContextVar('tool_approval_pass', default=None)
 
 
 @contextmanager
-def guarding(ctx: RunContext[Any], values: Mapping[str, Any], judged: Sequence[object]) -> Generator[None]:
-    """Let one call execute, with these values. `judged` are the objects whose checks were asked about the call."""
-    token = _pass.set(_Pass(ctx.run_id, ctx.tool_call_id, values, judged))
+def guarding(
+    ctx: RunContext[Any], values: Mapping[str, Any], judged: Sequence[object], by: object = None, tool_name: str = ''
+) -> Generator[None]:
+    """Let one call execute, with these values.
+
+    Args:
+        ctx: The run that makes the call.
+        values: Values that the tool gets.
+        judged: The objects whose checks were asked about the call.
+        by: The controller that decided it, if any.
+        tool_name: Name by which the model calls the tool.
+    """
+    token = _pass.set(_Pass(ctx.run_id, ctx.tool_call_id, values, judged, by, tool_name))
     try:
         yield
     finally:
         _pass.reset(token)
 
 
-def is_guarded(ctx: RunContext[Any]) -> bool:
-    """Whether a guard is executing this call."""
+def _found(ctx: RunContext[Any]) -> _Pass | None:
     found = _pass.get()
-    return found is not None and (found.run_id, found.tool_call_id) == (ctx.run_id, ctx.tool_call_id)
+    is_this = found is not None and (found.run_id, found.tool_call_id) == (ctx.run_id, ctx.tool_call_id)
+    return found if is_this else None
+
+
+def is_guarded(ctx: RunContext[Any], by: object) -> bool:
+    """Whether an outer guard of this controller is executing this call."""
+    found = _found(ctx)
+    return found is not None and found.by is by
+
+
+def is_same(ctx: RunContext[Any], tool_name: str, values: Mapping[str, Any]) -> bool:
+    """Whether the call that an outer guard executes is of this tool, with these values."""
+    found = _found(ctx)
+    return found is not None and found.tool_name == tool_name and found.values == values
 
 
 _host_call_tool = FunctionToolset.call_tool
@@ -55,7 +79,7 @@ _host_call_tool = FunctionToolset.call_tool
 async def _call_tool(
     self: FunctionToolset[Any], name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
 ) -> Any:
-    found = _pass.get() if is_guarded(ctx) else None
+    found = _found(ctx)
     checks = [each for each in (self, function_of(tool)) if has_check(each)]
     if checks and (found is None or any(all(each is not other for other in found.judged) for each in checks)):
         raise UserError(

@@ -22,13 +22,14 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_ai_deferred import lineage
 from pydantic_core import to_jsonable_python
 
+from tool_approval.core.binding import Binding
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ASKED_ANEW, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Binding, Gate, GateResult, Prepared
-from tool_approval.core.request import ApprovalRequest, CallFacts
-from tool_approval.core.tool_checks import has_check
+from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared
+from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
+from tool_approval.core.tool_checks import ask_check
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.display import escape_line
 from tool_approval.durable.ledger import unknown_text
@@ -479,11 +480,16 @@ class _SegmentToolset(ApprovalToolset):
 
     async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
         settled = await super()._settled(gate, prepared, ctx)
-        rule = gate.controller.policy.rule_for(prepared.call.judged_as or prepared.call.tool_name)
-        if not ctx.tool_call_approved and rule.approval == 'none' and any(map(has_check, prepared.call.checks)):
+        if not ctx.tool_call_approved and isinstance(settled, Allowed) and await _asks(prepared.call):
             # A rule frees the call, and it still executes at most once: the next segment executes it as a step.
             raise ApprovalRequired(metadata=conventional(prepared.request))
         return settled
+
+
+async def _asks(call: Call) -> bool:
+    context = ApprovalContext(tool_name=call.tool_name, args=call.arguments.shown, metadata=call.facts.as_metadata())
+    verdicts = [await ask_check(each, context, framework_context=call.framework_context) for each in call.checks]
+    return any(verdict is not None and verdict.is_needs_approval for verdict in verdicts)
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
