@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, Unpack
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
@@ -15,6 +15,7 @@ from pydantic_ai_deferred.keyword import allows_deferred
 
 from tool_approval.approvals import Approvals as AnyApprovals
 from tool_approval.approvals import Parts, Rules
+from tool_approval.core.controller import ApprovalController
 from tool_approval.core.gate import Allowed, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
@@ -195,7 +196,9 @@ def as_approvals(given: object, options: Mapping[str, Any]) -> Approvals:
             names = ', '.join(f'`{name}`' for name in options)
             raise UserError(f'The `Approvals` have their own {names}; give it to their constructor.')
         return given
+    if not isinstance(given, ApprovalController):
+        raise UserError(f'`ApprovalToolset` takes `Approvals` or an `ApprovalController`, not {type(given).__name__}.')
     try:
-        return Approvals(cast('Any', given), **options)
-    except (TypeError, ValueError) as error:
-        raise UserError(f'`ApprovalToolset` takes `Approvals` or an `ApprovalController`: {error}.') from None
+        return Approvals(given, **options)
+    except ValueError as error:
+        raise UserError(f'`ApprovalToolset` cannot be made: {error}.') from None
