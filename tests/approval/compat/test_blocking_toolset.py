@@ -107,6 +107,14 @@ def test_the_whole_life_of_the_inner_toolset_passes_through():
     assert asked.names == ['live', 'live']
 
 
+def test_a_test_of_a_toolset_may_call_a_tool_without_a_run():
+    asked = Asked()
+
+    result = asyncio.run(wrapped(Living([]), asked).call_tool('live', {}, ctx=None, tool=None))
+
+    assert (result, asked.names) == ('alive', ['live'])
+
+
 def test_the_copies_for_runs_share_memory_and_config():
     asked = Asked(SESSION)
     toolset = wrapped(Living([]), asked)

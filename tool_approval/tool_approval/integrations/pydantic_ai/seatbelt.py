@@ -22,13 +22,17 @@ from .results import refuse
 
 @dataclass(eq=False)
 class _Pass:
-    run_id: str | None
-    tool_call_id: str | None
+    call: tuple[str | None, str | None]
     values: Mapping[str, Any]
     judged: Sequence[object]
     by: object
     tool_name: str
     is_used: bool = False
+
+
+def _call(ctx: RunContext[Any] | None) -> tuple[str | None, str | None]:
+    # Tests of a toolset make a call without a run.
+    return (None, None) if ctx is None else (ctx.run_id, ctx.tool_call_id)
 
 
 _pass: ContextVar[_Pass | None] = ContextVar('tool_approval_pass', default=None)
@@ -47,7 +51,7 @@ def guarding(
         by: The controller that decided it, if any.
         tool_name: Name by which the model calls the tool.
     """
-    token = _pass.set(_Pass(ctx.run_id, ctx.tool_call_id, values, judged, by, tool_name))
+    token = _pass.set(_Pass(_call(ctx), values, judged, by, tool_name))
     try:
         yield
     finally:
@@ -56,8 +60,7 @@ def guarding(
 
 def _found(ctx: RunContext[Any]) -> _Pass | None:
     found = _pass.get()
-    is_this = found is not None and (found.run_id, found.tool_call_id) == (ctx.run_id, ctx.tool_call_id)
-    return found if is_this else None
+    return found if found is not None and found.call == _call(ctx) else None
 
 
 def is_guarded(ctx: RunContext[Any], by: object) -> bool:
