@@ -71,8 +71,9 @@ def edited(
     for attempt in islice(_attempts(spot, changes), _MOST_ATTEMPTS):
         try:
             after = validate(attempt)
-        except ValueError as error:
-            problem = problem or error
+        except Exception as error:  # noqa: BLE001 - a validator of the tool may raise anything
+            named = ValueError(f'the validation of the arguments failed with {type(error).__name__}')
+            problem = problem or (error if isinstance(error, ValueError) else named)
             continue
         effect = unwanted_effect(wanted, spot, before.arguments, after.values, after.arguments)
         if effect is None:

@@ -1,11 +1,14 @@
 """An approver's edit changes exactly the edited leaves of what runs, or nothing runs."""
 
+import functools
 import itertools
-from typing import Any
+import json
+from datetime import date
+from typing import Annotated, Any
 
 import pydantic_ai
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, Strict
 from pydantic_ai.messages import ToolCallPart
 from tool_approval.core.arguments import HIDDEN
 from tool_approval.integrations.pydantic_ai import Approvals
@@ -104,6 +107,57 @@ def test_an_edited_value_is_what_the_function_gets_or_nothing_runs(place: str, a
     assert it.memo == 'old'
     if kind.shown != HIDDEN and isinstance(kind.new, str | int | bool) and isinstance(it.value, str | int | bool):
         assert it.value == kind.after
+
+
+class Strictly(BaseModel):
+    model_config = ConfigDict(strict=True)
+    on: date
+    tags: set[str] = Field({'a'}, validation_alias='labels')
+
+
+def _dated(on: Annotated[date, Strict()], memo: str = '') -> Any:
+    return on, memo
+
+
+def _nested(due: Strictly, memo: str = '') -> Any:
+    return due.on, due.tags, memo
+
+
+@pytest.mark.parametrize(
+    ('function', 'given', 'edit', 'runs'),
+    [
+        pytest.param(
+            _dated, {'on': '2026-01-02'}, {'memo': 'new'}, (date(2026, 1, 2), 'new'), id='beside a strict date'
+        ),
+        pytest.param(_dated, {'on': '2026-01-02'}, {'on': '2027-03-04'}, (date(2027, 3, 4), ''), id='of a strict date'),
+        pytest.param(_dated, {'on': '2026-01-02'}, {'on': 'soon'}, None, id='that is no date'),
+        pytest.param(
+            _nested,
+            {'due': {'on': '2026-01-02', 'labels': ['b']}},
+            {'memo': 'new'},
+            (date(2026, 1, 2), {'b'}, 'new'),
+            id='beside a strict model',
+        ),
+    ],
+)
+def test_an_edit_of_strict_arguments_that_a_model_gave_as_json_text_runs(
+    function: Any, given: dict[str, Any], edit: dict[str, Any], runs: Any
+):
+    ran: list[Any] = []
+
+    @functools.wraps(function)
+    def act(*args: Any, **values: Any) -> str:
+        ran.append(function(*args, **values))
+        return 'ok'
+
+    agent = pydantic_ai.Agent(
+        scripted([ToolCallPart('act', json.dumps(given), '1')], 'done'),
+        tools=[pydantic_ai.Tool(act, name='act')],
+        capabilities=[Approvals(ui=RecordingUI(lambda request: changed(**{**request.args, **edit})))],
+    )
+    agent.run_sync('go')
+
+    assert ran == ([] if runs is None else [runs])
 
 
 class Transfer(BaseModel):

@@ -15,7 +15,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import ValidationError
 
 from tool_approval.core.arguments import CallArguments, fields_of, materialised, read_arguments
-from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of
@@ -60,7 +60,7 @@ def edited_arguments(
     given = given_arguments(ctx, call.tool_call_id) or {}
 
     def validate(new: dict[str, Any]) -> Reading:
-        values = materialised(validated(ctx, call.tool_name, new))
+        values = materialised(validated(ctx, call.tool_name, _as_python(ctx, call, new)))
         arguments = _arguments(values, new)
         if not is_unpacked(values, new) or arguments.fields is None:
             return Reading(values, arguments)
@@ -73,12 +73,30 @@ def edited_arguments(
     if before is None or before.arguments.shown != shown:
         # Another capability changed the arguments, or the host has repaired them: the edit replaces all of them.
         before, given = Reading(shown, read_arguments(shown)), dict(shown)
-    return edited(changed, given, before, validate, parameters=_parameters(ctx, call.tool_name, given))
+    return _as_python(ctx, call, edited(changed, given, before, validate, parameters=_parameters(ctx, call, given)))
 
 
-def _parameters(ctx: RunContext[Any], name: str, given: dict[str, Any]) -> dict[str, Parameter]:
+def _as_python(ctx: RunContext[Any], call: ToolCallPart, new: dict[str, Any]) -> dict[str, Any]:
+    """Return edited arguments in a form that the host accepts. It validates an edit as Python values.
+
+    A strict date in the JSON text from a model is a text, and as a Python value it has to be a date.
+    """
+    if not isinstance(call.args, str):
+        return new
+    tool = find_tool(ctx, call.tool_name)
+    assert tool is not None, 'the edit is of a call of this run'
+    try:
+        tool.args_validator.validate_python(new, context=ctx.validation_context)
+        return new
+    except ValidationError as error:
+        refused = {next(iter(each['loc']), None) for each in error.errors(include_input=False)}
+    values = validated(ctx, call.tool_name, canonical_json(new))
+    return {name: values.get(name, value) if name in refused else value for name, value in new.items()}
+
+
+def _parameters(ctx: RunContext[Any], call: ToolCallPart, given: dict[str, Any]) -> dict[str, Parameter]:
     # Of a model that is the function's only parameter: the model gives its fields.
-    values = validated(ctx, name, given)
+    values = validated(ctx, call.tool_name, _as_python(ctx, call, given))
     [only] = values.values() if is_unpacked(values, given) else [None]
     if not isinstance(only, BaseModel):
         return {}
