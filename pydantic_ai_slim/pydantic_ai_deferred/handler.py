@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolDenied
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
@@ -46,8 +47,14 @@ def check_handler(handler: object) -> None:
     """Reject an invalid handler when it is given, not in the middle of a run.
 
     Raises:
-        UserError: `handler` cannot be called.
+        UserError: `handler` cannot be called, or is a capability, which may do more than answer calls.
     """
+    if isinstance(handler, AbstractCapability):
+        name = type(cast('object', handler)).__name__
+        raise UserError(
+            f'`{name}` is a capability, and as a function it would guard nothing: give it to `capabilities`, or as '
+            '`deferred_tool_handler`, without `DeferredToolHandler` around it.'
+        )
     if not callable(handler):
         raise UserError(
             f'`deferred_tool_handler` must be a callable that takes `(ctx, requests)`, not {type(handler).__name__}. '

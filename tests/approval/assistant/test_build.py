@@ -6,13 +6,16 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.build import READ_ONLY, RESULT, build_assistant, limits_of
+from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import load_settings
 from tool_approval.testing import ScriptedUI
@@ -52,12 +55,6 @@ def outcome(folder, state, calls, answers=(), **options):
     asyncio.run(conversation.take_turn('Go.'))
     results = [part for message in conversation.messages for part in message.parts if isinstance(part, ToolReturnPart)]
     return results, ui.requests, conversation, notes
-
-
-def unreached(notes):
-    """The tools for which a rule has no effect unless they ask for approval."""
-    found = [note.split() for note in notes if note.startswith('the rule for ')]
-    return tuple(words[3] for words in found)
 
 
 @pytest.fixture
@@ -237,14 +234,37 @@ def test_notes_name_mode_directory_os_sandbox_and_settings(folder, state, monkey
     assert 'mode strict' in named[0]
 
 
-def test_a_rule_reaches_a_tool_whose_function_has_a_check_of_its_own(folder, tmp_path):
-    agent = Agent(scripted(lambda results: 'done'))
-    agent.tool_plain(requires_approval()(lambda: 'paid'), name='pay')
-    (folder / 'approvals.yaml').write_text('tools: {pay: {approval: blocked}}\n')
+class Careful(WrapperToolset[None]):
+    """A toolset around another one, with a check of its own."""
 
-    *_, notes = outcome(folder, tmp_path / 'state', [], agent=agent, model=None)
+    needs_approval = True
 
-    assert unreached(notes) == ()
+
+@pytest.mark.parametrize('kind', ['plain', 'decorated', 'in a toolset with a check'])
+@pytest.mark.parametrize('rule', ['blocked', 'required'])
+def test_a_rule_holds_for_every_tool_of_the_users_agent_and_a_check_asks(folder, tmp_path, kind, rule):
+    function = requires_approval()(lambda: 'paid') if kind == 'decorated' else lambda: 'paid'
+    tools = FunctionToolset([Tool(function, name='pay', takes_ctx=False)])
+    agent = Agent(toolsets=[Careful(tools) if 'check' in kind else tools])
+    (folder / 'approvals.yaml').write_text(f'tools: {{pay: {{approval: {rule}}}}}\n')
+
+    results, asked, _, _ = outcome(folder, tmp_path / 'state', [ToolCallPart('pay', {})], answers='y', agent=agent)
+
+    contents = {'blocked': "The tool 'pay' is blocked by policy.", 'required': 'paid'}
+    assert [result.content for result in results] == [contents[rule]]
+    assert [request.tool_name for request in asked] == ([] if rule == 'blocked' else ['pay'])
+
+
+@pytest.mark.parametrize(
+    ('agent', 'named'),
+    [
+        (Agent(capabilities=[Approvals()]), '`Approvals`'),
+        (Agent(deferred_tool_handler=lambda ctx, requests: None), '`deferred_tool_handler`'),
+    ],
+)
+def test_an_agent_with_a_handler_of_its_own_is_refused(folder, tmp_path, agent, named):
+    with pytest.raises(AssistantError, match=named):
+        outcome(folder, tmp_path / 'state', [], agent=agent)
 
 
 def pay() -> str:

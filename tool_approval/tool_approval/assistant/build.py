@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred import Agent, DeferredToolHandler
 
 from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
@@ -65,7 +65,7 @@ def build_assistant(
         mode: The mode; `None` uses the mode of the settings.
         model: The model; `None` uses the model of the agent.
         agent: The user's own agent; `None` builds one. The policy applies to all of this agent's tools; those without a
-            rule and a check run without asking.
+            rule and a check run without asking. The agent must not have `Approvals` or another handler of its own.
         confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
 
@@ -74,7 +74,10 @@ def build_assistant(
 
     Raises:
         ApprovalError: The required OS sandbox, the settings, the log or the remembered approvals cannot be used.
+        AssistantError: The agent has a handler of its own.
     """
+    if agent is not None:
+        _reject_handler(agent)
     backend = None if confined else UnconfinedBackend()
     loaded = with_defaults(loaded)
     settings = effective(loaded)
@@ -123,6 +126,19 @@ def build_assistant(
     )
     what = f'model {model or "of the agent"}, mode {controller.mode}'
     return conversation, (what, f'directory {loaded.directory}', confinement, source, *limits)
+
+
+def _reject_handler(agent: AbstractAgent[Any, Any]) -> None:
+    # Attack: the capability of a run replaces the agent's, so stricter rules of the agent would not hold.
+    found: list[object] = []
+    agent.root_capability.apply(found.append)
+    for each in found:
+        if isinstance(each, DeferredToolHandler):
+            kind = '`Approvals`' if isinstance(each, Approvals) else 'a `deferred_tool_handler`'
+            raise AssistantError(
+                f'the agent has {kind} of its own, and `tool-approval run` asks with its own rules and prompt; '
+                'name an agent that is built without them'
+            )
 
 
 READ_ONLY = 'Read-only file system'

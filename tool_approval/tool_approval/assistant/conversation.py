@@ -26,7 +26,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
+from pydantic_ai_deferred import HandlerFunc
+from pydantic_ai_deferred.keyword import as_capability
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.core.memory import ApprovalMemory
@@ -66,7 +67,7 @@ class Conversation:
         self.view = view
         self.memory = memory
         self._agent = agent
-        self._capabilities = [DeferredToolHandler(handler)]
+        self._capabilities = [as_capability(handler)]
         self._model = model
         self.messages = messages or []
         """Messages of the conversation. The messages of a stopped turn are included up to the stop."""
