@@ -63,6 +63,8 @@ class DeferredToolHandler(AbstractCapability[AgentDepsT]):
     inherit: bool = True
     """Whether the handler also answers for nested runs: agents inside the tools of this run, without a handler of their
     own."""
+    is_guard: ClassVar[bool] = False
+    """Whether the capability also guards the tools, so that nested runs must not be without it."""
     # The host's own mark for capabilities that need no registration before a durable workflow starts; without it, a
     # workflow takes no handler for a run, and nested runs in it inherit none (test_temporal.py, test_durable.py).
     _safe_at_runtime: ClassVar[bool] = True

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 from pydantic_ai import DeferredToolRequests
 from pydantic_ai.agent import WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import UserError
 
 from .capability import HANDLER_ID, DeferredToolHandler
 from .nesting import offered_capability
@@ -82,7 +83,7 @@ def starting(method: MethodT) -> MethodT:
         keywords = _with_name(self, keywords, inspect.currentframe())
         overrides = (handler for agent, handler in reversed(_overrides.get()) if agent is self)
         handler = next(overrides, deferred_tool_handler)
-        if handler is None and (offered := offered_capability()) is not None and not _answers_itself(self, keywords):
+        if (offered := offered_capability()) is not None and _inherits(self, keywords, handler, offered):
             handler = offered
         return method(self, *args, **with_handler(keywords, handler))
 
@@ -166,13 +167,23 @@ def _overridden(agent: Any, handler: Any) -> Generator[None]:
         _overrides.reset(token)
 
 
-def _answers_itself(agent: Any, keywords: dict[str, Any]) -> bool:
-    # Whether the run has a handler of its own, or its caller takes deferred calls as the output.
+def _inherits(agent: Any, keywords: dict[str, Any], handler: Any, offered: AbstractCapability[Any]) -> bool:
+    # Not if the run has a handler of its own, or its caller takes deferred calls as the output. A capability that also
+    # guards the tools is inherited in the latter case too, and in the former the run is refused.
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
-    own = any(isinstance(each, DeferredToolHandler) for each in (*found, *(keywords.get('capabilities') or ())))
+    given = [*found, *(keywords.get('capabilities') or ()), *([] if handler is None else [as_capability(handler)])]
+    own = [cast('DeferredToolHandler[Any]', each) for each in given if isinstance(each, DeferredToolHandler)]
+    if isinstance(offered, DeferredToolHandler) and offered.is_guard:
+        if own and not any(each.is_guard for each in own):
+            kind = type(offered).__name__
+            raise UserError(
+                f'An agent inside a tool of a run with `{kind}` has a handler of its own, which would answer its calls '
+                f'without their guard: remove it, give that agent `{kind}`, or set `inherit=False` on the outer one.'
+            )
+        return not own
     output_type = keywords.get('output_type')
-    return own or allows_deferred(agent.output_type if output_type is None else output_type)
+    return not own and not allows_deferred(agent.output_type if output_type is None else output_type)
 
 
 def allows_deferred(output_type: object) -> bool:

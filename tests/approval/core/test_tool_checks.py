@@ -6,7 +6,7 @@ import logging
 from types import SimpleNamespace
 
 import pytest
-from tool_approval.core.tool_checks import ask_check
+from tool_approval.core.tool_checks import ask_check, from_request, has_check
 
 from tests.tables import table
 from tool_approval import (
@@ -16,6 +16,7 @@ from tool_approval import (
     ApprovalRequest,
     ApprovalResult,
     RememberOption,
+    requires_approval,
 )
 
 pytestmark = pytest.mark.anyio
@@ -256,10 +257,46 @@ def test_false_mark_has_no_verdict(mark, value):
     assert said_by(SimpleNamespace(**{mark: value})) is None
 
 
-def test_check_approval_comes_before_needs_approval():
-    tool = SimpleNamespace(check_approval=lambda ctx: None, needs_approval=raising(AssertionError('not asked')))
+REQUEST = ApprovalRequest(tool_name='write', args={}, description='by check_approval')
+ASKED, BLOCKED = ApprovalResult.needs_approval(description='by needs_approval'), ApprovalResult.blocked('never')
 
-    assert said_by(tool) == ApprovalResult.pre_approved()
+
+@pytest.mark.parametrize(
+    ('check', 'needs', 'expected'),
+    [
+        (None, True, ApprovalResult.needs_approval()),
+        (None, False, ApprovalResult.pre_approved()),
+        (None, None, ApprovalResult.pre_approved()),
+        (None, BLOCKED, BLOCKED),
+        (REQUEST, BLOCKED, BLOCKED),
+        (BLOCKED, ASKED, BLOCKED),
+        (REQUEST, False, from_request(REQUEST)),
+        (REQUEST, ASKED, from_request(REQUEST)),
+    ],
+)
+def test_of_two_checks_the_stricter_verdict_applies(check, needs, expected):
+    tool = SimpleNamespace(check_approval=lambda ctx: check, needs_approval=lambda name, args: needs)
+
+    assert said_by(tool) == expected
+
+
+class Deleting:
+    @requires_approval()
+    def __call__(self, path):
+        raise AssertionError('not called')
+
+
+@pytest.mark.parametrize(
+    'tool',
+    [
+        functools.partial(requires_approval()(lambda path: None), 'a'),
+        functools.partial(functools.partial(requires_approval()(lambda path: None)), 'a'),
+        Deleting(),
+    ],
+)
+def test_the_check_of_a_function_inside_of_a_callable_is_found(tool):
+    assert has_check(tool)
+    assert said_by(tool).is_needs_approval
 
 
 @table('form', [0, 1])

@@ -11,6 +11,7 @@ from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, collect_approvals_sync
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
@@ -167,7 +168,7 @@ UNKNOWN = "No function is configured for external calls of 'ask'."
         ({'ask': {'answers': ['respond']}}, None, RESPONSE, ('paid by hand', 'success')),
         ({'ask': {'approval': 'required'}}, str.upper, RESPONSE, ('paid by hand', 'success')),
         ({'ask': {'approval': 'required'}}, str.upper, True, ('HOW OLD?', 'success')),
-        ({'ask': {'approval': 'required'}}, None, 'no idea', ('no idea', 'failed')),
+        ({'ask': {'approval': 'required'}}, None, 'no idea', (denied_because('no idea'), 'failed')),
         ({'ask': {'approval': 'required', 'answers': ['approve']}}, None, True, (UNKNOWN, 'failed')),
         ({'ask': {'approval': 'none', 'answers': ['respond']}}, None, RESPONSE, (UNKNOWN, 'failed')),
         ({}, None, RESPONSE, (UNKNOWN, 'failed')),

@@ -10,10 +10,11 @@ import signal
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic_ai import RunContext, capture_run_messages
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolCallEvent,
@@ -26,8 +27,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
-from pydantic_ai_deferred import HandlerFunc
-from pydantic_ai_deferred.keyword import as_capability
+from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.core.memory import ApprovalMemory
@@ -67,7 +67,8 @@ class Conversation:
         self.view = view
         self.memory = memory
         self._agent = agent
-        self._capabilities = [as_capability(handler)]
+        is_capability = isinstance(handler, AbstractCapability)
+        self._capabilities = [cast('Any', handler) if is_capability else DeferredToolHandler(handler)]
         self._model = model
         self.messages = messages or []
         """Messages of the conversation. The messages of a stopped turn are included up to the stop."""

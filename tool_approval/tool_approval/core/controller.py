@@ -59,6 +59,8 @@ class Decided(NamedTuple):
     """Name of the person who approved, if known."""
     remembered: str | None = None
     """Id of the remembered approval that approved the request, if any."""
+    is_persons: bool = False
+    """Whether the UI returned the decision of a person, named or not."""
 
 
 class _Asked(NamedTuple):
@@ -484,7 +486,8 @@ class ApprovalController:
             found = self.memory.find(request)
             remembered = '' if found is None else found.id  # revoked meanwhile: `still_holds` finds nothing under ''
         person = None if approver in RULES else approver
-        return Decided(decision, digest, approver=person, remembered=remembered)
+        is_persons = approver not in RULES and not is_remembered
+        return Decided(decision, digest, approver=person, remembered=remembered, is_persons=is_persons)
 
     def _judged_again(
         self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments
+from .canonical import canonical_json
 from .controller import ApprovalController
 from .edits import Reading, edited
 from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError
-from .gate import Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
+from .gate import CHANGED, Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
 from .request import CallFacts
 from .tool_checks import judging
 
@@ -56,6 +58,8 @@ async def execute_tool(
     if ledger is not None and not (isinstance(call_id, str) and isinstance(run_id, str) and call_id and run_id):
         raise ValueError('with a ledger, `context_metadata` needs `tool_call_id`, and either `session_id` or `run_id`')
 
+    facts = CallFacts.of(metadata)
+
     async def execute(allowed: Allowed) -> Any:
         with gate.execution(allowed):
             return await _run(func, allowed.call.values)
@@ -64,7 +68,13 @@ async def execute_tool(
         if ledger is None:
             return await execute(allowed)
         executed = ExecutedCall.of(allowed.call, str(run_id))
-        result = await gate.keep(ledger, executed, allowed, lambda: execute(allowed))
+
+        def recheck() -> str | None:
+            # Attack: the caller changes nested arguments that it still references, while the ledger is asked.
+            _, now = _read(allowed.call.values)
+            return gate.still_holds(allowed) if now == allowed.call.arguments else CHANGED
+
+        result = await gate.keep(ledger, executed, allowed, lambda: execute(allowed), recheck=recheck)
         return _kept(name, result) if isinstance(result, Kept) else result
 
     def call_with(given: Mapping[str, Any]) -> Call:
@@ -77,7 +87,7 @@ async def execute_tool(
             tool_name=name,
             arguments=arguments,
             values=values,
-            facts=CallFacts.of(metadata),
+            facts=facts if facts.tool_digest is not None else facts._replace(tool_digest=_definition(func)),
             metadata=metadata,
             tool_call_id=call_id if isinstance(call_id, str) else None,
             checks=[func],
@@ -116,6 +126,12 @@ def _kept(name: str, kept: Kept) -> Any:
             raise ApprovalDenied(name, kept.text or '')
         case _:
             raise ExecutionNotRepeated(name, kept.state, kept.text or '')
+
+
+def _definition(func: Callable[..., Any]) -> str:
+    """Return a digest of where a function is defined, so that an approval is not remembered for another function."""
+    place = [getattr(func, '__module__', None), getattr(func, '__qualname__', type(func).__qualname__)]
+    return hashlib.sha256(canonical_json(place).encode()).hexdigest()
 
 
 async def _run(func: Callable[..., Any], args: Mapping[str, Any]) -> Any:

@@ -35,6 +35,11 @@ DENIED = (
 """Default reason for a denial if the approver gives no reason."""
 
 
+def denied_because(note: str) -> str:
+    """Return the text for the model that a person denied a call, with the person's note."""
+    return f'The approver denied this call, so it was not run: {note}'
+
+
 NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
 """Placeholder for arguments that cannot be read."""
 
@@ -102,6 +107,13 @@ class Refused(NamedTuple):
     """Whether policy refused the call without asking."""
     decision: ApprovalDecision | None = None
     """Decision that denied the call; `None` if the call was refused without a decision."""
+    is_note: bool = False
+    """Whether the reason is an approver's note, which need not say that the call was denied."""
+
+    @property
+    def told(self) -> str:
+        """Text for the model: that the call was not run, and why."""
+        return denied_because(self.reason) if self.is_note else self.reason
 
 
 class Allowed(NamedTuple):
@@ -363,6 +375,11 @@ class Gate:
         if binding is not None and not self.is_bound(binding, prepared.call, prepared.verdict.bound_to):
             self.record(allowed, 'refused')
             return Refused(reason=CHANGED)
+        # Attack: an approval comes from another process, which was not given the answers that the tool allows.
+        answer = 'edit' if binding is not None and binding.has_changed_arguments else 'approve'
+        if binding is not None and prepared.verdict.is_needs_approval and not prepared.request.allows(answer):
+            self.record(allowed, 'refused')
+            return Refused(reason=f'The tool does not allow the answer `{answer}`, so the call was not run.')
         return allowed
 
     async def keep(
@@ -504,7 +521,8 @@ class Gate:
             return Responded(response=copied(decision.response), decision=decision)
         if not decision.approved:
             is_block = decision.decided_by == 'policy'
-            return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision)
+            is_note = decided.is_persons and bool(decision.note)
+            return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision, is_note=is_note)
         call, request = prepared.call, prepared.request
         binding = _binding(request, decided.digest, by_policy=decision.decided_by == 'policy')
         binding = binding._replace(approver=decided.approver, remembered=decided.remembered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import sys
@@ -114,10 +115,26 @@ def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHIN
     return found.bound_to if found is not None and {**defaults, **found.args} == args else None
 
 
+_CHECKS = ('check_approval', 'needs_approval', '_requires_approval')
+
+
+def _has_own_check(tool: object) -> bool:
+    return any(getattr(tool, name, None) for name in _CHECKS)
+
+
+def _checked(tool: object) -> object:
+    """Return what has the check of a tool: the tool, the function in a `partial`, or the `__call__` of its class."""
+    if _has_own_check(tool):
+        return tool
+    if isinstance(tool, functools.partial):
+        return _checked(cast('functools.partial[Any]', tool).func)
+    call: object = getattr(type(tool), '__call__', None)  # noqa: B004 - a decorated function, not whether it is callable
+    return call if _has_own_check(call) else tool
+
+
 def has_check(tool: object) -> bool:
     """Return whether the tool has a check that `ask_check` would call."""
-    check: object = getattr(tool, 'check_approval', None) or getattr(tool, 'needs_approval', None)
-    return bool(check or getattr(tool, '_requires_approval', None))
+    return _has_own_check(_checked(tool))
 
 
 async def ask_check(
@@ -129,7 +146,7 @@ async def ask_check(
 ) -> ApprovalResult | None:
     """Return the verdict of a tool's own approval check.
 
-    If a tool has several of these checks, only the first is used:
+    The checks of a tool are the following. If a tool has the first two, the stricter verdict applies:
 
     - `check_approval(ctx)`, sync or async: returns `None` if the call needs no approval, or an
       `ApprovalRequest` if an approver must be asked. To block the call, `check_approval` raises `PermissionError`.
@@ -137,8 +154,8 @@ async def ask_check(
       `{'description': ...}` to ask, or `None` to leave the decision to others. `needs_approval` gets as many of these
       arguments as it accepts, and gets `ctx` and `config` by name if its parameters have these names. If a call needs
       approval but has no description, `get_approval_description` is called with the same arguments.
-    - All calls need approval if `_requires_approval` is true, or if `check_approval` or `needs_approval` is a true
-      value and not a method.
+    - All calls need approval if a tool without these methods has a true value as `check_approval`, `needs_approval` or
+      `_requires_approval`.
 
     Args:
         tool: A toolset, a function or any other object.
@@ -150,22 +167,21 @@ async def ask_check(
         The verdict, or `None` if the tool has no check. A check that fails or returns anything else blocks the call.
     """
     try:
+        tool = _checked(tool)
         check: object = getattr(tool, 'check_approval', None)
-        if callable(check):
-            return _read_check(await _settled(check(context)))
         needs: object = getattr(tool, 'needs_approval', None)
-        if callable(needs):
+        first = _read_check(await _settled(check(context))) if callable(check) else None
+        if callable(needs) and not (first is not None and first.is_blocked):
             possible = (context.tool_name, dict(context.args), framework_context, config or {})
             verdict = _read_needs(await _settled(_call(needs, possible)))
+            if verdict is None or not (first is None or verdict.is_blocked or first.is_pre_approved):
+                return first
             describe: object = getattr(tool, 'get_approval_description', None)
-            if (
-                verdict is None
-                or not verdict.is_needs_approval
-                or verdict.description is not None
-                or not callable(describe)
-            ):
+            if not verdict.is_needs_approval or verdict.description is not None or not callable(describe):
                 return verdict
             return replace(verdict, description=_read_description(await _settled(_call(describe, possible))))
+        if first is not None:
+            return first
         marked = check or needs or getattr(tool, '_requires_approval', False)
         return ApprovalResult.needs_approval() if marked else None
     except Exception as error:  # noqa: BLE001 - a call that cannot be judged must not run

@@ -7,7 +7,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, Field, SecretStr
-from tool_approval.core.gate import CHANGED
+from tool_approval.core.gate import CHANGED, denied_because
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.parts import ListSink
@@ -114,7 +114,7 @@ def test_a_call_that_gets_another_id_after_the_decision_is_asked_about_again(run
 
     ui.assert_done()
     assert files.ran == []
-    assert told == [('write', 'I said yes to the other one.', 'error')]
+    assert told == [('write', denied_because('I said yes to the other one.'), 'error')]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, InvalidToolCall, ToolMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.types import Command
 from pydantic import BaseModel
-from tool_approval.core.gate import DENIED
+from tool_approval.core.gate import DENIED, denied_because
 from tool_approval.integrations.langchain import ApprovalMiddleware
 from tool_approval.testing import RecordingUI, ScriptedUI
 
@@ -45,7 +45,7 @@ def test_a_denied_call_does_not_run_and_the_model_gets_the_note_verbatim(run, fi
     told = run(model, files.tools(), ApprovalController(ui=ScriptedUI([note])))
 
     assert files.ran == []
-    assert told == [('write', note, 'error')]
+    assert told == [('write', denied_because(note), 'error')]
     assert results(model.told[1]) == told
 
 
@@ -110,7 +110,7 @@ def test_each_response_is_a_batch_of_its_own_also_if_the_model_repeats_its_ids(r
     ui.assert_done()
     assert [request.metadata['batch_size'] for request in ui.requests] == [1, 1]
     assert files.ran == ['read a']
-    assert told == [('read', 'content of a', 'success'), ('read', 'Once is enough.', 'error')]
+    assert told == [('read', 'content of a', 'success'), ('read', denied_because('Once is enough.'), 'error')]
 
 
 def test_a_person_sees_the_arguments_with_defaults_and_without_what_the_tool_would_ignore(run, files):

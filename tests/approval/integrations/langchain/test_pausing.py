@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import SecretStr
-from tool_approval.core.gate import CHANGED, DENIED
+from tool_approval.core.gate import CHANGED, DENIED, denied_because
 from tool_approval.integrations.langchain.pausing import call_digest, read_answers
 
 from tests.approval.parts import ListSink
@@ -98,7 +98,7 @@ def test_a_new_agent_goes_on_with_the_answers(run: Runner, files: Files):
         ('write', 'error'),
         ('read', 'success'),
     ]
-    assert told[1][1] == 'Ask Kim.'
+    assert told[1][1] == denied_because('Ask Kim.')
     assert 'ran with: {"path":"z"}' in told[2][1]
     assert sorted(entry['approved'] for entry in paused.audit.decisions()) == [False, True, True]
     assert paused.audit.outcomes() == ['executed', 'executed']

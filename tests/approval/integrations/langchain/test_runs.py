@@ -11,7 +11,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
-from tool_approval.core.gate import CHANGED
+from tool_approval.core.gate import CHANGED, denied_because
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tool_approval import ApprovalController, ApprovalResult
@@ -178,7 +178,7 @@ def test_a_tool_that_a_middleware_further_outside_brings_is_asked_about(run, fil
 
     ui.assert_done()
     assert files.ran == ['read a']
-    assert told[1] == ('read', 'no', 'error')
+    assert told[1] == ('read', denied_because('no'), 'error')
 
 
 def test_a_tool_that_a_middleware_further_inside_brings_does_not_run(run, files):

@@ -12,7 +12,7 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
-from tool_approval.core.gate import CHANGED
+from tool_approval.core.gate import CHANGED, denied_because
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.os_sandbox import Access
 from tool_approval.testing import RecordingUI, ScriptedUI
@@ -152,7 +152,7 @@ def test_a_models_call_is_answered_by_a_message(invoke, files):
 
     answers = [invoke(wrapped, call('write', each, path='a')) for each in ('1', '2')]
 
-    assert results(answers) == [('write', 'written', 'success'), ('write', 'Ask Kim.', 'error')]
+    assert results(answers) == [('write', 'written', 'success'), ('write', denied_because('Ask Kim.'), 'error')]
     assert [answer.tool_call_id for answer in answers] == ['1', '2']
 
 
@@ -165,7 +165,7 @@ def test_an_agent_takes_a_wrapped_tool_like_any_other(invoke, files):
     told = results(invoke(agent, GO)['messages'])
 
     assert files.ran == ['read a']
-    assert told == [('read', 'content of a', 'success'), ('write', 'Ask Kim.', 'error')]
+    assert told == [('read', 'content of a', 'success'), ('write', denied_because('Ask Kim.'), 'error')]
 
 
 def test_a_wrapped_tool_of_an_agent_gets_what_the_host_fills_in(invoke):
@@ -229,7 +229,9 @@ def test_older_ways_to_call_a_tool_ask_as_well(invoke, files, answer):
         with pytest.raises(ApprovalDenied, match='no'):
             invoke.run(wrapped, {'path': 'a'})
 
-    assert results([answered]) == [('write', *(('written', 'success') if answer is True else ('no', 'error')))]
+    assert results([answered]) == [
+        ('write', *(('written', 'success') if answer is True else (denied_because('no'), 'error')))
+    ]
     assert len(files.ran) == (2 if answer is True else 0)
 
 

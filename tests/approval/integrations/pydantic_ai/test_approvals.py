@@ -10,6 +10,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import TextPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, DeferredToolHandler
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.integrations.pydantic_ai.guard import NOT_BY_OTHERS, UNBOUND
 from tool_approval.testing import RecordingUI, ScriptedUI
@@ -53,7 +54,7 @@ def test_every_tool_of_a_stock_agent_is_asked_about_bound_and_logged(kind: str, 
 
     assert [dict(request.args) for request in ui.requests] == [{'path': 'a'}]
     assert ran == (['a'] if is_approved else [])
-    assert told(result) == (('deleted a', 'success') if is_approved else ('Keep it.', 'denied'))
+    assert told(result) == (('deleted a', 'success') if is_approved else (denied_because('Keep it.'), 'denied'))
     assert log.told == [('decision', is_approved, '1'), *([('outcome', 'executed', '1')] if is_approved else [])]
 
 

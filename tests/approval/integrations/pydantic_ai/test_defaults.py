@@ -9,6 +9,7 @@ import pytest
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 from pydantic_ai_deferred import Agent
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.integrations.pydantic_ai.arguments import checks_of
 from tool_approval.testing import RecordingUI, ScriptedUI
@@ -113,7 +114,7 @@ def test_a_bare_tool_that_is_declared_is_asked_about_though_its_function_needs_n
     result = agent.run_sync('go', deferred_tool_handler=Approvals(ApprovalController(ui=ui), default='none'))
 
     assert len(ui.requests) == 1
-    assert returns(result.all_messages())['1'] == ('no', 'denied')
+    assert returns(result.all_messages())['1'] == (denied_because('no'), 'denied')
 
 
 def _forbidden() -> str:

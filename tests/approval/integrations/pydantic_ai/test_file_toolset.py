@@ -10,6 +10,7 @@ from pydantic_ai import RunContext, RunUsage
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed, UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from tool_approval.compat import blocking_approval as compat
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.testing import RecordingUI
@@ -102,7 +103,7 @@ def test_denied_call_changes_no_file(base):
         call('delete', '1', path='notes/a.txt'),
     )
 
-    assert told == {'1': ('not now', 'denied')}
+    assert told == {'1': (denied_because('not now'), 'denied')}
     assert (base / 'notes/a.txt').exists()
 
 

@@ -15,6 +15,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.compat import blocking_approval as compat
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import (
     Approvals,
     ApprovalToolset,
@@ -102,7 +103,7 @@ def test_the_handler_is_asked_before_it_runs(kind: str, place: Callable[..., Age
 
     assert [dict(request.args) for request in ui.requests] == [{'path': 'a'}]
     assert ran == (['a'] if is_approved else [])
-    assert answer_of(result) == (('deleted a', 'success') if is_approved else ('Keep it.', 'denied'))
+    assert answer_of(result) == (('deleted a', 'success') if is_approved else (denied_because('Keep it.'), 'denied'))
     assert log.told == [('decision', is_approved, '1'), *([('outcome', 'executed', '1')] if is_approved else [])]
 
 

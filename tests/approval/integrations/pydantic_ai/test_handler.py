@@ -18,7 +18,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.core.gate import DENIED
+from tool_approval.core.gate import DENIED, denied_because
 from tool_approval.display import facts
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
@@ -36,7 +36,7 @@ DELETED = ('deleted /', 'success')
 
 DECISIONS: dict[str, Any] = {
     'denied without a note': ({}, [False], [], (DENIED, 'denied')),
-    'denied with a note': ({}, ['closed'], [], ('closed', 'denied')),
+    'denied with a note': ({}, ['closed'], [], (denied_because('closed'), 'denied')),
     'no approver': ({'ui': None}, [], [], ('There is no approver to ask, so the call was denied.', 'denied')),
     'blocked': ({'policy': BLOCKS}, [], [], BLOCKED),
     'blocked, all approved': ({'mode': 'approve_all', 'policy': BLOCKS}, [], [], BLOCKED),
@@ -153,7 +153,7 @@ def test_an_approved_call_runs_in_the_same_run_and_a_denied_one_tells_the_model_
     assert ran == ['a False']
     assert told == {
         '1': ('deleted a', 'success'),
-        '2': ('not that one', 'denied'),
+        '2': (denied_because('not that one'), 'denied'),
     }
 
 
@@ -782,7 +782,7 @@ EXTERNAL_CALLS: dict[str, Any] = {
     'outside of its schema': (['SECRET'], never, {}, [], (f"The arguments of 'ask' {OUTSIDE}", 'failed')),
     'blocked': ('?', never, ASK_BLOCKED, [], ("The tool 'ask' is blocked by policy.", 'failed')),
     'approved': ('age?', str.upper, ASK_REQUIRED, [True], ('AGE?', 'success')),
-    'denied': ('?', never, ASK_REQUIRED, ['better not'], ('better not', 'failed')),
+    'denied': ('?', never, ASK_REQUIRED, ['better not'], (denied_because('better not'), 'failed')),
     'changed': ('?', str.upper, ASK_REQUIRED, [changed(question='age?')], ('AGE?', 'success')),
     'changed and unfit': (
         '?',
@@ -887,7 +887,7 @@ def test_handler_decides_through_the_capability_of_the_host():
     result = agent.run_sync('go')
 
     ui.assert_done()
-    assert returns(result.all_messages()) == {'1': ('deleted', 'success'), '2': ('no', 'denied')}
+    assert returns(result.all_messages()) == {'1': ('deleted', 'success'), '2': (denied_because('no'), 'denied')}
 
 
 def test_handler_decides_while_a_run_streams():

@@ -13,6 +13,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.testing import RecordingUI, ScriptedUI
 from typing_extensions import TypedDict
@@ -124,7 +125,7 @@ def test_an_excluded_field_is_shown_and_nothing_is_remembered_for_it(run: Any):
     assert [request.args['spec'].get('command') for request in ui.requests] == ['true', 'harmless', 'EVIL']
     assert [request.hides_arguments for request in ui.requests] == [False, True, True]
     assert ran == ['true', 'harmless', 'true']
-    assert told['3'] == ('no', 'denied')
+    assert told['3'] == (denied_because('no'), 'denied')
 
 
 @ARRANGEMENTS

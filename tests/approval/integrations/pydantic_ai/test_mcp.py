@@ -16,6 +16,7 @@ import uvicorn
 from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI
@@ -87,7 +88,7 @@ def test_a_policy_names_the_tools_with_their_prefix_and_globs_match_them(connect
     ]
     assert told['1'] == ('the note a', 'success')
     assert told['2'] == ('wrote b', 'success')
-    assert told['3'] == ('Not that one.', 'denied')
+    assert told['3'] == (denied_because('Not that one.'), 'denied')
     assert told['4'] == ("The tool 'notes_delete_note' is blocked by policy.", 'failed')
     assert {each.name: each.read_text() for each in folder.iterdir()} == {'a': 'the note a', 'b': 'new'}
 
@@ -132,4 +133,4 @@ def test_an_approval_for_the_session_ends_when_the_server_changes_the_definition
             told.append(ran['1'])
 
     ui.assert_done()
-    assert told == [('wrote b', 'success'), ('wrote b', 'success'), ('Not any more.', 'denied')]
+    assert told == [('wrote b', 'success'), ('wrote b', 'success'), (denied_because('Not any more.'), 'denied')]

@@ -15,7 +15,7 @@ from pydantic_ai import DeferredToolRequests
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import UserPromptPart
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.core.gate import DENIED
+from tool_approval.core.gate import DENIED, denied_because
 from tool_approval.integrations.pydantic_ai import (
     build_approval_requests,
     collect_approvals,
@@ -95,7 +95,7 @@ def test_decisions_become_the_hosts_types():
     assert results.approvals == {
         '0': True,
         '1': pydantic_ai.ToolApproved(override_args={'path': 'b'}),
-        '2': pydantic_ai.ToolDenied('why'),
+        '2': pydantic_ai.ToolDenied(denied_because('why')),
         '3': pydantic_ai.ToolDenied(DENIED),
     }
 
@@ -129,7 +129,7 @@ def test_the_deps_may_name_the_conversations_that_share_a_memory():
     told = [took(ui, memory, deps=SimpleNamespace(session_id=name)) for name in ('Ada', 'Ada', 'Eve')]
 
     ui.assert_done()
-    assert told == [('deleted a', 'success'), ('deleted a', 'success'), ('not for Eve', 'denied')]
+    assert told == [('deleted a', 'success'), ('deleted a', 'success'), (denied_because('not for Eve'), 'denied')]
 
 
 def test_a_session_of_the_deps_that_is_no_text_is_an_error_before_the_run():
@@ -166,7 +166,7 @@ def test_a_whole_run_is_taken_through_its_stops_with_one_memory_and_one_prompt()
     assert ran == ['a', 'a']
     prompts = [part for message in result.all_messages() for part in message.parts if isinstance(part, UserPromptPart)]
     assert [prompt.content for prompt in prompts] == ['clean up']
-    assert returns(result.all_messages())['3'] == ('keep it', 'denied')
+    assert returns(result.all_messages())['3'] == (denied_because('keep it'), 'denied')
 
 
 def test_the_agents_own_output_type_is_kept():

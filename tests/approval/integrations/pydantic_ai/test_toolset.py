@@ -11,6 +11,7 @@ from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.core.gate import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.integrations.pydantic_ai.results import refuse
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
@@ -55,7 +56,7 @@ def test_every_tool_of_a_wrapped_toolset_needs_approval_unless_something_says_ot
 
     ui.assert_done()
     assert ran == ['read a']
-    assert told == {'1': ('content', 'success'), '2': ('no', 'denied')}
+    assert told == {'1': ('content', 'success'), '2': (denied_because('no'), 'denied')}
 
 
 def test_the_default_none_is_a_choice_made_in_code():
@@ -561,7 +562,7 @@ def test_a_tool_that_is_renamed_around_the_toolset_is_asked_about_by_the_name_th
     ui.assert_done()
     assert [request.tool_name for request in ui.requests] == ['x_write', 'x_write']
     assert ran == ['read a', 'write b ', 'write b ']
-    assert told['4'] == ('no', 'denied')
+    assert told['4'] == (denied_because('no'), 'denied')
 
 
 def test_tool_that_calls_another_tool_does_not_lend_its_name():

@@ -228,7 +228,7 @@ def _outcome_of(result: object) -> Outcome:
 def answer_of(settled: Refused | Responded, *, name: str, call_id: str) -> ToolMessage:
     """Return the message that the model gets for a call that did not run: a refusal, or the approver's response."""
     if isinstance(settled, Refused):
-        return refusal(settled.reason, name=name, call_id=call_id)
+        return refusal(settled.told, name=name, call_id=call_id)
     return ToolMessage(content=settled.text, name=name, tool_call_id=call_id)
 
 

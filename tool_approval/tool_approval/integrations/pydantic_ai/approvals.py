@@ -7,24 +7,27 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
-from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.toolsets import AbstractToolset
+from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
 from pydantic_ai_deferred.keyword import allows_deferred
 
 from tool_approval.approvals import Approvals as AnyApprovals
 from tool_approval.approvals import Parts, Rules
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import Allowed, Gate
+from tool_approval.core.gate import CHANGED, Allowed, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 
 from .arguments import find_tool
 from .batch import Batch
-from .guard import ApprovalToolset, is_declared
+from .guard import ApprovalToolset, is_declared, is_outside
 from .requests import Session, facts_of
-from .results import External, execute_once
+from .results import External, execute_once, refuse
+from .seatbelt import is_same
 
 Others = Literal['log', 'ask', 'refuse']
 """How to treat a call that other code approved in the same run."""
@@ -36,6 +39,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
     Give it to any agent of Pydantic AI as a capability, or to the `Agent` of `pydantic_ai_deferred` and its runs as
     `deferred_tool_handler`. It guards all tools: functions, toolsets, MCP servers and the tools of other capabilities.
     """
+
+    is_guard = True
 
     def __init__(
         self,
@@ -57,7 +62,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             others: How to treat a call that needs approval and that other code, such as another capability, approved
                 in the same run: `log` runs it and logs that others approved it, `ask` asks the approver too, `refuse`
                 refuses it. The mode `strict` refuses it in any case.
-            inherit: Whether agents inside the tools of a run, without approvals of their own, use these.
+            inherit: Whether agents inside the tools of a run, without approvals of their own, use these. Such an agent
+                must then have no other handler, and does not end with deferred calls.
             id: Id in the agent's capabilities. A run's capability replaces the agent's of the same id.
             **parts: See `tool_approval.approvals.Parts`. Without `ui`, a run of an agent whose output types contain
                 `DeferredToolRequests` ends with the calls that need an approver; answer them with `answer`.
@@ -77,6 +83,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Functions that execute external calls, by tool name."""
         self.session = session
         """The conversation for which approvals are remembered."""
+        self._outer = ApprovalToolset(FunctionToolset(), self)
         self._answered: dict[str | None, set[str]] = {}
         self.others: Others = others
         """How to treat a call that other code approved in the same run."""
@@ -108,6 +115,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Return the capability of a nested run: the same guard, whose questions the outermost run asks."""
         nested = copy.copy(self)
         DeferredToolHandler.__init__(nested, handler, id=self.id)
+        nested._outer = ApprovalToolset(FunctionToolset(), nested)
         nested._answered = {}
         return nested
 
@@ -125,6 +133,30 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         assert results is not None, 'the handler answers every call'
         self._answered.setdefault(ctx.run_id, set()).update(results.approvals)
         return results
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Guard a tool that another capability added around the guard, such as the code mode of a harness."""
+        tool = find_tool(ctx, call.tool_name)
+        if tool is None or not is_outside(tool):
+            return await handler(args)
+        return await self._outer.guarded(call.tool_name, args, ctx, tool, handler, toolset=None)
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Refuse a call of such a tool whose arguments another capability changed after the call was judged."""
+        tool = find_tool(ctx, call.tool_name)
+        if tool is not None and is_outside(tool) and not is_same(ctx, call.tool_name, args):
+            refuse(CHANGED, 'refused')
+        return args
 
     async def wrap_run(self, ctx: RunContext[Any], *, handler: WrapRunHandler) -> AgentRunResult[Any]:
         """Keep which calls of the run were answered here, until the run ends."""

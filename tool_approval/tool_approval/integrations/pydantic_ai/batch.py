@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from tool_approval.core.arguments import CallArguments, materialised, restored
 from tool_approval.core.binding import Binding
-from tool_approval.core.canonical import decode_arguments
+from tool_approval.core.canonical import copied, decode_arguments
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.decision import ALL_ANSWERS, both_allow
 from tool_approval.core.errors import NotCanonicalError
@@ -28,9 +28,10 @@ from tool_approval.core.gate import (
     cannot_be_judged,
 )
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
+from tool_approval.core.tool_checks import has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
-from .arguments import call_arguments, edited_arguments, find_tool, hooked, is_unpacked, validated
+from .arguments import call_arguments, checks_of, edited_arguments, find_tool, hooked, is_unpacked, validated
 from .requests import REQUEST_KEY, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
@@ -119,6 +120,20 @@ class Batch:
         request = self._request(call, arguments.fields if is_model else arguments.shown)
         bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
         request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to)
+        # Attack: other code deferred the call, so that the tool's check was not asked what to log, and which answers it
+        # allows.
+        checks = [each for each in checks_of(tool.toolset, tool) if has_check(each)]
+        if not checks:
+            return self._prepared(call, request)
+        context = ApprovalContext(tool_name=call.tool_name, args=copied(request.args), metadata=request.metadata)
+        verdict = await self.gate.controller.policy.judge(
+            context, logic=checks, framework_context=self.ctx, default='none', facts=request.facts
+        )
+        if verdict.is_blocked:
+            return self._prepared(call, _blocked(request, verdict.reason))
+        if verdict.is_needs_approval:
+            declared = {**request.bound_to, **verdict.bound_to}
+            request = _with_verdict(request, context, verdict).changed(bound_to=declared)
         return self._prepared(call, request)
 
     def _prepared(self, call: ToolCallPart, request: ApprovalRequest) -> Prepared:
@@ -149,12 +164,10 @@ class Batch:
         assert decision is not None, 'every deferred call has a decision'
         if isinstance(settled, Allowed) and settled.binding is not None:
             self.results.metadata[call_id] = binding_metadata(settled.binding)
-            if decision.override_args is not None:
-                decision = decision.model_copy(update={'override_args': settled.call.given})
         if isinstance(settled, Responded):
             self._respond(request, settled)
         else:
-            self.results.approvals[call_id] = approval(decision)
+            self.results.approvals[call_id] = approval(settled)
         answered_by: object = getattr(self.results, 'answered_by', None)
         if isinstance(answered_by, dict) and decision.decided_by:
             answered_by[call_id] = decision.decided_by
@@ -222,7 +235,7 @@ class Batch:
             self.results.calls[call_id] = ToolReturn(settled.response)
             return None
         if isinstance(settled, Refused):
-            self.results.calls[call_id] = ToolFailed(settled.reason)
+            self.results.calls[call_id] = ToolFailed(settled.told)
             return None
         if prepared.request.tool_name not in self.external:  # a rule lets it run, and it can only be answered
             self.results.calls[call_id] = ToolFailed(_no_function(prepared.request.tool_name))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -97,16 +98,34 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: The call needs approval. The exception's metadata describes the request.
             ToolFailed: The call is refused.
         """
+        inner = tool.source_tool if isinstance(tool, _Guarded) else tool
+
+        async def call(args: dict[str, Any]) -> Any:
+            return await self.wrapped.call_tool(name, args, ctx, inner)
+
+        return await self.guarded(name, tool_args, ctx, inner, call, toolset=self.wrapped)
+
+    async def guarded(
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
+        run_tool: Callable[[dict[str, Any]], Awaitable[Any]],
+        *,
+        toolset: AbstractToolset[Any] | None,
+    ) -> Any:
+        """Run a tool, refuse the call, or defer it, as `call_tool` does. `run_tool` runs the tool of `toolset`."""
         binding = find_binding(ctx) if ctx.tool_call_approved else None
         if binding is not None and binding.response is not None:
             return binding.response  # of the approver, in the tool's place
-        approvals, inner = self._approvals, tool.source_tool if isinstance(tool, _Guarded) else tool
+        approvals = self._approvals
         gate = approvals.gate
-        call, blocked = executing(ctx, name, tool_args, session=approvals.session, tool=inner)
-        checks = list(checks_of(self.wrapped, inner))
+        call, blocked = executing(ctx, name, tool_args, session=approvals.session, tool=tool)
+        checks = list(checks_of(toolset, tool))
         call = call._replace(
             facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
-            checks=[*checks, _DECLARED] if inner.tool_def.kind == 'unapproved' else checks,
+            checks=[*checks, _DECLARED] if tool.tool_def.kind == 'unapproved' else checks,
             is_enclosed=is_guarded(ctx, gate.controller),
         )
         args = dict(call.values)
@@ -118,13 +137,13 @@ class ApprovalToolset(WrapperToolset[Any]):
                 prepared = prepared._replace(call=call._replace(arguments=again))
             settled = await self._settled(gate, prepared, ctx)
             if isinstance(settled, Refused):
-                refuse(settled.reason, 'refused')
+                refuse(settled.told, 'refused')
             if isinstance(settled, Responded):
                 return settled.response
 
             async def run() -> Any:
                 with guarding(ctx, args, checks, gate.controller, call.tool_name):
-                    return await self.wrapped.call_tool(name, args, ctx, inner)
+                    return await run_tool(args)
 
             return await approvals.execute_allowed(ctx, gate, settled, run)
 
@@ -156,6 +175,21 @@ class ApprovalToolset(WrapperToolset[Any]):
             return gate.refuse(prepared, NOT_BY_OTHERS)
         gate.controller.record_unasked(prepared.request, approved=True, by='other')
         return gate.confirm(prepared, None)
+
+
+_OF_THE_HOST = frozenset({'tool-search', 'capability-load'})
+"""Kinds of the host's own tools that only reveal other tools, which are guarded themselves."""
+
+
+def is_outside(tool: ToolsetTool[Any]) -> bool:
+    """Return whether no guard surrounds the execution of a tool, because another capability added it further out."""
+    kind: object = getattr(tool.tool_def, 'tool_kind', None)  # newer hosts
+    if kind in _OF_THE_HOST:
+        return False
+    inner: object = tool
+    while isinstance(inner, ToolsetTool) and not isinstance(inner, _Guarded):
+        inner = getattr(cast('object', inner), 'source_tool', None)
+    return not isinstance(inner, _Guarded)
 
 
 def is_declared(tool: object) -> bool:

@@ -14,8 +14,7 @@ from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn
 
 from tool_approval.core.binding import Binding
-from tool_approval.core.decision import ApprovalDecision
-from tool_approval.core.gate import DENIED, Allowed, ExecutedCall, ExecutionLedger, Gate, Kept
+from tool_approval.core.gate import Allowed, ExecutedCall, ExecutionLedger, Gate, Kept, Refused
 from tool_approval.core.redact import Outcome
 from tool_approval.core.threads import call_sync_or_async
 
@@ -151,12 +150,12 @@ def _text_of(tool_name: str, error: Exception) -> str:
     return str(error) if is_for_model else f'The call of {tool_name!r} failed ({type(error).__name__}).'
 
 
-def approval(decision: ApprovalDecision) -> Literal[True] | ToolApproved | ToolDenied:
-    """Return a decision in the host's form."""
-    if decision.approved:
-        changed = decision.override_args
-        return True if changed is None else ToolApproved(override_args=dict(changed))
-    return ToolDenied(decision.note or DENIED)
+def approval(settled: Allowed | Refused) -> Literal[True] | ToolApproved | ToolDenied:
+    """Return a decision in the host's form. An edit is in the form that the model gives."""
+    if isinstance(settled, Refused):
+        return ToolDenied(settled.told)
+    is_edit = settled.decision is not None and settled.decision.override_args is not None
+    return ToolApproved(override_args=dict(settled.call.given or {})) if is_edit else True
 
 
 def refuse(message: str, outcome: Outcome = 'failed') -> NoReturn:
@@ -281,7 +280,8 @@ async def carry_out(
     try:
         first = next(iter(inspect.signature(function).parameters), None)
         positional = (ctx,) if first == 'ctx' else ()
-        return await call_sync_or_async(function, *positional, **args), True
+        # The model may name an argument as a parameter of `call_sync_or_async` is named.
+        return await call_sync_or_async(partial(function, *positional, **args)), True
     except Exception as error:  # noqa: BLE001 - one call that fails must not end the run of the others
         _log.error('The external call of %r failed with %s', name, type(error).__name__)
         return exceptions.ToolFailed(f'The call of {name!r} failed ({type(error).__name__}).'), False

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 
+from pydantic import BaseModel
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
@@ -23,7 +24,7 @@ from .results import refuse
 @dataclass(eq=False)
 class _Pass:
     call: tuple[str | None, str | None]
-    values: Mapping[str, Any]
+    values: object
     judged: Sequence[object]
     by: object
     tool_name: str
@@ -33,6 +34,20 @@ class _Pass:
 def _call(ctx: RunContext[Any] | None) -> tuple[str | None, str | None]:
     # Tests of a toolset make a call without a run.
     return (None, None) if ctx is None else (ctx.run_id, ctx.tool_call_id)
+
+
+def _frozen(value: Any) -> object:
+    """Return a copy of a value for comparison, with types: a change in place shows, and `1` is not `True`."""
+    kind = cast('type[object]', type(value))
+    if isinstance(value, BaseModel) or is_dataclass(value):
+        value = getattr(value, '__dict__', value)
+    if isinstance(value, Mapping):
+        return kind, [(name, _frozen(item)) for name, item in cast('Mapping[Any, Any]', value).items()]
+    if isinstance(value, list | tuple):
+        return kind, [_frozen(item) for item in cast('list[Any]', value)]
+    if isinstance(value, set):
+        return kind, frozenset(cast('set[Any]', value))
+    return kind, value
 
 
 _pass: ContextVar[_Pass | None] = ContextVar('tool_approval_pass', default=None)
@@ -51,7 +66,7 @@ def guarding(
         by: The controller that decided it, if any.
         tool_name: Name by which the model calls the tool.
     """
-    token = _pass.set(_Pass(_call(ctx), values, judged, by, tool_name))
+    token = _pass.set(_Pass(_call(ctx), _frozen(values), judged, by, tool_name))
     try:
         yield
     finally:
@@ -72,7 +87,7 @@ def is_guarded(ctx: RunContext[Any], by: object) -> bool:
 def is_same(ctx: RunContext[Any], tool_name: str, values: Mapping[str, Any]) -> bool:
     """Whether the call that an outer guard executes is of this tool, with these values."""
     found = _found(ctx)
-    return found is not None and found.tool_name == tool_name and found.values == values
+    return found is not None and found.tool_name == tool_name and found.values == _frozen(values)
 
 
 _host_call_tool = FunctionToolset.call_tool
@@ -91,7 +106,7 @@ async def _call_tool(
         )
     if checks and found is not None:
         # A toolset between the guard and the function may change the call, or make it twice.
-        if found.is_used or found.values != tool_args:
+        if found.is_used or found.values != _frozen(tool_args):
             refuse(CHANGED, 'refused')
         found.is_used = True
     # Attack: the function calls another tool under its own call (test_a_call_inside_of_an_approved_one...).

@@ -27,7 +27,7 @@ from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ASKED_ANEW, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared
+from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared, denied_because
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.tool_checks import ask_check
 from tool_approval.core.verdict import ApprovalResult
@@ -166,7 +166,10 @@ class Segment:
             if request is None:
                 if answer is not None and not answer.approved:
                     # The approver has denied it, even if memory or a rule would approve it now.
-                    facts = call.facts._replace(is_blocked=True, block_reason=answer.note or 'The call was denied.')
+                    note = answer.note or 'The call was denied.'
+                    is_note = answer.note and answer.decided_by not in RULES
+                    reason = denied_because(note) if is_note else note
+                    facts = call.facts._replace(is_blocked=True, block_reason=reason)
                     prepared[index] = prepared[index]._replace(request=call.request.changed(facts))
                 continue
             if answer is None:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.exceptions import UserError
 
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.memory import ApprovalMemory
@@ -91,8 +92,13 @@ async def run_with_approval(
     Raises:
         ValueError: As in `collect_approvals`. Nothing has run.
         StoreError: As in `collect_approvals`.
-        UserError: `deps.session_id` is not a string. Nothing has run.
+        UserError: `deps.session_id` is not a string, or the agent has `Approvals` of its own. Nothing has run.
     """
+    found: list[object] = []
+    agent.root_capability.apply(found.append)
+    if any(isinstance(each, Approvals) for each in found):
+        # Attack: the capability of a run replaces the agent's, so stricter rules of the agent would not hold.
+        raise UserError('The agent has `Approvals` of its own: call `agent.run`, or `approvals.answer` after it stops.')
     session, is_shared = session or session_of_deps(run.get('deps')), controller is not None
     controller = _controller(controller, ui, mode, memory)
     # Conversations may share a controller: without a name, the run is a session of its own.
