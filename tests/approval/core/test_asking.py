@@ -164,7 +164,8 @@ def test_a_ui_that_cannot_withdraw_does_not_keep_the_denial(caplog):
     [decision] = asked(Stubborn(), timeout_s=0.01)
 
     assert decision.note == 'No approver answered within 0.01 seconds, so the call was denied.'
-    assert logged(caplog) == ['The approval UI could not withdraw a question: ValueError']
+    line = Stubborn.withdraw.__code__.co_firstlineno + 1
+    assert logged(caplog) == [f'The approval UI could not withdraw a question: ValueError at {__file__}:{line}']
 
 
 async def test_a_question_that_still_waits_for_its_turn_is_not_withdrawn():

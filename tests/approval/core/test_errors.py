@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tool_approval.core.errors import without_text
 
 from tool_approval import (
     ApprovalBlocked,
@@ -127,3 +128,27 @@ def test_missing_extra_names_the_handler_if_the_extra_needs_it():
     found = {name for name in needs if './pydantic_ai_slim' in str(MissingExtraError('library', extra=name))}
 
     assert found == with_handler == {'pydantic-ai', 'cli', 'durable', 'all'}
+
+
+def made_by(function):
+    with pytest.raises(Exception) as caught:
+        function()
+    return caught.value
+
+
+def test_log_names_the_type_and_the_last_line_of_an_error_and_not_its_text():
+    def fails():
+        return {}['hunter2']
+
+    line = fails.__code__.co_firstlineno + 1
+    assert without_text(made_by(fails)) == f'KeyError at {__file__}:{line}'
+
+
+def test_log_names_the_type_alone_of_an_error_that_was_never_raised():
+    assert without_text(KeyError('hunter2')) == 'KeyError'
+
+
+def test_name_of_a_file_cannot_begin_a_line_of_the_log():
+    error = made_by(lambda: exec(compile('1 / 0', 'a\nb.py', 'exec')))  # noqa: S102 - our own text
+
+    assert without_text(error) == 'ZeroDivisionError at a\\nb.py:1'

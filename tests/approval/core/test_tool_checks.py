@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import logging
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -391,7 +392,8 @@ def test_logic_that_fails_blocks_and_its_error_text_is_not_shown(tool, kind, cap
     assert verdict == ApprovalResult.blocked(f"The approval check of 'write' failed ({kind}), so the call was not run.")
     assert 'hunter2' not in caplog.text
     [record] = [record for record in caplog.records if record.name == 'tool_approval']
-    assert record.getMessage() == f"The approval check of tool 'write' failed with {kind}"
+    told = rf"The approval check of tool 'write' failed with {kind} at \S+\.py:\d+"
+    assert re.fullmatch(told, record.getMessage())
     assert record.exc_info is None
 
 

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
-from .errors import NotCanonicalError
+from .errors import NotCanonicalError, without_text
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
 from .threads import RunCancelled, call_sync_or_async, check_loop, to_next_wait
@@ -183,8 +183,7 @@ async def ask(
         if limit is not None and limit.expired():
             note = f'No approver answered within {timeout_s:g} seconds, so the call was denied.'
             return _denials(requests, 'timeout', note)
-        # The error's text may quote arguments, so only its type is logged.
-        _log.error('The approval UI failed with %s', type(error).__name__)
+        _log.error('The approval UI failed with %s', without_text(error))
         return _denials(requests, 'ui', f'The approval prompt failed ({type(error).__name__}), so the call was denied.')
 
 
@@ -271,7 +270,7 @@ async def _call(
                 try:
                     abilities.withdraw(request)
                 except Exception as error:  # noqa: BLE001 - nothing may stop the cancellation
-                    _log.error('The approval UI could not withdraw a question: %s', type(error).__name__)
+                    _log.error('The approval UI could not withdraw a question: %s', without_text(error))
         raise
 
 

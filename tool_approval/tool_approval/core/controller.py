@@ -18,7 +18,7 @@ from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, copied, digest, hash_text
 from .decision import RULES, AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
-from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type
+from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
 from .memory import ApprovalMemory, check_memory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
@@ -507,7 +507,7 @@ class ApprovalController:
         try:
             return await self._presented(request)
         except Exception as error:  # noqa: BLE001 - an approver must not decide with less information than intended
-            _log.error('The presenter of %r failed with %s', request.tool_name, type(error).__name__)
+            _log.error('The presenter of %r failed with %s', request.tool_name, without_text(error))
             note = f'The request could not be shown to the approver ({type(error).__name__}), so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by='ui')
 

@@ -27,6 +27,7 @@ their caller, raise an exception for a denial.
 
 from __future__ import annotations
 
+from traceback import walk_tb
 from typing import Any
 
 
@@ -44,6 +45,17 @@ def _restored(kind: type[ApprovalError], args: tuple[object, ...], facts: dict[s
     error.args = args
     error.__dict__.update(facts)
     return error
+
+
+def without_text(error: BaseException) -> str:
+    """Return the type of an exception, and the file and line that raised it, for a log.
+
+    The text of the exception is left out, because it may quote arguments.
+    """
+    place = ''
+    for frame, line in walk_tb(error.__traceback__):
+        place = f' at {printable(frame.f_code.co_filename, _LONGEST_PLACE)}:{line}'
+    return f'{type(error).__name__}{place}'
 
 
 def check_type(name: str, given: object, wanted: str, *kinds: type) -> None:
@@ -178,6 +190,10 @@ Path = tuple[str | int, ...]
 
 LONGEST_SHOWN = 60
 """Maximum number of characters that an error quotes from a key or a value."""
+
+
+_LONGEST_PLACE = 4096
+"""Maximum number of characters of a file's path in the log: the longest path that Linux allows."""
 
 
 def dotted(path: Path) -> str | None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from .decision import AllowedAnswer, read_answers
+from .errors import without_text
 from .request import ApprovalContext, ApprovalRequest, describe, simple_approval_request
 from .verdict import ApprovalResult
 
@@ -188,8 +189,7 @@ async def ask_check(
         # A `PermissionError` with an error number comes from the operating system, and is not a verdict.
         if isinstance(error, PermissionError) and error.errno is None:
             return ApprovalResult.blocked(str(error) or f'{context.tool_name!r} is not permitted.')
-        # The error's text may quote secret arguments, so only its type is logged.
-        _log.error('The approval check of tool %r failed with %s', context.tool_name, type(error).__name__)
+        _log.error('The approval check of tool %r failed with %s', context.tool_name, without_text(error))
         return ApprovalResult.blocked(
             f'The approval check of {context.tool_name!r} failed ({type(error).__name__}), so the call was not run.'
         )

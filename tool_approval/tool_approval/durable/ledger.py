@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
 from pydantic_core import to_json
 
 from tool_approval.core.canonical import canonical_json, whole_characters
-from tool_approval.core.errors import check_methods
+from tool_approval.core.errors import check_methods, without_text
 from tool_approval.core.gate import ExecutedCall, Kept
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.core.tool_checks import CurrentCall, executing_call
@@ -225,7 +225,7 @@ class Ledger:
         try:
             found = cast('Reconciled', await call_sync_or_async(check, call))
         except Exception as error:  # noqa: BLE001 - the outcome stays unknown
-            _log.error('Could not find out the outcome of a call of %r: %s', row.tool_name, type(error).__name__)
+            _log.error('Could not find out the outcome of a call of %r: %s', row.tool_name, without_text(error))
             return False
         if isinstance(found, Done):
             return await self.settle(row, found.result)

@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 from pydantic import ValidationError
 
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
-from tool_approval.core.errors import ApprovalError, NotCanonicalError, check_methods, check_type
+from tool_approval.core.errors import ApprovalError, NotCanonicalError, check_methods, check_type, without_text
 from tool_approval.core.first_of import answered_elsewhere
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import call_sync_or_async
@@ -60,8 +60,7 @@ async def _tell(
         async with asyncio.timeout(CHANNEL_S):
             await call_sync_or_async(getattr(channel, what), entry)
     except Exception as error:  # noqa: BLE001 - one channel must not stop the others
-        # The text of the error may quote arguments, so only its type is logged.
-        _log.error('%s.%s failed with %s', type(channel).__name__, what, type(error).__name__)
+        _log.error('%s.%s failed with %s', type(channel).__name__, what, without_text(error))
 
 
 TIMEOUT_S = 3600.0
