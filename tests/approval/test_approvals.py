@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,11 @@ def test_a_run_that_outlives_its_test_is_denied():
 
     with pytest.raises(ApprovalDenied, match='The test of this run has ended'):
         asyncio.run(main())
+
+
+def test_a_callable_without_a_name_runs_only_under_a_given_name():
+    approvals, delete_a = Approvals(default='none'), partial(delete, 'a')
+
+    with pytest.raises(TypeError, match='a partial has no name; give `name=`'):
+        asyncio.run(approvals.execute(delete_a, {}))
+    assert asyncio.run(approvals.execute(delete_a, {}, name='delete_a')) == 'deleted a'

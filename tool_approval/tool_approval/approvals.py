@@ -138,9 +138,12 @@ class Approvals:
         Raises:
             ApprovalBlocked: Policy blocks the call. Nothing has run.
             ApprovalDenied: The call was denied, or it changed after approval. Nothing has run.
+            TypeError: The function has no name, and none is given. Nothing has run.
             Exception: Any other exception that `execute_tool` raises, or the function.
         """
-        called = name or function.__name__
+        called = name or getattr(function, '__name__', None)
+        if called is None:
+            raise TypeError(f'a {type(function).__name__} has no name; give `name=`, as in the rules')
         return await execute_tool(
             function, called, args, self.controller, metadata, default=self.default, ledger=self.ledger
         )

@@ -233,7 +233,7 @@ def test_unnamed_outermost_agent_shares_only_with_its_own_runs():
 
 
 def test_approval_for_always_needs_a_store():
-    with pytest.raises(StoreError, match="`remember='always'` needs a memory with a store"):
+    with pytest.raises(StoreError, match=r"needs a memory with a store; pass .*remember='\.'"):
         ApprovalMemory().store(request_for(), ALWAYS)
 
 

@@ -240,6 +240,8 @@ _KINDS = {
 
 def _problem(kind: str, path: Path, message: str, given: object, model: type[BaseModel]) -> str:
     if kind == 'extra_forbidden':
+        if len(path) == 1 and isinstance(given, Mapping) and any(key in given for key in ToolRule.model_fields):
+            return 'unknown key; rules belong under `tools`'
         known = _type_at(model, path[:-1])
         return f'unknown key{_suggestion(str(path[-1]), tuple(getattr(known, "model_fields", ())))}'
     if kind == 'literal_error':

@@ -19,7 +19,7 @@ from .asking import ask, grouped
 from .canonical import canonical_json, copied, digest, hash_text
 from .decision import RULES, AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
-from .memory import ApprovalMemory, check_memory
+from .memory import NO_STORE, ApprovalMemory, check_memory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities, check_presenters, check_ui
@@ -34,7 +34,6 @@ _STRICT = (
     'Strict mode: calls that need approval are denied without asking anyone. Use the mode `interactive` to be asked, '
     'or add a rule that allows such calls.'
 )
-_NO_STORE = "`remember='always'` needs a memory with a store; pass `ApprovalMemory(store)`"
 
 _log = logging.getLogger('tool_approval')
 
@@ -467,7 +466,7 @@ class ApprovalController:
             digest = self.digest_of(request, decision.override_args)
         approver = decision.decided_by
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
-            raise StoreError('', _NO_STORE)
+            raise StoreError('', NO_STORE)
         by = approver or ('memory' if is_remembered else 'ui')
         filled_in = {'decided_by': by, 'decided_at': decision.decided_at or self._now()}
         decision = ApprovalDecision.model_validate({**vars(decision), **filled_in})

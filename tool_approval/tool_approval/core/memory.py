@@ -16,6 +16,11 @@ from .protocols import ApprovalStore, RememberedApproval
 from .redact import Redactor
 from .request import ApprovalRequest
 
+NO_STORE = (
+    "`remember='always'` needs a memory with a store; pass `ApprovalMemory(store)`, or `Approvals(..., remember='.')`"
+)
+"""Problem with an approval that is to last, but that nothing can store."""
+
 
 class ApprovalMemory:
     """Remembered approvals. `session` approvals are kept in this process, and `always` approvals in a store.
@@ -142,7 +147,7 @@ class ApprovalMemory:
             raise ValueError(f'the request does not offer to remember the approval as {decision.remember_option!r}')
         store = self._store if decision.remember == 'always' else None
         if store is None and decision.remember == 'always':
-            raise StoreError('', "`remember='always'` needs a memory with a store; pass `store=`")
+            raise StoreError('', NO_STORE)
         kind = decision.remember_option
         labels = {option.kind: option.label for option in request.remember_options}
         label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))

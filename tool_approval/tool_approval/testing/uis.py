@@ -55,8 +55,9 @@ class ScriptedUI:
 
     def assert_done(self) -> None:
         """Fail unless the number of questions asked equals the number of prepared answers."""
+        last = f'; the last was {self.requests[-1].description!r}' if self.requests else ''
         assert len(self.requests) == len(self._answers), (
-            f'{len(self._answers)} answers were prepared, but {len(self.requests)} questions were asked'
+            f'{len(self._answers)} answers were prepared, but {len(self.requests)} questions were asked{last}'
         )
 
 
