@@ -54,7 +54,8 @@ class Parts(TypedDict, total=False):
     presenters: Mapping[str, Presenter] | None
     """Functions, by tool name, that make the content to show."""
     tells_changes: bool
-    """Whether the model is informed of arguments that an approver changed; true unless given."""
+    """Whether the model of an agent is informed of arguments that an approver changed; true unless given. `execute`
+    adds nothing to the result of the function."""
     ledger: ExecutionLedger | None
     """Ledger that executes each call at most once."""
     key: bytes | None
@@ -133,7 +134,7 @@ class Approvals:
             metadata: Facts about the call; see `context_metadata` of `execute_tool`.
 
         Returns:
-            The result, as `execute_tool` returns it.
+            The result, as `execute_tool` returns it. It does not say whether an approver changed the arguments.
 
         Raises:
             ApprovalBlocked: Policy blocks the call. Nothing has run.

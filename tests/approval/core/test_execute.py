@@ -1,4 +1,7 @@
 import asyncio
+import functools
+import inspect
+import re
 from datetime import date
 from typing import Any
 
@@ -367,3 +370,65 @@ def test_arguments_of_an_approver_that_cannot_be_used_leave_no_approval_open_in_
     decision, outcome = sink.entries
     assert (decision['approved'], outcome['outcome']) == (True, 'refused')
     assert outcome['digest'] == decision['digest']
+
+
+def changing(*edits):
+    return ScriptedUI([ApprovalDecision(approved=True, override_args=edit) for edit in edits])
+
+
+@pytest.mark.parametrize(
+    ('edit', 'problem'),
+    [
+        ({'pth': 'b'}, "argument:? '(path|pth)'"),
+        ({'path': 'b', 'pth': 'b'}, "unexpected keyword argument 'pth'"),
+        ({}, "argument: 'path'"),
+    ],
+)
+@pytest.mark.parametrize('function', [delete, delete_later])
+def test_an_edit_that_does_not_fit_the_parameters_is_asked_about_again(function, edit, problem):
+    ui = changing(edit, {'path': 'c'})
+
+    assert run_tool(function, {'path': 'a'}, ApprovalController(ui=ui)).startswith('deleted c')
+    rejected = ui.requests[1].rejected_edit
+    assert rejected.args == edit
+    assert re.search(problem, rejected.problem)
+    ui.assert_done()
+
+
+def test_an_edit_that_never_fits_is_a_denial_and_neither_the_check_nor_the_function_sees_it():
+    tool = Checked(lambda ctx: ApprovalRequest(tool_name=ctx.tool_name, args={'path': ctx.args['path']}))
+    tool.__signature__ = inspect.signature(delete)
+
+    with pytest.raises(ApprovalDenied, match="The approver's arguments are invalid"):
+        run_tool(
+            tool,
+            {'path': 'a'},
+            ApprovalController(ui=RecordingUI(ApprovalDecision(approved=True, override_args={'pth': 'b'}))),
+        )
+    assert tool.ran == []
+
+
+@pytest.mark.parametrize('signature', ['unreadable', None])
+def test_an_edit_reaches_a_function_whose_parameters_are_unknown(signature):
+    tool = Checked(lambda ctx: ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args))
+    tool.__signature__ = signature
+
+    assert run_tool(tool, {'path': 'a'}, ApprovalController(ui=changing({'pth': 'b'}))) == 'ran'
+    assert tool.ran == [{'pth': 'b'}]
+
+
+def test_an_edit_must_fit_the_parameters_of_the_wrapper_and_not_of_the_wrapped_function():
+    @functools.wraps(delete)
+    def with_folder(**args):
+        return delete(f'folder/{args["name"]}')
+
+    assert run_tool(with_folder, {'name': 'a'}, ApprovalController(ui=changing({'name': 'b'}))) == 'deleted folder/b'
+
+
+@pytest.mark.parametrize('args', [['a'], 'a', None, 1])
+def test_arguments_that_are_no_mapping_are_refused_by_name(args):
+    ui = approve_all()
+
+    with pytest.raises(TypeError, match=f'`args` must be a mapping .*, not a value of type {type(args).__name__}'):
+        run_tool(delete, args, ApprovalController(ui=ui))
+    assert ui.requests == []

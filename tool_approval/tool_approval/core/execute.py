@@ -32,7 +32,8 @@ async def execute_tool(
     Args:
         func: A function or other callable, with or without an approval check.
         name: Name by which the model calls the function.
-        args: Argument values by parameter name. The values are copied before an approver is asked.
+        args: Argument values by parameter name. The values are copied before an approver is asked. If the approver's
+            values do not fit the parameters, the approver is asked again.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
         default: `none` runs a function that has no rule and no check; `required` asks an approver first.
@@ -48,11 +49,16 @@ async def execute_tool(
         ApprovalDenied: The call was denied (the note has the reason), or it changed after approval. Nothing has run.
         AuditError: The refusal could not be logged. Nothing has run.
         StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
+        TypeError: `args` is not a mapping. Nothing has run.
         ValueError: There is a ledger, but the metadata does not identify the call. Nothing has run.
         ExecutionNotRepeated: According to the ledger, the call failed before, or it is unknown whether the call ran.
         Exception: Any exception of `func`.
     """
     gate = Gate(controller, default=default)
+    if not isinstance(args, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - a model's argument
+        raise TypeError(
+            f'`args` must be a mapping of parameter names to values, not a value of type {type(args).__name__}'
+        )
     metadata = dict(context_metadata or {})
     call_id, run_id = metadata.get('tool_call_id'), metadata.get('session_id') or metadata.get('run_id')
     if ledger is not None and not (isinstance(call_id, str) and isinstance(run_id, str) and call_id and run_id):
@@ -81,7 +87,9 @@ async def execute_tool(
         values, arguments = _read(given)
 
         def reread(changed: Mapping[str, Any]) -> Call:
-            return call_with(edited(changed, values, Reading(values, arguments), lambda new: Reading(*_read(new))))
+            call = call_with(edited(changed, values, Reading(values, arguments), lambda new: Reading(*_read(new))))
+            _check_fit(func, call.values)
+            return call
 
         return Call(
             tool_name=name,
@@ -132,6 +140,23 @@ def _definition(func: Callable[..., Any]) -> str:
     """Return a digest of where a function is defined, so that an approval is not remembered for another function."""
     place = [getattr(func, '__module__', None), getattr(func, '__qualname__', type(func).__qualname__)]
     return hashlib.sha256(canonical_json(place).encode()).hexdigest()
+
+
+def _check_fit(func: Callable[..., Any], args: Mapping[str, Any]) -> None:
+    """Check the names of an approver's arguments.
+
+    Raises:
+        ValueError: A parameter has no value, or a value has no parameter.
+    """
+    try:
+        # A wrapper may take other arguments than the function that it wraps.
+        signature = inspect.signature(func, follow_wrapped=False)
+    except (TypeError, ValueError):  # for example a function written in C
+        return
+    try:
+        signature.bind(**args)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 async def _run(func: Callable[..., Any], args: Mapping[str, Any]) -> Any:
