@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
+from pydantic_ai import Agent, Tool
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, PreparedToolset
 from pydantic_ai_deferred import Agent as DeferredAgent
@@ -20,7 +20,7 @@ from tool_approval.testing import approve_all
 from tool_approval.tools.shell import ShellTool
 
 from tests.loop.scripted import call, scripted
-from tool_approval import ApprovalController
+from tool_approval import ApprovalContext, ApprovalController, ApprovalRequest
 
 FILES = {'paths': {'notes': {'root': 'notes', 'mode': 'rw'}}}
 
@@ -98,3 +98,29 @@ def test_approved_calls_of_one_response_run_one_after_the_other(make: Any, is_gu
     run(ApprovalToolset(toolset, controller) if is_guarded else toolset, controller, calls)
 
     assert toolset.events == ['begin 1', 'end 1', 'begin 2', 'end 2', 'begin 3', 'end 3']
+
+
+@pytest.mark.parametrize(('is_sequential', 'left'), [(True, 40), (False, -20)])
+def test_a_call_bound_to_the_effect_of_another_is_refused_only_if_the_tool_is_sequential(
+    is_sequential: bool, left: int
+):
+    balance = [100]
+
+    def check_approval(ctx: ApprovalContext) -> ApprovalRequest:
+        return ApprovalRequest(tool_name=ctx.tool_name, args=ctx.args, bound_to={'balance': balance[0]})
+
+    async def pay(amount: int) -> str:
+        await asyncio.sleep(0)
+        balance[0] -= amount
+        return 'paid'
+
+    pay.check_approval = check_approval  # type: ignore[attr-defined]
+    agent = Agent(
+        scripted([call('pay', '1', amount=60), call('pay', '2', amount=60)], 'done'),
+        tools=[Tool(pay, sequential=is_sequential)],
+        capabilities=[Approvals(ui=approve_all())],
+    )
+
+    agent.run_sync('go')
+
+    assert balance == [left]
