@@ -50,3 +50,19 @@ def test_every_field_of_a_line_is_in_a_table(tmp_path: Path):
     controller.record_outcome(unknown, 'executed', settled_by='ada')
 
     assert set(re.findall(r'`(\w+)`', ' '.join(tables(AUDIT_LOG)['field']))) == fields
+
+
+def test_every_story_of_an_operator_has_tests_that_exist():
+    page = (ROOT / 'docs' / 'reference' / 'operator-stories.md').read_text()
+    rows = re.findall(r'^\| (\d+) \|.*\|(.*)\|$', page, re.MULTILINE)
+
+    named = {number: re.findall(r'`([\w/]+\.py)::(test_\w+)`', tests) for number, tests in rows}
+
+    assert list(named) == [str(number) for number in range(1, 19)]
+    assert [number for number, tests in named.items() if not tests] == []
+    missing = [
+        f'{file}::{name}'
+        for file, name in {test for tests in named.values() for test in tests}
+        if not re.search(rf'^(async )?def {name}\(', (ROOT / 'tests' / 'approval' / file).read_text(), re.MULTILINE)
+    ]
+    assert missing == []
