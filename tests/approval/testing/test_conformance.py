@@ -307,6 +307,15 @@ def test_the_uis_suite_fails_on_a_ui_that_is_wrong(wrong):
         asyncio.run(check_ui(wrong, timeout_s=0.01 if wrong is Hangs else 10.0))
 
 
+@pytest.mark.parametrize('more', [{'override_args': {'path': 'b'}}, {'override_args': {}}, {'remember': 'session'}])
+def test_the_uis_suite_fails_on_a_ui_that_edits_or_remembers_for_its_approver(more):
+    def exceeding(approves):
+        return RecordingUI(ApprovalDecision(approved=True, **more) if approves else False)
+
+    with pytest.raises(AssertionError, match='neither edited nor remembered'):
+        asyncio.run(check_ui(exceeding))
+
+
 def test_conformance_distinguishes_a_failing_ui_from_a_denying_one():
     with pytest.raises(AssertionError, match='The approval prompt failed'):
         asyncio.run(check_ui(lambda approves: RecordingUI(approves or ValueError())))

@@ -44,9 +44,11 @@ async def check_ui(
         for request in _numbered([*_HOSTILE, *(requests or [])]):
             [decision] = await ask(make_ui(approves), [request], mode='interactive', timeout_s=timeout_s)
             assert decision.decided_by not in ('ui', 'timeout') or decision.note is None, decision.note
-            assert decision.approved is approves, f'{request.description!r}: {decision!r}'
+            said, did = ('approved', 'denied') if approves else ('denied', 'approved')
+            shown = request.description
+            assert decision.approved is approves, f'the approver {said}, but the UI {did}: {shown!r}, {decision!r}'
             is_plain = decision.override_args is None and decision.remember == 'none'
-            assert is_plain, f'the approver neither edited nor remembered {request.description!r}: {decision!r}'
+            assert is_plain, f'the approver neither edited nor remembered: {shown!r}, {decision!r}'
         ui = make_ui(approves)
         if UIAbilities.of(ui).choose_group is not None:
             group = _numbered([request.model_copy(update={'group_id': 'group'}) for request in _HOSTILE[:2]])
