@@ -21,6 +21,7 @@ def remembered(work):
                 label='Mail \x1b[31m',
                 approved_by=by,
                 approved_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
+                project=None if by is None else '/projects/mail\x1b[31m',
             )
         )
     return store
@@ -36,7 +37,7 @@ def test_memory_commands_create_no_store(tool_approval, work):
 
 def test_approvals_are_listed(tool_approval, remembered):
     assert tool_approval('memory', 'list').out == (
-        'aaaaaaaa  2026-01-02 03:04 by ada  send_a (exact): Mail <U+001B>[31m\n'
+        'aaaaaaaa  2026-01-02 03:04 by ada  send_a (exact): Mail <U+001B>[31m  in /projects/mail<U+001B>[31m\n'
         'bbbbbbbb  2026-01-02 03:04  send_b (exact): Mail <U+001B>[31m\n'
     )
 

@@ -239,6 +239,8 @@ def test_approval_for_always_needs_a_store():
 
 def test_approval_for_always_is_found_by_the_next_process(store, tmp_path):
     ApprovalMemory(store).store(request_for(session_id='monday'), ALWAYS)
+    [kept] = store.list_all()
+    assert kept.project == store.scope['project']
 
     memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
 

@@ -200,6 +200,7 @@ def test_file_of_the_store_is_json_with_a_version(store, path):
                 'label': 'x',
                 'approved_by': 'ada',
                 'approved_at': '2026-03-04T12:00:00Z',
+                'project': None,
             }
         ],
     }

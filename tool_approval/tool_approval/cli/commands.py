@@ -213,8 +213,7 @@ examples:
   tool-approval memory forget 3f2a90c1
   tool-approval memory clear
 
-One file contains the approvals of all projects, and does not name the projects. An approval applies only in the
-project in which it was given.
+One file contains the approvals of all projects. An approval applies only in the project in which it was given.
 
 exit status: 0 = done, 2 = failed
 """,

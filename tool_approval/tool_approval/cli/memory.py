@@ -36,7 +36,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         for each in found:
             by = '' if each.approved_by is None else f' by {each.approved_by}'
             when = f'{each.approved_at:%Y-%m-%d %H:%M}'
-            output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}')
+            where = '' if each.project is None else f'  in {each.project}'
+            output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}{where}')
     else:
         question = f'Forget {len(found)} approvals in all projects?'
         if not (options.yes or output.agrees(question, 'nothing was forgotten')):

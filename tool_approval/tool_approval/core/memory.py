@@ -158,6 +158,7 @@ class ApprovalMemory:
             label=whole_characters(label),
             approved_by=decision.decided_by,
             approved_at=decision.decided_at or self._now(),
+            project=None if store is None else store.scope.get('project'),
         )
         if store is not None:
             store.put(approval)

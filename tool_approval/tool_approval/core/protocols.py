@@ -142,6 +142,8 @@ class RememberedApproval(BaseModel):
     """Name of the approver, if known."""
     approved_at: AwareDatetime
     """Time of the approval in UTC."""
+    project: str | None = None
+    """Root folder of the project in which the approval applies, if the store knows it."""
 
 
 class ApprovalStore(Protocol):
