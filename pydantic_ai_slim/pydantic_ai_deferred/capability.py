@@ -226,9 +226,11 @@ async def validated_args(ctx: RunContext[Any], call: ToolCallPart) -> dict[str, 
 def _answer_open_calls(messages: list[ModelMessage]) -> None:
     # A call that defers itself beside an output tool that ends the run is dropped by the host without a result, and the
     # next run would refuse the history. The result of the output tool is in the last message.
-    *_, response, last = messages
-    if not isinstance(response, ModelResponse) or not isinstance(last, ModelRequest):
-        return
+    match messages:
+        case [*_, ModelResponse() as response, ModelRequest() as last]:
+            pass
+        case _:  # also a run that another capability ended before the model answered
+            return
     answered = {getattr(part, 'tool_call_id', None) for part in last.parts}
     stubs = [
         ToolReturnPart(call.tool_name, SKIPPED, tool_call_id=call.tool_call_id)

@@ -3,7 +3,15 @@
 from typing import Any
 
 import pytest
-from pydantic_ai import ApprovalRequired, CallDeferred, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai import (
+    AgentRunResult,
+    ApprovalRequired,
+    CallDeferred,
+    DeferredToolRequests,
+    DeferredToolResults,
+    RunContext,
+)
+from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.exceptions import UserError
 from pydantic_ai_deferred import Agent
 
@@ -129,3 +137,29 @@ def test_a_sync_handler_that_raises_stop_iteration_does_not_hang_the_run():
 
     with pytest.raises(RuntimeError, match='StopIteration'):
         stubborn(runs=[]).run_sync('go', deferred_tool_handler=exhausted)
+
+
+class Recovers(AbstractCapability[Any]):
+    """Gives the run an output although it failed at one of its hooks."""
+
+    def __init__(self, at: str) -> None:
+        self.at = at
+
+    async def before_node_run(self, ctx: RunContext[Any], *, node: Any) -> Any:
+        if self.at == 'node':
+            raise ConnectionError
+        return node
+
+    async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
+        raise ConnectionError
+
+    async def on_run_error(self, ctx: RunContext[Any], *, error: BaseException) -> AgentRunResult[Any]:
+        assert isinstance(error, ConnectionError)
+        return AgentRunResult(output='recovered')
+
+
+@pytest.mark.parametrize('at', ['node', 'request'])
+def test_another_capability_may_recover_a_run_before_the_model_answers(at: str):
+    agent = Agent(scripted('done'), deferred_tool_handler=Recorder(), capabilities=[Recovers(at)])
+
+    assert agent.run_sync('go').output == 'recovered'
