@@ -147,6 +147,10 @@ def copy_requests(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defer
     )
 
 
+# Older hosts have no `answered_by`.
+_FIELDS = ('approvals', 'calls', 'metadata', 'answered_by')
+
+
 def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToolResults:
     """Return `answer` if it resolves all of `requests`. Answers to other calls are ignored, by the host as well.
 
@@ -158,10 +162,8 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
     if not isinstance(answer, DeferredToolResults):
         kind = 'nothing (`None`)' if answer is None else f'a value of type `{type(answer).__name__}`'
         problem = f'returned {kind} instead of `DeferredToolResults`'
-    elif not all(
-        isinstance(cast('object', each), Mapping) for each in (answer.approvals, answer.calls, answer.metadata)
-    ):
-        problem = 'must return `approvals`, `calls` and `metadata` that are dictionaries keyed by `tool_call_id`'
+    elif wrong_fields := [name for name in _FIELDS if not isinstance(getattr(answer, name, {}), Mapping)]:
+        problem = f'must return dictionaries keyed by `tool_call_id`, but set {", ".join(wrong_fields)} to other values'
     elif (missing := requests.remaining(answer)) is not None:
         everything = [*missing.approvals, *missing.calls]
         problem = 'returned no result for every call: approvals belong in `results.approvals`, and results of external '

@@ -26,6 +26,12 @@ def answers(approvals: Any = None, calls: Any = None, **others: Any) -> Deferred
     )
 
 
+def unnamed() -> DeferredToolResults:
+    answer: Any = answers()
+    answer.answered_by = None  # not in the constructor of older hosts
+    return answer
+
+
 ALL = ('1', '2', '3', '4')
 WRONG = [
     (None, r'nothing \(`None`\) instead of `DeferredToolResults`', ALL),
@@ -40,8 +46,9 @@ WRONG = [
     (answers(approvals={'1': ToolApproved(override_args='{}'), '2': True}), 'wrong type', ('1',)),
     (answers(calls={'3': ToolApproved(), '4': 1}), 'not an approval', ('3',)),
     (answers(calls={'3': 1, '4': ToolDenied('no')}), 'not an approval', ('4',)),
-    (answers(approvals=[]), 'that are dictionaries', ALL),
-    (answers(metadata=None), 'that are dictionaries', ALL),
+    (answers(approvals=[]), 'must return dictionaries .* but set approvals to', ALL),
+    (answers(metadata=None), 'must return dictionaries .* but set metadata to', ALL),
+    (unnamed(), 'must return dictionaries .* but set answered_by to', ALL),
 ]
 
 
