@@ -6,6 +6,7 @@ itself: `make test-patched` runs it on Pydantic AI with the patch of `maintainer
 
 import asyncio
 import os
+from collections.abc import Callable
 from typing import Any
 
 import pydantic_ai
@@ -21,6 +22,7 @@ from pydantic_ai import (
     ToolDenied,
 )
 from pydantic_ai.exceptions import UserError
+from pydantic_ai.messages import RetryPromptPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 
@@ -270,12 +272,15 @@ def test_answers_for_unknown_calls_are_no_error():
 @pytest.mark.parametrize(
     ('given', 'seen'),
     [
-        ('result', ('result', 'success')),
-        (ModelRetry('Try the other one.'), ('Try the other one.', 'retried')),
+        (lambda: 'result', ('result', 'success')),
+        (lambda: ModelRetry('Try the other one.'), ('Try the other one.', 'retried')),
+        (lambda: RetryPromptPart('Try the other one.'), ('Try the other one.', 'retried')),
     ],
+    ids=['value', 'ModelRetry', 'RetryPromptPart'],
 )
-def test_results_of_external_calls_are_sent_to_the_model(given: Any, seen: Any):
-    result = ask(office([ELSEWHERE], 'done'), Recorder(e=given))
+@pytest.mark.filterwarnings('ignore:.*RetryPromptPart')  # newer releases prefer `ModelRetry`
+def test_results_of_external_calls_are_sent_to_the_model(given: Callable[[], Any], seen: Any):
+    result = ask(office([ELSEWHERE], 'done'), Recorder(e=given()))
 
     content, outcome = returns(result.all_messages())['e']
     assert str(content).startswith(seen[0])
@@ -300,13 +305,13 @@ def test_an_approval_may_change_the_arguments():
     assert log == ['delete tmp']
 
 
-def again(**keywords: Any) -> tuple[Any, list[str]]:
+def again(deferral: type[Exception] = ApprovalRequired, **keywords: Any) -> tuple[Any, list[str]]:
     agent = Agent(scripted([call('again', '1'), call('once', '2')], 'done'), **keywords)
     log: list[str] = []
 
-    @agent.tool_plain
+    @agent.tool_plain(requires_approval=True)
     def again() -> str:
-        raise ApprovalRequired
+        raise deferral
 
     @agent.tool_plain(requires_approval=True)
     def once() -> None:
@@ -315,14 +320,16 @@ def again(**keywords: Any) -> tuple[Any, list[str]]:
     return agent, log
 
 
-def test_a_call_that_defers_again_ends_the_run_and_nothing_is_rolled_back():
+@pytest.mark.parametrize('deferral', [ApprovalRequired, CallDeferred])
+def test_an_approved_call_that_defers_again_ends_the_run_and_nothing_is_rolled_back(deferral: type[Exception]):
     handler = Recorder()
-    agent, log = again(output_type=[str, DeferredToolRequests])
+    agent, log = again(deferral, output_type=[str, DeferredToolRequests])
 
     result = ask(agent, handler)
 
     assert isinstance(result.output, DeferredToolRequests)
-    assert [part.tool_call_id for part in result.output.approvals] == ['1']
+    left = result.output.approvals if deferral is ApprovalRequired else result.output.calls
+    assert [part.tool_call_id for part in left] == ['1']
     assert (len(handler.asked), log) == (1, ['once'])
 
 
@@ -411,6 +418,20 @@ def test_after_a_streamed_final_output_the_handler_is_not_asked_and_the_calls_ar
     assert set(told) == {'a', 'e'}, 'the history can be continued'
 
 
+@pytest.mark.parametrize('variant', [run, iterate])
+def test_text_before_a_call_skips_nothing_in_iter_or_with_an_event_stream_handler(variant: Any):
+    handler = Recorder()
+
+    async def watch(ctx: RunContext[str], events: Any) -> None:
+        async for _ in events:
+            pass
+
+    watching = {'event_stream_handler': watch} if variant is run else {}
+    output = variant(office([text('I will delete it.'), A], 'done'), deferred_tool_handler=handler, **watching)
+
+    assert (output, handler.ids) == ('done', [['a']])
+
+
 def test_events_show_the_questions_and_the_answers():
     kinds: list[str] = []
 
@@ -422,6 +443,38 @@ def test_events_show_the_questions_and_the_answers():
 
 
 # Examples
+
+
+def test_the_cli_example_denies_what_the_policy_blocks_without_a_question():
+    asked: list[str] = []
+    agent = Agent(scripted([call('wipe', 'w'), call('send', 's')], 'done'))
+
+    @agent.tool_plain
+    def wipe() -> None:
+        raise ApprovalRequired(metadata={'approval_policy': 'blocked'})
+
+    @agent.tool
+    def send(ctx: RunContext[object]) -> str:
+        if not ctx.tool_call_approved:
+            raise ApprovalRequired(metadata={'approval_description': 'Send a mail'})
+        return 'sent'
+
+    def cli(ctx: RunContext[object], requests: DeferredToolRequests) -> DeferredToolResults:
+        results = DeferredToolResults()
+        for each in requests.approvals:
+            metadata = requests.metadata[each.tool_call_id]
+            if metadata.get('approval_policy') == 'blocked':
+                results.approvals[each.tool_call_id] = ToolDenied('Blocked by policy')
+            else:
+                asked.append(metadata['approval_description'])
+                results.approvals[each.tool_call_id] = True
+        return results
+
+    result = ask(agent, cli)
+
+    assert asked == ['Send a mail']
+    told = returns(result.all_messages())
+    assert (told['w'][0], told['s'][0]) == ('Blocked by policy', 'sent')
 
 
 def test_the_fail_closed_example_denies_what_it_does_not_know():
