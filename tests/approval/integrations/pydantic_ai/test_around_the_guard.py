@@ -79,8 +79,11 @@ def test_a_late_change_of_the_arguments_of_such_a_tool_is_found():
     capabilities = [Bringing(delete, 'outermost', late={'path': 'b'}), Approvals(ui=ui)]
     result = pydantic_ai.Agent(scripted(DELETE, 'done'), capabilities=capabilities).run_sync('go')
 
-    assert ran == []
-    assert returns(result.all_messages())['1'] == (CHANGED, 'failed')
+    # Older hosts change the arguments before anybody is asked.
+    shown = [dict(request.args) for request in ui.requests]
+    assert (shown, ran) in (([{'path': 'a'}], []), ([{'path': 'b'}], ['b']))
+    if not ran:
+        assert returns(result.all_messages())['1'] == (CHANGED, 'failed')
 
 
 def inner_agent(ran: list[str], **options: Any) -> Agent[Any, Any]:

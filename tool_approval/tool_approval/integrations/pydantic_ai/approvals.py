@@ -27,7 +27,7 @@ from .batch import Batch
 from .guard import ApprovalToolset, is_declared, is_outside
 from .requests import Session, facts_of
 from .results import External, execute_once, refuse
-from .seatbelt import is_same
+from .seatbelt import is_guarded, is_same
 
 Others = Literal['log', 'ask', 'refuse']
 """How to treat a call that other code approved in the same run."""
@@ -153,8 +153,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         """Refuse a call of such a tool whose arguments another capability changed after the call was judged."""
-        tool = find_tool(ctx, call.tool_name)
-        if tool is not None and is_outside(tool) and not is_same(ctx, call.tool_name, args):
+        # Older hosts call this hook before the other one, which then judges what all capabilities made of the call.
+        if is_guarded(ctx, self.controller) and not is_same(ctx, call.tool_name, args):
             refuse(CHANGED, 'refused')
         return args
 
