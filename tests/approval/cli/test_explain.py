@@ -96,7 +96,7 @@ def test_extra_access_is_what_the_question_of_a_run_lists(tool_approval, work, c
     shown = [line for line in finished.out.splitlines() if line.startswith('extra access: ')]
     assert shown == [f'extra access: {line}' for line in lines]
     assert as_json.json.get('extra_access', []) == list(lines)
-    assert bool(lines) == (command not in ('ls', 'rm a.txt'))
+    assert bool(lines) == (command != 'ls')
 
 
 def test_only_a_call_that_asks_lists_extra_access(tool_approval, work, choosing):
@@ -110,7 +110,7 @@ def test_only_a_call_that_asks_lists_extra_access(tool_approval, work, choosing)
         'extra access' in tool_approval('explain', 'shell', f'git {each}').out for each in ('push', 'fetch', 'am')
     ] == [
         False,
-        False,
+        True,
         True,
     ]
 

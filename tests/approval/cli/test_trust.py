@@ -52,11 +52,11 @@ def test_trust_shows_what_the_file_allows_before_the_question(tool_approval, wor
         '  - files can be changed with approval in /usr, outside of the working directory (`far`)',
         '  - commands that begin with `ls` run without approval',
         '  - commands that begin with `cat` run without approval, within notes',
-        '  - commands without a matching rule need no approval',
+        '  - confined commands without a matching rule run without approval',
         '  - commands may use the network',
         'Trust this file as it is now? [y/N] ',
     ]
-    assert 'warning: shell.default: commands' in finished.err
+    assert 'warning: shell.network: commands' in finished.err
     assert not is_trusted(tool_approval)
 
 

@@ -55,13 +55,32 @@ def test_extra_access_is_described_in_words_and_bound_as_json():
 
     assert extra.describe('/w') == (
         "network (every host and this machine's own services; the command can send all it can read)",
-        'writes to /v/.git',
-        'writes to .git',
+        'writes to /v/.git; can change or delete history',
+        'writes to .git; can change or delete history',
         'writes to .venv',
     )
-    assert ExtraAccess(git=('/w/.git',)).describe() == ('writes to /w/.git',)
+    assert extra.describe('/w', brief=True)[1:] == ('writes to /v/.git', 'writes to .git', 'writes to .venv')
+    assert ExtraAccess(git=('/w/.git',)).describe() == ('writes to /w/.git; can change or delete history',)
     assert extra.as_json() == {'network': True, 'git': ['/v/.git', '/w/.git'], 'writes': ['/w/.venv']}
     assert ExtraAccess().as_json() == {}
+
+
+def test_files_are_described_without_git_unless_it_is_granted_too():
+    extra = ExtraAccess(files=('/w', '/w/closed'), reads=('/w/closed', '/w/seen'))
+
+    assert extra.describe('/w') == (
+        'reads files in seen',
+        'writes to files in this directory (not .git)',
+        'reads and writes files in closed (not .git)',
+    )
+    both = ExtraAccess(files=('/w', '/v'), git=('/w/.git',))
+    assert both.describe('/w') == (
+        'writes to files in /v',
+        'writes to .git and files here; can change or delete history',
+    )
+    assert both.describe('/w', brief=True)[1] == 'writes to .git and files here'
+    assert ExtraAccess.of_json(extra.as_json()) == extra
+    assert extra.names == {'write'}
 
 
 def test_no_access_is_false_and_order_does_not_matter():
@@ -69,7 +88,7 @@ def test_no_access_is_false_and_order_does_not_matter():
     assert ExtraAccess(git=('/b', '/a', '/b')) == ExtraAccess(git=('/a', '/b'))
 
 
-@pytest.mark.parametrize('field', ['git', 'writes'])
+@pytest.mark.parametrize('field', ['git', 'writes', 'files', 'reads'])
 def test_a_path_that_could_mean_several_places_is_refused(field: str):
     with pytest.raises(OSSandboxError, match='absolute and normalised'):
         ExtraAccess(**{field: ('w',)})  # pyright: ignore[reportArgumentType]

@@ -351,6 +351,18 @@ def test_temporary_files_are_private_and_gone(house: House):
     assert house.run('ls /tmp/os-sandbox-made').returncode != 0
 
 
+def test_files_and_what_is_kept_in_memory_are_limited(house: House):
+    sizes = house.run('ulimit -f; ulimit -c; df --output=size -k /tmp /dev/shm | tail -n 2').stdout.split()
+    device = house.run('echo x > /dev/made || echo y > /dev/shm/made && echo z > /dev/null && cat /dev/shm/made')
+
+    assert sizes == [str(16 << 20), '0', str(2 << 20), str(2 << 20)]
+    assert (device.stdout, 'Read-only file system' in device.stderr) == ('y\n', True)
+
+
+def test_if_memory_runs_out_the_kernel_ends_the_command_first(house: House):
+    assert house.run('cat /proc/self/oom_score_adj').stdout == '1000\n'
+
+
 def test_confining_changes_nothing_in_the_workspace(house: House):
     (house.work / 'link').symlink_to('nowhere')
     (house.work / 'a').mkdir()

@@ -73,6 +73,8 @@ def test_a_program_that_starts_but_does_not_confine_is_not_available(tmp_path: P
     assert not found.is_available
     assert 'does not confine' in found.reason
     assert 'Seccomp' in found.reason
+    assert 'Pid is' in found.reason
+    assert 'the size of files is not limited' in found.reason
 
 
 @pytest.mark.parametrize('missing', ['bwrap', 'bash'])

@@ -23,6 +23,7 @@ ARITY = {
     '--setenv': 2,
     '--bind': 2,
     '--ro-bind': 2,
+    '--size': 1,
     '--tmpfs': 1,
     '--proc': 1,
     '--dev': 1,

@@ -7,7 +7,14 @@ import threading
 from pathlib import Path
 
 import pytest
-from tool_approval.os_sandbox import Access, OSSandboxError, RefusingBackend, UnconfinedBackend
+from tool_approval.os_sandbox import (
+    Access,
+    BubblewrapBackend,
+    ExtraAccess,
+    OSSandboxError,
+    RefusingBackend,
+    UnconfinedBackend,
+)
 from tool_approval.os_sandbox.journal import Journal
 from tool_approval.settings import RUN_SHELL, open_workspace
 from tool_approval.settings.confinement import REFUSED
@@ -45,9 +52,7 @@ def desk(tmp_path, backend):
 
 
 def was_approved(desk, profile):
-    access = profile.access(str(desk.folder / 'priv' / 'file'))
-    assert access in (Access.NONE, Access.WRITE)
-    return access is Access.WRITE
+    return profile.access(str(desk.folder / 'priv' / 'file')) is not Access.NONE
 
 
 def test_pre_approved_command_has_access_only_to_what_needs_no_approval(desk, backend):
@@ -55,9 +60,63 @@ def test_pre_approved_command_has_access_only_to_what_needs_no_approval(desk, ba
     assert [was_approved(desk, profile) for profile in backend.profiles] == [False]
 
 
-def test_approved_command_has_access_to_what_needs_approval(desk, backend):
+def test_approved_command_has_access_to_what_needs_approval_and_the_question_shows_it(desk, backend):
     assert desk.run('printf hello') == ('hello', True)
-    assert [was_approved(desk, profile) for profile in backend.profiles] == [True]
+    assert desk.run('sh -c "printf hello"') == ('hello', True)
+
+    assert [profile.access(str(desk.folder / 'priv' / 'file')) for profile in backend.profiles] == [
+        Access.READ,
+        Access.WRITE,
+    ]
+    assert [request.presentation.metadata['extra_access'] for request in desk.ui.requests] == [
+        ['reads files in priv'],
+        ['reads and writes files in priv (not .git)'],
+    ]
+
+
+def test_an_approval_gives_the_base_profile_and_what_was_shown_of_what_it_can_give(tmp_path, backend):
+    text = """\
+        sandbox:
+          paths:
+            work: {root: ., mode: rw}
+            free: {root: free, mode: rw, write_approval: false}
+            priv: {root: priv, mode: rw, read_approval: true}
+            shown: {root: shown, mode: ro, read_approval: true}
+            shut: {root: shut, mode: rw, read_approval: blocked}
+            texts: {root: texts, mode: rw, suffixes: [.txt]}
+    """
+    desk = Desk(tmp_path / 'work', text, backend=backend)
+    confinement = desk.workspace.shell._confinement
+    folders = {name: str(desk.folder / name) for name in ('', 'free', 'priv', 'shown', 'shut', 'texts')}
+    paths = [f'{folder.rstrip("/")}/a.txt' for folder in folders.values()]
+
+    def levels(profile):
+        return [profile.access(path) for path in paths]
+
+    everything = ExtraAccess(files=tuple(map(os.path.normpath, folders.values())), reads=(folders['shown'],))
+    reading = ExtraAccess(reads=(folders['priv'],))
+    read, write, none = Access.READ, Access.WRITE, Access.NONE
+    assert levels(confinement.unasked) == [read, write, none, none, none, read]
+    assert levels(confinement.given(ExtraAccess())) == levels(confinement.unasked)
+    assert levels(confinement.given(reading)) == [read, write, read, none, none, read]
+    # On Linux, no command can use a folder with `suffixes`, and elsewhere it is not opened either.
+    assert levels(confinement.given(everything)) == [write, write, write, read, none, read]
+
+
+def test_words_that_name_a_path_for_which_reading_needs_approval_ask_at_once(desk, backend):
+    assert desk.run('echo priv/file')[1] is True
+    assert desk.run('echo "priv/"*')[1] is True
+    assert desk.run('echo private')[1] is False
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [True, True, False]
+
+
+def test_only_bubblewrap_limits_what_a_command_uses(desk, tmp_path):
+    confined = Desk(tmp_path / 'other', SETTINGS, backend=BubblewrapBackend()).workspace.shell
+
+    assert desk.workspace.shell.limits is None
+    assert confined.limits is not None
+    assert 0 < confined.limits.memory_bytes < os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
 
 
 def test_a_blocked_command_is_never_confined(desk, backend):
@@ -80,8 +139,18 @@ def approved_to_run(desk, backend, *commands):
     return [was_approved(desk, profile) for profile in backend.profiles]
 
 
+def test_approval_of_another_tool_that_showed_no_access_gives_none(desk, backend):
+    assert approved_to_run(desk, backend, 'printf a', 'printf a') == [False, False]
+
+
 def test_approval_covers_one_run_of_the_command(desk, backend):
-    assert approved_to_run(desk, backend, 'printf a', 'printf a') == [True, False]
+    async def main():
+        await execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, ApprovalController('approve_all'))
+        await desk.workspace.shell.run('printf a')
+
+    asyncio.run(main())
+
+    assert [was_approved(desk, profile) for profile in backend.profiles] == [True, False]
 
 
 def test_approval_covers_no_other_command(desk, backend):

@@ -35,14 +35,9 @@ SETTINGS = """\
         - {pattern: rm, allowed: false}
 """
 NETWORK = "network (every host and this machine's own services; the command can send all it can read)"
-ADVICE = (
-    '[The OS sandbox gave this command no access to: network. If missing access caused the error, call again with '
-    "access=['network'], and the user is asked; the failed call may have had effects.]"
-)
-UNASKED = (
-    '[The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
-    'which ask the user.]'
-)
+FILES = 'writes to files in this directory (not .git)'
+READ_ONLY = "[This directory was read-only. Call again with access=['write']; the user is asked.]"
+OFFLINE = "[There was no network. Call again with access=['network']; the user is asked.]"
 AGAIN = 'the command may already have run and had effects'
 
 
@@ -100,9 +95,14 @@ def test_a_question_names_the_access_that_a_program_needs_and_approving_gives_ju
     ]
     [first, second, third, fourth] = desk.ui.requests
     assert first.presentation.metadata['extra_access'] == [NETWORK]
-    assert third.presentation.metadata['extra_access'] == [NETWORK, 'writes to .venv']
-    assert third.presentation.metadata['brief_access'] == ['network (every host)', 'writes to .venv']
-    assert third.bound_to['extra_access'] == {'network': True, 'writes': [str(desk.folder / '.venv')]}
+    # A rule asks about it, and it is not known only to read, so that it can also write.
+    assert third.presentation.metadata['extra_access'] == [NETWORK, FILES, 'writes to .venv']
+    assert third.presentation.metadata['brief_access'] == ['network (every host)', FILES, 'writes to .venv']
+    assert third.bound_to['extra_access'] == {
+        'network': True,
+        'files': [str(desk.folder)],
+        'writes': [str(desk.folder / '.venv')],
+    }
     for request in (second, fourth):
         assert 'extra_access' not in {**request.presentation.metadata, **request.bound_to, **request.payload}
 
@@ -112,7 +112,7 @@ def test_access_in_the_profile_is_not_asked_for(tmp_path, backend):
 
     said, asked = desk.run('false', access=['network'])
 
-    assert (said, asked) == (f'[exit status 1]\n{UNASKED}', False)
+    assert (said, asked) == ('[exit status 1]', False)
     assert 'extra_access' not in checked(desk, 'curl a').bound_to
 
 
@@ -125,51 +125,75 @@ def test_the_digest_and_the_payload_differ_with_the_access(desk):
     assert wide.bound_to['extra_access'] != wider.bound_to['extra_access']
 
 
-def test_a_command_that_failed_is_told_what_its_profile_lacked_and_how_to_ask(tmp_path, backend):
+def test_a_result_names_the_access_that_the_output_suggests_and_the_profile_lacks(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
-    unpredicted = ADVICE.replace("access=['network']", 'one of these names in `access`')
-    assert desk.run('false') == (f'[exit status 1]\n{UNASKED}\n{unpredicted}', False)
-    assert desk.run('printf a') == ('a', True)
-    assert desk.run('false', access=['network']) == ('[exit status 1]', True)
+    assert desk.run('false') == ('[exit status 1]', False)
+    assert desk.run('echo "x: Read-only file system" && false')[0].endswith(f'[exit status 1]\n{READ_ONLY}')
+    # Behind a pipe, the exit status says nothing.
+    assert desk.run('echo "EROFS: read-only"')[0].endswith(READ_ONLY)
+    assert desk.run('echo "Could not resolve host: a"') == (f'Could not resolve host: a\n{OFFLINE}', False)
+    both, _ = desk.run('echo "EROFS, ENOTFOUND"')
+    assert both.endswith(
+        "[This directory was read-only. There was no network. Call again with access=['write', 'network']; "
+        'the user is asked.]'
+    )
+
+
+def test_a_result_names_no_access_that_the_command_had_and_repeats_what_it_had(desk):
+    had, _ = desk.run('echo "EROFS"', access=['write'])
+    more, _ = desk.run('echo "EROFS"', access=['network'])
+    inner, _ = desk.run('echo ".venv/a: EROFS"', access=['write'])
+
+    assert had == 'EROFS'
+    assert more.endswith(
+        "[This directory was read-only. Call again with access=['write', 'network']; the user is asked.]"
+    )
+    assert inner.endswith(
+        "[The environment was read-only. Call again with access=['write', 'environment']; the user is asked.]"
+    )
+
+
+def test_a_command_that_is_repeated_with_access_may_have_had_effects(desk):
+    desk.run('false', access=['network'])
     assert desk.ui.requests[-1].reason == AGAIN
     assert desk.run('printf a && false', access=['network']) == ('a\n[exit status 1]', True)
     assert desk.ui.requests[-1].reason == AGAIN
-    desk.run('printf a', access=['network'])
-    assert desk.ui.requests[-1].reason == AGAIN
 
 
-def test_advice_names_all_missing_access_and_suggests_what_the_programs_need(tmp_path, backend):
-    settings = SETTINGS + '        - {pattern: pip uninstall, approval: false}\n'
-    desk = with_environment(Desk(tmp_path / 'work', settings, backend=backend))
-
-    said, asked = desk.run('false && pip uninstall -y a')
-    again, _ = desk.run('false', access=['network'])
-
-    assert not asked
-    assert said == (
-        f'[exit status 1]\n{UNASKED}\n'
-        '[The OS sandbox gave this command no access to: network, environment (writes to .venv). '
-        "If missing access caused the error, call again with access=['environment'], and the user is asked; "
-        'the failed call may have had effects.]'
-    )
-    assert 'no access to: environment (writes to .venv). If missing' in again
-
-
-def test_what_runs_unasked_gets_none(tmp_path, backend):
+def test_what_a_rule_allows_asks_only_for_the_access_that_its_words_show(tmp_path, backend):
     desk = Desk(tmp_path / 'work', SETTINGS + '        - {pattern: curl, approval: false}\n', backend=backend)
 
-    said, asked = desk.run('curl --version && false')
+    assert desk.run('curl --version') == desk.run('curl --version', access=['network'])
 
-    assert (said.endswith(ADVICE), asked) == (True, False)
-    assert given(desk, backend) == [('curl --version && false', False, False)]
+    request = desk.ui.requests[0]
+    assert request.reason == 'it needs more access than a command has without approval'
+    assert request.presentation.metadata['extra_access'] == [NETWORK]
+    assert request.remember_options == ()
+
+
+def test_access_to_files_is_shown_and_given_without_the_rest(desk, backend):
+    (desk.folder / 'secret').mkdir()
+    desk.run('echo a', access=['write'])
+    desk.run('echo a')
+
+    assert desk.ui.requests[-1].presentation.metadata['extra_access'] == [FILES]
+    written, plain = backend.profiles
+    assert [written.access(str(desk.folder / name)) for name in ('a', 'approvals.yaml', '.venv/a', 'secret')] == [
+        Access.WRITE,
+        Access.READ,
+        Access.READ,
+        Access.NONE,
+    ]
+    assert plain.access(str(desk.folder / 'a')) is Access.READ
+    assert not (written.network or plain.network)
 
 
 @pytest.mark.parametrize('access', ['network', ['network', 'disk'], [['network']], {'network': True}, 1, True])
 def test_unknown_access_is_an_error_for_the_model(desk, backend, access):
     said, asked = desk.run('printf a', access=access)
 
-    assert said == "Blocked 'run_shell': `access` must be a list of these names: network, git, environment."
+    assert said == "Blocked 'run_shell': `access` must be a list of these names: write, git, network, environment."
     assert (asked, backend.commands) == (False, [])
 
 
@@ -222,14 +246,16 @@ def test_a_mode_and_memory_give_what_is_bound(desk, backend):
 
 
 def test_remember_option_names_the_access_it_covers(desk):
-    [option] = checked(desk, 'pip uninstall -y a').remember_options
+    [option] = checked(desk, 'mkdir a').remember_options
     [plain] = checked(desk, 'pip list').remember_options
 
     covered = 'in this directory, with safe arguments and no path outside'
-    assert option.label == f'any simple `pip uninstall` command, writes to .venv included, {covered}'
-    assert option.payload['extra_access'] == {'writes': [str(desk.folder / '.venv')]}
+    assert option.label == f'any simple `mkdir` command, {FILES} included, {covered}'
+    assert option.payload['extra_access'] == {'files': [str(desk.folder)]}
     assert plain.label == f'any simple `pip list` command {covered}'
     assert 'extra_access' not in plain.payload
+    for command in ('pip uninstall -y a', 'npm install a'):
+        assert checked(desk, command).remember_options == ()
 
 
 @pytest.mark.usefixtures('own_home')  # pip and cargo keep things there
@@ -238,14 +264,15 @@ def test_a_remembered_sub_command_covers_no_other_access(desk, backend):
     controller = ApprovalController(ui=ui)
 
     async def main():
-        for access in (None, ['environment'], ['environment'], None):
+        for access in (None, ['write'], ['write'], None):
             arguments = {'command': 'pip list', **({'access': access} if access else {})}
             await execute_tool(desk.workspace.shell, RUN_SHELL, arguments, controller, {'run_id': 'r'})
 
     asyncio.run(main())
 
-    assert [request.args.get('access') for request in ui.requests] == [None, ['environment']]
-    assert [environment for _, _, environment in given(desk, backend)] == [False, True, True, False]
+    assert [request.args.get('access') for request in ui.requests] == [None, ['write']]
+    written = [profile.access(str(desk.folder)) is Access.WRITE for profile in backend.profiles]
+    assert written == [False, True, True, False]
 
 
 def test_an_approver_who_changes_the_command_gives_no_access_that_was_not_shown(desk, backend):
@@ -312,14 +339,10 @@ def confined(tmp_path, settings):
 
 
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
-    unasked, was_asked = confined.run(f'curl -sS {address}')
-    assert ('hello' in unasked, was_asked) == (False, False)
-    assert 'no access to: network, environment (writes to .venv). If missing access' in unasked
-    assert "access=['network']" in unasked
+    assert 'hello' not in asyncio.run(confined.workspace.shell(f'curl -sS {address}'))
 
-    assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
+    assert confined.run(f'curl -sS {address}') == ('hello', True)
     assert confined.ui.requests[-1].presentation.metadata['extra_access'] == [NETWORK]
-    assert 'hello' not in confined.run(f'curl -sS {address}')[0]
 
 
 def test_confined_only_the_approved_access_writes_to_the_environment_and_nothing_hidden_is_read(confined):
@@ -362,12 +385,13 @@ def log(repository):
 def test_confined_an_approved_commit_is_made_and_an_unasked_one_is_not(repository):
     unasked = asyncio.run(repository.workspace.shell(COMMIT))
     assert 'Read-only file system' in unasked
-    assert 'no access to: network, git (writes to .git), environment (writes to .venv). If missing' in unasked
-    assert "access=['git']" in unasked
+    assert "[The repository was read-only. Call again with access=['git']; the user is asked.]" in unasked
     assert log(repository) == []
 
     assert repository.run(COMMIT) == ('Ann: By the agent', True)
-    assert repository.ui.requests[-1].presentation.metadata['extra_access'] == ['writes to .git']
+    assert repository.ui.requests[-1].presentation.metadata['extra_access'] == [
+        'writes to .git and files here; can change or delete history'
+    ]
     assert log(repository) == ['Ann: By the agent']
 
 
@@ -384,7 +408,7 @@ def test_confined_without_git_access_a_command_writes_no_repository(repository):
     said, _ = repository.run('echo evil > .git/config', access=['network', 'environment'])
 
     assert 'Read-only file system' in said
-    assert 'no access to: git (writes to .git). ' in said
+    assert '[The repository was read-only. Call again with access=' in said
 
 
 def test_confined_files_are_made_and_removed_at_the_top_only_after_approval(confined):
@@ -394,7 +418,7 @@ def test_confined_files_are_made_and_removed_at_the_top_only_after_approval(conf
     approved, was_asked = confined.run(script)
 
     assert (approved, was_asked) == ('approvals.yaml\ndeep\nnew\ntext', True)
-    assert 'extra_access' not in confined.ui.requests[-1].presentation.metadata
+    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == [FILES]
     assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'deep', 'new', 'text']
 
 
@@ -499,6 +523,6 @@ def test_confined_an_environment_that_was_found_is_written_by_an_approved_comman
     approved = confined.run('touch .venv/lib/made && ls .venv/lib', access=['environment'])
 
     assert 'Read-only file system' in unasked
-    assert 'environment (writes to .venv)' in unasked
+    assert "[The environment was read-only. Call again with access=['environment']; the user is asked.]" in unasked
     assert ('made' in approved[0], approved[1]) == (True, True)
-    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == ['writes to .venv']
+    assert confined.ui.requests[-1].presentation.metadata['extra_access'] == [FILES, 'writes to .venv']

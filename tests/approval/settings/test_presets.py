@@ -146,13 +146,15 @@ def test_checkers_keep_their_caches_outside_the_project(tmp_path, monkeypatch):
     text = 'extends: [default]\nshell: {rules: [{pattern: mkdir -p, approval: false, arguments: any}]}'
     desk = Desk(tmp_path / 'desk', text, backend=choose_backend())
 
-    shown, _ = desk.run(f'env | grep -E "^({"|".join(names)})="')
+    shown, _ = desk.run(f'env | grep -E "^({"|".join(names)})="', access=['write'])
+    reading, _ = desk.run(f'env | grep -E "^({"|".join(names)})="')
     unasked = asyncio.run(desk.workspace.shell.run('mkdir -p "$CARGO_TARGET_DIR" "$COVERAGE_FILE"; env'))
 
     private = dict(line.split('=', 1) for line in unasked.stdout.splitlines())
     assert unasked.stderr == ''
     assert all(private[name].startswith(str(tmp_path / 'cache' / 'tool-approval')) for name in names)
-    assert all(name not in shown for name in names)
+    # Only a command that can write to the project keeps them there.
+    assert all(name not in shown and f'{name}=' in reading for name in names)
 
 
 @confining

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 from tool_approval.settings import PathSettings, SandboxSettings
-from tool_approval.settings.protection import protected_paths, state_folder
+from tool_approval.settings.protection import is_written_with_access, protected_paths, state_folder
+from tool_approval.tools.file_sandbox import FileSandbox
 
 
 @pytest.fixture
@@ -12,6 +13,36 @@ def work(tmp_path):
     folder = tmp_path / 'repository' / 'package'
     folder.mkdir(parents=True)
     return folder
+
+
+@pytest.mark.parametrize(
+    ('path', 'is_written'),
+    [
+        ('.', True),
+        ('a', True),
+        ('new/a', True),
+        ('free/a', False),
+        ('read/a', False),
+        ('texts/a.txt', False),
+        ('approvals.yaml', False),
+        ('.git/config', False),
+        ('../a', False),
+        ('/tmp/a', False),
+    ],
+)
+def test_only_roots_that_ask_for_changes_are_written_with_more_access(work, path, is_written):
+    roots = {
+        'work': {'root': '.', 'mode': 'rw'},
+        'free': {'root': 'free', 'mode': 'rw', 'write_approval': False},
+        'read': {'root': 'read', 'mode': 'ro'},
+        'texts': {'root': 'texts', 'mode': 'rw', 'suffixes': ['.txt']},
+    }
+    for name in ('free', 'read', 'texts', '.git'):
+        (work / name).mkdir()
+    sandbox = SandboxSettings.model_validate({'paths': roots})
+    files = FileSandbox(sandbox, work, protected=protected_paths(work, None, sandbox))
+
+    assert is_written_with_access(files, str((work / path).absolute())) == is_written
 
 
 def test_settings_in_use_are_protected(work):

@@ -105,7 +105,7 @@ def test_function_for_external_calls_gets_the_approved_extra_access(desk, backen
 
 
 @pytest.mark.parametrize('is_asked', [True, False])
-def test_command_approved_by_a_callback_has_the_access_of_an_approved_one(desk, backend, is_asked):
+def test_command_approved_by_a_callback_that_was_shown_no_access_has_none(desk, backend, is_asked):
     async def run_shell(command: str) -> str:
         return await desk.workspace.shell(command)
 
@@ -119,7 +119,7 @@ def test_command_approved_by_a_callback_has_the_access_of_an_approved_one(desk, 
     Agent(FunctionModel(respond), toolsets=[toolset]).run_sync('Go.')
 
     assert len(approved) == (3 if is_asked else 0)
-    assert set(accesses(desk, backend).values()) == {Access.READ if is_asked else Access.NONE}
+    assert set(accesses(desk, backend).values()) == {Access.NONE}
 
 
 def resumed(desk, forge):

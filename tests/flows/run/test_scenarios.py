@@ -19,7 +19,7 @@ def test_read_edit_and_test(scenario: Scenario) -> None:
         edit,
         shell('/usr/bin/python3 run_tests.py'),
         shell('git diff --stat'),
-        questions=[('╭─ edit_file', 'y'), ('/usr/bin/python3 run_tests.py', 'y')],
+        questions=[('╭─ edit_file', 'y')],
     )
 
     assert 'return "Hello " + name' in results[0]

@@ -277,11 +277,9 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
             yield ConfigFinding(level='note', path=path, message=message, about=f'`{rule.words[0]}`')
         what = _failing(rule, shell.network, paths)
         if what is not None:
-            message = f'{about} fails if it {what}, because the OS sandbox forbids that to commands without approval'
+            message = f'{about} asks if it {what}, because no command has that access without approval'
             yield ConfigFinding(level='note', path=path, message=message, about=about)
     is_open = shell.default.allowed and not shell.default.approval
-    if is_open:
-        yield _warning(('shell', 'default'), 'commands without a rule need no approval; `approval: true` changes this')
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
         yield _warning(('shell', 'network'), 'commands can use the network without approval unless `network` is false')
 

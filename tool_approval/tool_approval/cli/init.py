@@ -30,7 +30,7 @@ _PURPOSES: Final[dict[PresetName, str]] = {
 }
 _NOT_WRITTEN: Final = 'nothing was written'
 _TEXT: Final = """\
-# Rules for agents in this directory. Calls without a rule require approval.
+# Rules for agents in this directory.
 # `{start} --model NAME` starts an agent with these rules.
 # `tool-approval check` finds mistakes.
 # `tool-approval explain shell 'git status'` shows the decision, and why.
@@ -43,12 +43,15 @@ extends:
 mode: {mode}
 
 shell:
+  # A command without a rule runs in the OS sandbox without approval: it can
+  # read this directory, but cannot write to it, and has no network.
+  # If a command needs more, or no OS sandbox works, it requires approval.
+  default: {{approval: false}}
   # Whether every command may use the network, even without approval.
   # If false, a command that needs the network requires approval.
   network: {network}
-  # Your rules come before those of the presets; the first match decides.
-  # With these, `df` runs without approval if its options are listed as safe:
-  #   - {{pattern: df, approval: false}}
+  # Your rules come before those of the presets; the first match decides:
+  #   - {{pattern: make deploy, approval: true}}  # always asks
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 

@@ -17,11 +17,18 @@ from tool_approval.core.request import ApprovalContext
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.settings.files import LoadedSettings, expanded, load_settings, with_defaults
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings, read_settings
-from tool_approval.settings.protection import is_written_unasked, only_files_protected, protected_paths, root_checks
+from tool_approval.settings.protection import (
+    is_written_unasked,
+    is_written_with_access,
+    only_files_protected,
+    protected_paths,
+    root_checks,
+)
 from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 from tool_approval.tools.file_sandbox.rules import PathTarget
 from tool_approval.tools.shell import ShellTool
 from tool_approval.tools.shell.explanation import Explanation, Outcome
+from tool_approval.tools.shell.tool import BEYOND
 
 from .output import UsageError
 
@@ -172,7 +179,8 @@ class CallJudge:
         self.refusal: str | None = None
         """Reason why `tool-approval run` cannot start with these settings on this machine; `None` if it can."""
         self._is_refusing = False
-        if find_backend is not None and (given.extends or given.require_os_sandbox):
+        self._is_held = True
+        if find_backend is not None:
             self._adapt(find_backend)
         self._sandbox = self.settings.sandbox or DEFAULT_SANDBOX
         source, named_as = (None, None) if loaded is None else (loaded.source, loaded.named_as)
@@ -186,7 +194,12 @@ class CallJudge:
 
     def _adapt(self, find_backend: Callable[[Settings], OSSandboxBackend]) -> None:
         """If no OS sandbox works, judge calls with the settings for machines without a sandbox."""
-        from tool_approval.os_sandbox import OSSandboxUnavailable, RefusingBackend, UnconfinedBackend
+        from tool_approval.os_sandbox import (
+            BubblewrapBackend,
+            OSSandboxUnavailable,
+            RefusingBackend,
+            UnconfinedBackend,
+        )
         from tool_approval.settings.extends import unconfined
 
         try:
@@ -195,8 +208,9 @@ class CallJudge:
             self.refusal = str(error)
             return
         self._is_refusing = isinstance(backend, RefusingBackend)
-        if isinstance(backend, UnconfinedBackend):
-            self.settings = unconfined(self.settings)
+        self._is_held = isinstance(backend, BubblewrapBackend)
+        if not self._is_held:
+            self.settings = unconfined(self.settings, keeps_rules=not isinstance(backend, UnconfinedBackend))
 
     def _open(self) -> None:
         self._confined: ShellTool | None = None
@@ -207,6 +221,7 @@ class CallJudge:
             cwd=self._folder,
             roots=root_checks(self.files),
             is_writable=lambda path: is_written_unasked(self.files, path),
+            needs_write=(lambda path: is_written_with_access(self.files, path)) if self._is_held else None,
         )
 
     def judge(self, tool: str, args: Mapping[str, Any]) -> Judgement:
@@ -262,16 +277,17 @@ class CallJudge:
     def _of_command(self, args: Mapping[str, Any]) -> list[PartDecision]:
         explanation = self.shell.explain(args['command'])
         parts = [PartDecision(**part.as_json()) for part in explanation.parts]
-        if not args.get('access'):
-            return parts
-        text = f'access {args["access"]}'
+        asked = args.get('access')
         try:
             extra = self._extra_access(explanation, args)
         except PermissionError as error:
-            refused = PartDecision(text=text, kind='arguments', decision='block', rule=None, reason=str(error))
+            refused = PartDecision(
+                text=f'access {asked}', kind='arguments', decision='block', rule=None, reason=str(error)
+            )
             return [*parts, refused]
-        if extra:
-            reason = 'the model requests extra access'
+        if extra and (asked or explanation.decision == 'allow'):
+            text = f'access {asked}' if asked else args['command']
+            reason = 'the model requests extra access' if asked else BEYOND
             parts.append(PartDecision(text=text, kind='arguments', decision='ask', rule=None, reason=reason))
         return parts
 
@@ -282,7 +298,7 @@ class CallJudge:
             PermissionError: The call requests an unknown kind of access.
         """
         asked = args.get('access')
-        if self._find_backend is None or not (asked or explanation.needs):
+        if self._find_backend is None or not (asked or self._is_held):
             return ()
         # Imported here, because few calls need these slow imports.
         from tool_approval.os_sandbox import OSSandboxError

@@ -120,7 +120,7 @@ def _commands(settings: Settings) -> Iterator[str]:
         if rule.description is not None:
             yield f'in questions, a command that begins with `{rule.pattern}` is described as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
-        yield 'commands without a matching rule need no approval'
+        yield 'confined commands without a matching rule run without approval'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:

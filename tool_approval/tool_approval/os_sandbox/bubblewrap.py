@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from collections.abc import Mapping, Sequence
 
 from .backend import Availability, probed, run_probe
@@ -17,6 +18,8 @@ _BASH = ('/usr/bin/bash', '/bin/bash', '/usr/local/bin/bash', '/run/current-syst
 """The paths are fixed, because the confined command may be able to write to a folder of `PATH`."""
 
 _LAUNCHER = """\
+ulimit -c 0 -f %d || exit 125
+echo 1000 2> /dev/null > /proc/self/oom_score_adj
 exec 9< <(printf '%s') || exit 125
 for each in /proc/self/fd/*; do
   each=${each##*/}
@@ -29,9 +32,16 @@ exec -c "$@"
 bubblewrap itself gets no variables, because commands can read them in `/proc/1/environ`
 (`test_the_variables_of_the_caller_cannot_be_read`).
 
+A file may have at most `_MOST_FILE_BYTES`, and if memory runs out, the kernel ends the command first.
+
 The script needs bash, because other shells cannot name a descriptor above 9. The option `-p` is required, because
 variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_is_inherited`).
 """
+
+_MOST_FILE_BYTES = 16 << 30
+"""Maximum bytes of a file that a command writes, far above what builds write."""
+_MOST_TEMPORARY_BYTES = 2 << 30
+"""Maximum bytes in the private `/tmp`, and in `/dev/shm`. Both are in memory."""
 
 _CONFINE: tuple[str, ...] = (
     # `--unshare-all` continues without a user namespace if it cannot make one; root would then keep its powers.
@@ -52,7 +62,7 @@ _INSTALL = (
 
 
 class BubblewrapBackend:
-    """Confines commands with `bwrap` 0.6 or newer."""
+    """Confines commands with `bwrap` 0.7 or newer."""
 
     name = 'bubblewrap'
 
@@ -87,7 +97,16 @@ class BubblewrapBackend:
         for mount in plan.mounts:
             arguments += _argument(mount)
         arguments += ['--chdir', os.path.realpath(cwd), '--seccomp', '9', '--']
-        return [self._bash, '-p', '-c', _LAUNCHER % octal, 'os-sandbox', self._bwrap, *arguments, *command]
+        return [
+            self._bash,
+            '-p',
+            '-c',
+            _LAUNCHER % (_MOST_FILE_BYTES >> 10, octal),
+            'os-sandbox',
+            self._bwrap,
+            *arguments,
+            *command,
+        ]
 
     def notes(self, profile: OSProfile, cwd: str) -> tuple[str, ...]:
         """Return a note for each path where this backend gives less access than the profile.
@@ -98,11 +117,11 @@ class BubblewrapBackend:
         return plan_mounts(profile, cwd).notes
 
     def probe(self) -> Availability:
-        """Start a confined program that prints `/proc/self/status`, and check the output."""
+        """Start a confined program that prints what the kernel says about it, and check the output."""
         return probed(self._problem, install=_INSTALL)
 
     def _problem(self) -> str:
-        done = run_probe(self.wrap(['/bin/cat', '/proc/self/status'], system_profile(), '/'))
+        done = run_probe(self.wrap(['/bin/cat', '/proc/self/status', '/proc/self/limits'], system_profile(), '/'))
         if done.returncode != 0:
             return f'bubblewrap does not start: {done.stderr.strip()[:500]}'
         wrong = _not_confined(done.stdout)
@@ -130,7 +149,9 @@ def _argument(mount: Mount) -> list[str]:
             return ['--bind', mount.path, mount.path]
         case 'read':
             return ['--ro-bind', mount.source or mount.path, mount.path]
-        case 'empty' | 'temporary':
+        case 'temporary':
+            return ['--size', str(_MOST_TEMPORARY_BYTES), '--tmpfs', mount.path]
+        case 'empty':
             return ['--tmpfs', mount.path]
         case 'mask':
             # A device on a mount that forbids devices: opening it fails, while an empty file would look real.
@@ -148,11 +169,15 @@ def _argument(mount: Mount) -> list[str]:
 
 
 def _not_confined(status: str) -> str:
-    """Return the fields of `/proc/self/status` that show a lack of confinement, or `''` if there are none."""
+    """Return what `/proc/self/status` and `/proc/self/limits` show of a lack of confinement; `''` if nothing."""
     lines = dict(line.split(':\t', 1) for line in status.splitlines() if ':\t' in line)
-    expected = {'CapEff': '0' * 16, 'CapPrm': '0' * 16, 'NoNewPrivs': '1', 'Seccomp': '2'}
-    return ', '.join(
+    # In a PID namespace, bubblewrap is process 1.
+    expected = {'CapEff': '0' * 16, 'CapPrm': '0' * 16, 'NoNewPrivs': '1', 'Seccomp': '2', 'Pid': '2'}
+    wrong = [
         f'{name} is {lines.get(name)!r} instead of {value!r}'
         for name, value in expected.items()
         if lines.get(name) != value
-    )
+    ]
+    if re.search(rf'^Max file size +{_MOST_FILE_BYTES} ', status, re.MULTILINE) is None:
+        wrong.append('the size of files is not limited')
+    return ', '.join(wrong)

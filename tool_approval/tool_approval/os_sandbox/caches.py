@@ -54,11 +54,9 @@ class Caches:
     def open_in(self, profile: OSProfile, *, approved: bool) -> OSProfile:
         """Return a copy of the profile with two additions: access to the caches, and their environment variables."""
         own = self.approved if approved else self.unasked
-        written = _BUILDS if approved else _BUILDS | _IN_PROJECT
-        variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in written.items()}
+        variables = {name: posixpath.join(own, folder).rstrip('/') for name, folder in _BUILDS.items()}
         variables |= {name: posixpath.join(self.approved, folder) for name, folder in _DOWNLOADS.items()}
-        if not approved and _PYTEST not in profile.environment:  # keep the user's own options
-            variables[_PYTEST] = _NO_CACHE
+        variables |= {} if approved else self.in_project(profile, approved=False)
         # A hard link cannot cross the two mounts of the cache and the environment.
         variables['UV_LINK_MODE'] = 'copy'
         roots = [Root(path=str(own), access=Access.WRITE)]
@@ -69,6 +67,13 @@ class Caches:
             roots=(*profile.roots, *roots),
             variables=tuple((variables | given).items()),
         )
+
+    def in_project(self, profile: OSProfile, *, approved: bool) -> dict[str, str]:
+        """Return variables that move caches out of the project, for a command that cannot write there."""
+        own = self.approved if approved else self.unasked
+        variables = {name: posixpath.join(own, folder) for name, folder in _IN_PROJECT.items()}
+        # The user's own options are kept.
+        return variables if _PYTEST in profile.environment else {**variables, _PYTEST: _NO_CACHE}
 
 
 def open_caches(directory: str | os.PathLike[str]) -> Caches:

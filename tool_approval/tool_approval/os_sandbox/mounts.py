@@ -154,7 +154,7 @@ class _Planner:
         mounts.sort(key=lambda mount: 0 if mount.path == '/' else mount.path.count('/'))
         # Root owns the kernel's settings in `/proc/sys`, and needs no capability to write to its own files
         # (`test_root_cannot_set_the_kernel`).
-        locks = [Mount(kind='lock', path=mount.path) for mount in mounts if mount.kind in ('empty', 'proc')]
+        locks = [Mount(kind='lock', path=mount.path) for mount in mounts if mount.kind in ('empty', 'proc', 'dev')]
         if self.level('/') is Access.NONE:
             locks.append(Mount(kind='lock', path='/'))
         frozen = {folder: tuple(sorted(found)) for folder, found in self.frozen.items()}
@@ -213,6 +213,7 @@ class _Planner:
     def _private(self, mounts: list[Mount]) -> Iterator[Mount]:
         yield Mount(kind='proc', path='/proc')
         yield Mount(kind='dev', path='/dev')
+        yield Mount(kind='temporary', path='/dev/shm')
         if self.level('/') > Access.NONE and os.path.isdir('/sys'):
             yield Mount(kind='empty', path='/sys')
         if self.level(_TEMPORARY) is Access.NONE:

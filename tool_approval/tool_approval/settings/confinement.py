@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final, TypeVar, cast
 
 from tool_approval.core.errors import ApprovalBlocked, printable
@@ -21,6 +22,7 @@ from tool_approval.os_sandbox import (
     ACCESS_NAMES,
     Access,
     AccessName,
+    BubblewrapBackend,
     ExtraAccess,
     OSProfile,
     OSSandboxBackend,
@@ -51,6 +53,7 @@ from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
+from tool_approval.tools.shell.running import Limits
 
 REFUSED: Final = (
     'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '
@@ -64,10 +67,22 @@ _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT',
 
 _NOT_FOUND: Final = 127
 """Exit status of bash for a program that does not exist."""
-_UNASKED: Final = (
-    'The command ran without approval, so it could not write in this directory. To change a file, use the file tools, '
-    'which ask the user.'
-)
+_READ_ONLY: Final = r'Read-only file system|EROFS'
+_LACKED: Final[Mapping[AccessName, tuple[str, re.Pattern[str]]]] = {
+    'write': ('This directory was read-only. ', re.compile(_READ_ONLY)),
+    'git': ('The repository was read-only. ', re.compile(rf'\.git\b.*(?:{_READ_ONLY})|cannot lock ref')),
+    'network': (
+        'There was no network. ',
+        re.compile(
+            r'connection refused|ECONNREFUSED|could not resolve|name or service not known|name resolution'
+            r'|network is unreachable|EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|UnknownHost|lookup address'
+            r'|dial tcp|no matching distribution found',
+            re.IGNORECASE,
+        ),
+    ),
+    'environment': ('The environment was read-only. ', re.compile(_READ_ONLY)),
+}
+"""By kind of access, a text that says that a command lacked it, and the output that suggests this."""
 _SECRET: Final = 'No command can read {}, even with approval or extra access: the file may hold secrets. Tell the user.'
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
@@ -79,6 +94,8 @@ _NOT_ACTIVE: Final = (
     'Call its programs by path, such as `{0}/bin/python`.'
 )
 
+_MOST_PROCESSES: Final = 4000
+"""Maximum number of processes and threads of a command. Builds and browsers use some hundred."""
 _MOST_SECRETS: Final = 500
 """Maximum number of secrets to hide. Each hidden secret adds a mount to the command line of the OS sandbox."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
@@ -106,9 +123,9 @@ class Confinement:
     backend: OSSandboxBackend
     """Backend that confines commands."""
     approved: OSProfile
-    """Profile of a command that was approved by an approver, the memory, or the mode `approve_all`."""
+    """Profile with all access to files that an approval can give."""
     unasked: OSProfile
-    """Profile of a pre-approved command. Pre-approved commands cannot access paths for which the file tools need
+    """Base profile, of a command without approval. It has no access to paths for which the file tools need
     approval."""
     secrets: Callable[[], Collection[str]] = tuple
     """Function that returns the files and folders that currently contain secrets."""
@@ -119,6 +136,48 @@ class Confinement:
     environments: tuple[str, ...] = ()
     """Folders of environments, such as Python's virtual environments, in the workspace. All commands can read these
     folders. Only a command approved with the extra access `environment` can write to the folders."""
+    project_caches: tuple[tuple[str, str], ...] = ()
+    """Environment variables that move caches out of the project, for an approved command that cannot write there."""
+
+    @cached_property
+    def _base(self) -> dict[str, Access]:
+        """Access of the base profile to each folder of the workspace."""
+        base = {root.path: root.access for root in self.unasked.roots}
+        return {path: base.get(path, Access.NONE) for path in self.roots}
+
+    @cached_property
+    def _opened(self) -> dict[str, Access]:
+        """Access that an approval can give to the folders that the base profile gives less.
+
+        Folders with `suffixes`, which mounts cannot limit, are left out.
+        """
+        roots = (root for root in self.approved.roots if root.path in self._base and root.suffixes is None)
+        return {root.path: root.access for root in roots if root.access > self._base[root.path]}
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Folders of the workspace to which only approved commands can write."""
+        return tuple(path for path, most in self._opened.items() if most is Access.WRITE)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Folders of the workspace that only approved commands can read."""
+        return tuple(path for path in self._opened if self._base[path] is Access.NONE)
+
+    def given(self, extra: ExtraAccess) -> OSProfile:
+        """Return the profile of an approved command: the base profile, and what its question showed."""
+        found: list[Root] = []
+        for root in self.approved.roots:
+            access = self._base.get(root.path, root.access)
+            if root.path in self._opened and root.path in (*extra.files, *extra.reads):
+                most = root.access if root.path in extra.files else min(root.access, Access.READ)
+                access = max(access, most)
+            found.append(replace(root, access=min(access, root.access)))
+        profile = replace(self.approved, roots=tuple(found))
+        if not extra.files:
+            variables = dict(self.project_caches) | dict(profile.variables)
+            profile = replace(profile, variables=tuple(variables.items()))
+        return profile.with_access(extra)
 
     def closed(self, profile: OSProfile) -> OSProfile:
         """Return the profile with all current secrets hidden.
@@ -148,6 +207,7 @@ class ConfinedShell(ShellTool):
         cwd: str | os.PathLike[str],
         roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
+        needs_write: Callable[[str], bool] | None = None,
     ) -> None:
         """Compile the rules; see `ShellTool`.
 
@@ -155,7 +215,7 @@ class ConfinedShell(ShellTool):
             ApprovalConfigError: A rule names a root that does not exist, or contradicts its own examples.
             MissingExtraError: A rule has examples, which need tree-sitter, but tree-sitter is not installed.
         """
-        super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable)
+        super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable, needs_write=needs_write)
         self._confinement = confinement
         self._tree = Tree()
 
@@ -167,21 +227,51 @@ class ConfinedShell(ShellTool):
         return request.model_copy(update={'reason': f'{request.reason}; {_UNPROTECTED}'})
 
     @property
+    def limits(self) -> Limits | None:
+        """Limits of a confined command. Only a PID namespace makes sure that all its processes are seen."""
+        if not isinstance(self._confinement.backend, BubblewrapBackend):
+            return None
+        return Limits(processes=_MOST_PROCESSES, memory_bytes=_memory_of_machine() * 3 // 4)
+
+    @property
     def can_be_given_access(self) -> bool:
         """Whether an OS sandbox confines commands. If so, the model can request extra access."""
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
     def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
-        """Return the access that a command's programs need or the model requests, beyond what the profile gives.
+        """Return the access that a command's words show or the model requests, beyond what the base profile gives.
+
+        If a rule asks about the command, it also gets access to the files of the workspace, unless its programs are
+        known only to read. So what a person approves works.
 
         Raises:
             PermissionError: The model requests an unknown kind of access.
         """
         if not self.can_be_given_access:
             return super().extra_access(explanation, asked)
-        names = _access_names(asked)
-        environments = () if 'environment' in names else self._written_environments(explanation)
-        return self._lacking({*explanation.needs, *names}, environments)
+        requested = _access_names(asked)
+        names: set[AccessName] = {*requested, *explanation.needs}
+        is_asked = explanation.decision == 'ask'
+        if is_asked and not explanation.only_reads:
+            names.add('write')
+        environments = () if 'environment' in requested else self._written_environments(explanation)
+        extra = self._lacking(names, environments)
+        confinement = self._confinement
+        closed = [
+            path for path in confinement.reads if path in extra.files or is_asked or self._names(explanation, path)
+        ]
+        written = [path for path in closed if path in confinement.files] if 'write' in names else []
+        return replace(extra, reads=tuple(closed), files=(*extra.files, *written))
+
+    def _names(self, explanation: Explanation, folder: str) -> bool:
+        """Whether the words of a command name a path in a folder that is closed to commands without approval.
+
+        The working directory itself needs no naming, so nothing is concluded from it.
+        """
+        words = (word.strip('\'"') for part in explanation.parts for word in part.text.split())
+        return not covers((folder,), self.cwd) and any(
+            covers((folder,), os.path.normpath(os.path.join(self.cwd, word))) for word in words
+        )
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
         """Return the environments to which a command may write, judging only by the words of the command."""
@@ -192,7 +282,7 @@ class ConfinedShell(ShellTool):
         return {each for each in found if each is not None}
 
     def _lacking(self, names: Collection[AccessName], environments: Collection[str] = ()) -> ExtraAccess:
-        """Return the part of this access that the profile of approved commands does not grant.
+        """Return the part of this access that commands do not have without approval.
 
         Args:
             names: The kinds of access.
@@ -200,9 +290,17 @@ class ConfinedShell(ShellTool):
         """
         environments = (environments or self._confinement.environments) if 'environment' in names else ()
         profile = self._confinement.approved
+        repositories = self._repositories() if 'git' in names else ()
+        is_written = 'write' in names or bool(repositories)
+        closed = self._confinement.reads
         wanted = ExtraAccess(
             network='network' in names,
-            git=tuple(each.common for each in self._repositories()) if 'git' in names else (),
+            files=tuple(
+                path
+                for path in self._confinement.files
+                if is_written and (path not in closed or covers((path,), self.cwd))
+            ),
+            git=tuple(each.common for each in repositories),
             # An environment in a root that the settings make read-only stays read-only.
             writes=tuple(path for path in environments if profile.access(os.path.dirname(path)) is Access.WRITE),
         )
@@ -247,7 +345,7 @@ class ConfinedShell(ShellTool):
         profile, extra = confinement.unasked, ExtraAccess()
         if bound_to is not None:
             extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
-            profile = confinement.approved.with_access(extra)
+            profile = confinement.given(extra)
         base = len(profile.hidden)
         profile = await _to_its_end(lambda: hide_credentials(confinement.closed(profile), confinement.state))
         values = clean_environment(os.environ)
@@ -262,10 +360,10 @@ class ConfinedShell(ShellTool):
             result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
         if result.exit_status == _NOT_FOUND:
             result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND, *self._environments()))
-        elif result.exit_status:
-            unasked = (_UNASKED,) if bound_to is None and self._is_read_only_unasked() else ()
-            secrets = self._secrets(result, profile.hidden[base:])
-            result = replace(result, notes=(*result.notes, *secrets, *unasked, *self._advice(extra, explanation)))
+        else:
+            # A program that fails behind a pipe does not change the exit status.
+            secrets = self._secrets(result, profile.hidden[base:]) if result.exit_status else ()
+            result = replace(result, notes=(*result.notes, *secrets, *self._advice(extra, explanation, result)))
         return result
 
     async def _swept(
@@ -381,38 +479,42 @@ class ConfinedShell(ShellTool):
             return ()
         return tuple(_NOT_ACTIVE.format(os.path.basename(path)) for path in environments_in(self.cwd))
 
-    def _is_read_only_unasked(self) -> bool:
-        """Whether only approved commands can write to the working directory."""
-        here = [profile.access(self.cwd) for profile in (self._confinement.unasked, self._confinement.approved)]
-        return here == [Access.READ, Access.WRITE]
+    def _advice(self, had: ExtraAccess, explanation: Explanation, result: ShellResult) -> tuple[str, ...]:
+        """Return notes about access that a command lacked, judging by its output.
 
-    def _advice(self, had: ExtraAccess, explanation: Explanation) -> tuple[str, ...]:
-        """Return notes about access that a failed command lacked.
-
-        The notes do not depend on the output, which a command could forge to get more access.
+        A command can forge its output. All it gains is that the model asks the user, who is shown the access.
         """
-        lacked = {
-            name: ', '.join(lines)
-            for name in ACCESS_NAMES
-            if (lines := set(self._lacking([name]).describe(self.cwd)) - set(had.describe(self.cwd)))
-        }
         advice: list[str] = []
-        if 'git' in explanation.needs and (problem := git_problem(self._confinement.approved, self.cwd)) is not None:
-            problem = printable(problem, 500)
-            advice.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
+        if result.exit_status and 'git' in explanation.needs:
+            problem = git_problem(self._confinement.approved, self.cwd)
+            if problem is not None:
+                problem = printable(problem, 500)
+                advice.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
+        text = f'{result.stdout}\n{result.stderr}'
+        lacked: list[AccessName] = [name for name in ACCESS_NAMES if self._is_lacked(name, had, text)]
+        if not {'git', 'environment'}.isdisjoint(lacked):
+            # The output names a path, which `write` does not open.
+            lacked = [name for name in lacked if name != 'write']
         if lacked:
-            shown = ', '.join(name if name == 'network' else f'{name} ({what})' for name, what in lacked.items())
-            advice.append(f'The OS sandbox gave this command no access to: {shown}{self._how(lacked, explanation)}')
+            # The model has to repeat what it had, so the new call has both.
+            names = [name for name in ACCESS_NAMES if name in lacked or name in had.names]
+            what = ''.join(_LACKED[name][0] for name in lacked)
+            advice.append(f'{what}Call again with access={names}; the user is asked.')
         return tuple(advice)
 
-    @staticmethod
-    def _how(lacked: Mapping[str, str], explanation: Explanation) -> str:
-        """Return a text that says how to request the access."""
-        effects = 'and the user is asked; the failed call may have had effects.'
-        needed = next((name for name in lacked if name in explanation.needs), None)
-        if needed is None:
-            return f'. If missing access caused the error, call again with one of these names in `access`, {effects}'
-        return f". If missing access caused the error, call again with access=['{needed}'], {effects}"
+    def _is_lacked(self, name: AccessName, had: ExtraAccess, text: str) -> bool:
+        """Whether the output suggests that a command lacked a kind of access that it can be given."""
+        if _LACKED[name][1].search(text) is None:
+            return False
+        extra = self._lacking([name])
+        if name == 'environment' and not any(os.path.basename(path) in text for path in extra.writes):
+            return False
+        return bool(set(extra.describe()) - set(had.describe()))
+
+
+def _memory_of_machine() -> int:
+    """Return the bytes of memory of this machine."""
+    return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
 
 
 def _finished(journal: Journal, tree: Tree) -> tuple[str, ...]:

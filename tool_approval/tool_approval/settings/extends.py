@@ -126,12 +126,21 @@ def _add(paths: dict[str, PathSettings], name: str, path: PathSettings) -> str:
     return known or name
 
 
-def unconfined(settings: Settings) -> Settings:
-    """Return the expanded settings for unconfined commands. Presets' rules that pre-approve commands are left out."""
-    if settings.shell is None:
+def unconfined(settings: Settings, *, keeps_rules: bool = False) -> Settings:
+    """Return the expanded settings for machines without bubblewrap: commands that no rule names require approval.
+
+    Args:
+        settings: The expanded settings.
+        keeps_rules: Whether to keep presets' rules that pre-approve commands.
+    """
+    shell = settings.shell
+    if shell is None:
         return settings
-    rules = tuple(rule for rule in settings.shell.rules if not (isinstance(rule, PresetRule) and rule.pre_approves))
-    return settings.model_copy(update={'shell': settings.shell.model_copy(update={'rules': rules})})
+    rules = tuple(
+        rule for rule in shell.rules if keeps_rules or not (isinstance(rule, PresetRule) and rule.pre_approves)
+    )
+    default = shell.default.model_copy(update={'approval': True})
+    return settings.model_copy(update={'shell': shell.model_copy(update={'rules': rules, 'default': default})})
 
 
 def found_presets(directory: Path) -> dict[PresetName, str]:

@@ -132,8 +132,14 @@ def load_settings(
 
 
 def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
-    """Return `loaded`. If no file was found, return settings with the preset `default`, as `tool-approval run` does."""
-    return loaded if loaded.source is not None else replace(loaded, settings=Settings(extends=('default',)))
+    """Return `loaded`. If no file was found, return settings with the preset `default`, as `tool-approval run` does.
+
+    Without a file, commands run without approval in the base profile of the OS sandbox, where one works.
+    """
+    if loaded.source is not None:
+        return loaded
+    shell = ShellConfig(default=ShellDefault(approval=False))
+    return replace(loaded, settings=Settings(extends=('default',), shell=shell))
 
 
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:

@@ -156,3 +156,12 @@ def is_written_unasked(files: FileSandbox, path: str) -> bool:
         return not files.needs_write_approval(path)
     except PermissionError:
         return False
+
+
+def is_written_with_access(files: FileSandbox, path: str) -> bool:
+    """Whether a confined command can write to a path only with the extra access `write`."""
+    innermost, _ = files.roots_at(path)
+    try:
+        return innermost is not None and innermost.config.suffixes is None and files.needs_write_approval(path)
+    except PermissionError:
+        return False

@@ -36,7 +36,15 @@ from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShel
 from .extends import unconfined
 from .files import LoadedSettings, effective, expanded
 from .model import DEFAULT_SANDBOX, Settings
-from .protection import HEAD, is_written_unasked, only_files_protected, protected_paths, root_checks, state_folder
+from .protection import (
+    HEAD,
+    is_written_unasked,
+    is_written_with_access,
+    only_files_protected,
+    protected_paths,
+    root_checks,
+    state_folder,
+)
 
 RUN_SHELL: Final = 'run_shell'
 """Name of the shell tool in a policy."""
@@ -109,8 +117,8 @@ def open_workspace(
         effective(replace(settings, directory=folder)) if isinstance(settings, LoadedSettings) else expanded(settings)
     )
     backend = _backend(held, backend)
-    if isinstance(backend, UnconfinedBackend):
-        held = unconfined(held)
+    if not isinstance(backend, BubblewrapBackend):
+        held = unconfined(held, keeps_rules=not isinstance(backend, UnconfinedBackend))
     sandbox = held.sandbox or DEFAULT_SANDBOX
     shell = held.shell or ShellConfig()
     is_refusing = isinstance(backend, RefusingBackend)
@@ -131,6 +139,9 @@ def open_workspace(
             cwd=folder,
             roots=root_checks(files, is_confined=not isinstance(backend, UnconfinedBackend)),
             is_writable=lambda path: is_written_unasked(files, path),
+            needs_write=(
+                (lambda path: is_written_with_access(files, path)) if isinstance(backend, BubblewrapBackend) else None
+            ),
         ),
         backend=backend,
         protected=never,
@@ -222,6 +233,9 @@ def _confinement(
         roots=tuple(str(each.root) for each in paths.values()),
         state=None if state is None else str(state),
         environments=toolchains.environments,
+        project_caches=()
+        if cached is None
+        else tuple(cached.in_project(profile(approved=True), approved=True).items()),
     )
     if state is not None and caches:
         try:

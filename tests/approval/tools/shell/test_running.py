@@ -247,3 +247,45 @@ def test_an_output_that_cannot_be_read_has_ended():
     os.close(terminal)
 
     assert closed(['true'], main) == ''
+
+
+@pytest.mark.skipif(not os.path.exists('/proc/self/statm'), reason='what a command uses is seen only in /proc')
+@pytest.mark.parametrize(
+    ('command', 'limits', 'note'),
+    [
+        (
+            'for i in {1..60}; do sleep 42 & done; wait',
+            running.Limits(processes=20, memory_bytes=1 << 40),
+            'The command was ended, because it had more than 20 processes and threads.',
+        ),
+        (
+            '{ head -c 200000000 /dev/zero; sleep 42; } | tail',
+            running.Limits(processes=1000, memory_bytes=40 << 20),
+            'The command was ended, because it used more than 40 MiB of memory.',
+        ),
+    ],
+)
+def test_a_command_that_uses_too_much_is_ended_and_the_result_says_why(tmp_path, command, limits, note):
+    result = asyncio.run(
+        running.run_command(
+            ['/bin/bash', '-c', mine(command)],
+            cwd=str(tmp_path),
+            env={'PATH': '/usr/bin:/bin'},
+            timeout_s=120,
+            max_bytes=1000,
+            limits=limits,
+        )
+    )
+
+    assert (result.notes, result.is_timed_out, result.exit_status) == ((note,), False, -9)
+    assert living('sleep 42') == []
+
+
+def test_a_command_within_its_limits_ends_as_without_them(tmp_path):
+    limits = running.Limits(processes=1000, memory_bytes=1 << 40)
+    options = {'cwd': str(tmp_path), 'env': {'PATH': '/usr/bin:/bin'}, 'max_bytes': 1000, 'limits': limits}
+
+    done = asyncio.run(running.run_command(['/bin/bash', '-c', 'sleep 0.5; exit 3'], timeout_s=60, **options))
+    late = asyncio.run(running.run_command(['/bin/sleep', '60'], timeout_s=0.3, **options))
+
+    assert (done.exit_status, done.is_timed_out, late.is_timed_out) == (3, False, True)

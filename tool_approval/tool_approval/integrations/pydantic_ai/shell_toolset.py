@@ -51,7 +51,7 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             command: The command line.
             access: Leave this out at first. If a command failed and its result names missing access, pass that access
-                here, and the user is asked to allow it: `network`, `git`, `environment` or `names`.
+                here, and the user is asked to allow it: `write`, `git`, `network` or `environment`.
         """
         assert isinstance(self.shell, ConfinedShell), 'only a confined shell has the parameter `access`'
         return self._text_of(await self.shell.run(command, access))

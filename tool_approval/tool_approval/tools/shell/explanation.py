@@ -55,6 +55,8 @@ class Explanation:
     """Program and sub-command for which an approval can be remembered; `None` if the command is not plain."""
     needs: frozenset[AccessName] = frozenset()
     """Extra access that the command needs if an OS sandbox confines it."""
+    only_reads: bool = False
+    """Whether every program of the command is known to write nothing with its arguments, and to run nothing."""
 
     @property
     def decision(self) -> Outcome:
@@ -92,7 +94,9 @@ def remembered_words(
     contains no redirection, assignment, substitution or other command. For example, an approval for `git fetch` does
     not cover `git fetch --upload-pack=...`. A program without sub-commands must be marked `remembered` in its entry.
     """
-    if len(commands) != 1 or any(part.kind != 'command' or part.decision != 'ask' for part in parts):
+    # A command that the default allows may still ask for more access.
+    is_open = all(part.decision == 'ask' or (part.decision == 'allow' and part.rule == 'default') for part in parts)
+    if len(commands) != 1 or not is_open or any(part.kind != 'command' for part in parts):
         return None
     [command] = commands
     words = command.words

@@ -21,6 +21,7 @@ from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .labels import label
 from .names import named_words, other_names, trusted_name
+from .needs import only_reads, written_paths
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, RuleBook, RuleMatch
@@ -61,6 +62,8 @@ class _LineState:
     is_in_runner: bool = False
     description: str | None = None
     needs: set[AccessName] = field(default_factory=set[AccessName])
+    here: str | None = None
+    only_reads: bool = True
 
     def add(self, text: str, decision: Outcome, why: str, rule: str | None = None, kind: PartKind = 'command') -> None:
         """Add a part to the explanation."""
@@ -77,6 +80,7 @@ class ShellJudge:
         cwd: str,
         roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
+        needs_write: Callable[[str], bool] | None = None,
         clock: Callable[[], float] = time.thread_time,
     ) -> None:
         """Compile the rules.
@@ -86,9 +90,17 @@ class ShellJudge:
             cwd: Absolute path of the directory that commands run in.
             roots: Roots by name. The `sandbox_paths` of rules contain these names.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
+            needs_write: If an OS sandbox confines commands, a function that returns whether a command can write to an
+                absolute path only with the extra access `write`; otherwise `None`.
             clock: Function that returns the time in seconds, for the limit on parsing.
         """
         self._config = config
+        self._needs_write = needs_write
+        default = config.default
+        self._is_held = needs_write is not None and default.allowed and not default.approval
+        """Whether the OS sandbox, and not the judge, holds what no rule names."""
+        self._is_read_whole = not self._is_held or any(rule.approval or not rule.allowed for rule in config.rules)
+        """Whether a line asks if its programs cannot all be read: a rule that asks or blocks might apply."""
         self._book = RuleBook(config)
         self._roots = ShellRoots(roots or {}, cwd)
         self._is_writable = is_writable
@@ -100,14 +112,20 @@ class ShellJudge:
         state = _LineState()
         commands = self._line(command, state)
         if not state.parts:
-            state.add(command, 'ask', 'there is no command to run', kind='syntax')
+            self._unread(command, 'there is no command to run', state, kind='syntax')
         return Explanation(
             command=command,
             parts=tuple(state.parts),
             description=state.description,
             remember=remembered_words(commands, state.parts, self._is_here),
             needs=frozenset(state.needs),
+            only_reads=state.only_reads,
         )
+
+    def _unread(self, text: str, why: str, state: _LineState, kind: PartKind = 'command') -> None:
+        """Add a part whose programs cannot be read. It asks, unless the OS sandbox holds it and no rule could apply."""
+        state.only_reads = False
+        state.add(text, 'ask' if self._is_read_whole else 'allow', why, kind=kind)
 
     def _line(self, text: str, state: _LineState, runner: SimpleCommand | None = None) -> list[SimpleCommand]:
         parsed = parse(text, clock=self._clock)
@@ -118,13 +136,15 @@ class ShellJudge:
             if words and (guard := self._guard(words)) is not None and not guard.rule.allowed:
                 state.add(text, *_by_rule(guard))
         for problem in reader.problems:
-            state.add(text, 'ask', f'not understood: {problem}', kind='syntax')
+            self._unread(text, f'not understood: {problem}', state, kind='syntax')
         changes = [changes_cwd(command.words, self._cwd) for command in reader.commands]
         # Commands before a `cd` run in the old directory, unless a loop repeats them.
         state.cwd_changed = state.cwd_changed or (reader.has_loop and any(changes))
         for command, changes_on in zip(reader.commands, changes, strict=True):
             self._command(command, state)
             state.cwd_changed = state.cwd_changed or (changes_on and len(reader.commands) > 1)
+            if changes_on and len(command.words) == 2 and command.words[1].is_fixed:
+                state.here = os.path.join(state.here or self._cwd, command.words[1].value)
         return reader.commands
 
     def _guard(self, words: Sequence[Word]) -> CompiledRule | None:
@@ -151,7 +171,7 @@ class ShellJudge:
             return
         first = words[0].value
         if not words[0].is_fixed or not first or first.startswith('-') or not first.isascii():
-            state.add(command.raw, 'ask', 'the program is unknown until the command runs')
+            self._unread(command.raw, 'the program is unknown until the command runs', state)
             self._guard_within(command, state)
             return
         inside = unwrap(words)
@@ -162,13 +182,26 @@ class ShellJudge:
     def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
         path = target.value
         verdict: _Verdict = 'ask', 'the redirection would write to this file', None
-        if path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
+        if is_write and path not in SINKS:
+            self._writes(target, state)
+        if path.startswith(('/dev/tcp', '/dev/udp')):
+            state.needs.add('network')
+        if self._is_held:
+            verdict = 'allow', 'the OS sandbox confines the redirection', None
+        elif path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
             verdict = 'ask', 'the target of the redirection is unknown, or on another machine', None
         elif not is_write or path in SINKS:
             return
         elif self._may_write(target, state):
             verdict = 'allow', 'the file sandbox allows writing to this file', None
         state.add(target.raw, *verdict, kind='redirection')
+
+    def _writes(self, target: Word, state: _LineState) -> None:
+        """Note that a command writes to a path. Of an unknown path, only the beginning is known."""
+        state.only_reads = False
+        path = os.path.normpath(os.path.join(state.here or self._cwd, target.value))
+        if self._needs_write is not None and self._needs_write(path):
+            state.needs.add('write')
 
     def _may_write(self, target: Word, state: _LineState) -> bool:
         path = target.value if target.value.startswith('/') else f'{self._cwd}/{target.value}'
@@ -183,6 +216,8 @@ class ShellJudge:
         verdict: _Verdict = 'ask', 'setting this variable may change what runs', None
         if is_harmless(name, is_exported=is_exported):
             verdict = 'allow', 'setting this variable cannot change what runs', None
+        elif not self._is_read_whole:
+            verdict = 'allow', 'the OS sandbox confines what runs', None
         state.add(name, *verdict, kind='assignment')
 
     def _inside(
@@ -193,7 +228,7 @@ class ShellJudge:
             self._assignment(name, is_exported=True, state=state)
         state.cwd_changed = state.cwd_changed or inside.changes_cwd
         if state.depth >= _MAX_DEPTH:
-            state.add(command.raw, 'ask', 'not understood: scripts are nested too deeply', kind='syntax')
+            self._unread(command.raw, 'not understood: scripts are nested too deeply', state, kind='syntax')
             return
         state.depth += 1
         rest = _rest(decided, command.words, inside.own)
@@ -202,7 +237,12 @@ class ShellJudge:
             # Attack: a rule for `find rm` must not allow `find rm -exec rm x`.
             is_named = rest is not None and [word.value for word in words[: len(rest.words)]] == list(rest.words)
             granted = rest if is_named else None
-            if decided is not None and granted is None and 'fetches' in label(command.words).flags:
+            if (
+                not self._is_held
+                and decided is not None
+                and granted is None
+                and 'fetches' in label(command.words).flags
+            ):
                 # Attack: `npx ls` runs whatever the owner of the package `ls` has published.
                 state.add(command.raw, 'ask', 'the command may download a program that the rule does not name')
             elif inside.is_runner and words[0].value in _NEUTRAL:
@@ -249,13 +289,23 @@ class ShellJudge:
         """Judge a command, but not the commands that it runs, and return the rule that decided."""
         words = command.words
         state.needs.update(needed_access(words))
+        for path in written_paths(words) or ():
+            self._writes(path, state)
+        state.only_reads = state.only_reads and only_reads(words)
         found = self._by_rules(command, state)
         decided = found.decided if granted is None or (found.decided and found.decided.is_guard) else granted
         for guard in filter(None, map(self._guard, other_names(words))):
             state.add(command.raw, *_by_rule(guard))
         verdict = _by_rule(decided) if decided else self._default(command, inside, found.skipped, state)
         problem = inside.problem if inside is not None and not _names_file(words, decided) else None
-        if verdict[0] == 'allow':
+        if self._is_held:
+            is_fed_script = command.is_fed and is_shell(words[0].value) and not (inside and inside.is_transparent)
+            problem = problem or ('the program runs code from its standard input' if is_fed_script else None)
+            if label(words).entry is entries().fragment('source'):
+                # Attack: `alias ls=rm; ls x`, `. <(echo rm x)`, where a rule blocks `rm`.
+                problem = 'the command may change what the shell runs'
+            problem = problem if self._is_read_whole else None
+        elif verdict[0] == 'allow':
             problem = problem or self._lifted(command, inside, decided, state)
         if problem and (verdict[0] == 'allow' or (verdict[0] == 'ask' and decided is None)):
             verdict = 'ask', problem, None
@@ -273,14 +323,15 @@ class ShellJudge:
             is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
             if inside.is_transparent and is_itself:
                 return 'allow', 'the wrapped command is judged separately', None
-            if default.allowed:
+            if default.allowed and not self._is_held:
                 return 'ask', f'`{name}` runs another command, and no rule matches `{name}` itself', None
         if not default.allowed:
             return 'block', 'no rule matches, and the default is to block', 'default'
         if name in _NEUTRAL and not state.is_in_runner:
             return 'allow', 'the command changes nothing outside the shell', None
         if not default.approval:
-            return 'allow', 'no rule matches, and the default is to allow', 'default'
+            held = ', because the OS sandbox confines commands' if self._is_held else ''
+            return 'allow', f'no rule matches, and the default is to allow{held}', 'default'
         if skipped is None:
             return 'ask', BY_DEFAULT, 'default'
         return 'ask', self._skipping(command, skipped, state), 'default'

@@ -72,6 +72,24 @@ def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
     return sum(process.group != below for process in killed.values())
 
 
+def usage(above: int) -> tuple[int, int]:
+    """Return the number of processes and threads below a process, and the bytes of memory that they alone use.
+
+    Memory that a process shares with others, such as programs and libraries, is not counted. Without `/proc`, both
+    numbers are 0.
+    """
+    found = _below({above}, _table())
+    memory = 0
+    for pid in found:
+        with contextlib.suppress(OSError, ValueError):
+            resident, shared = _read(pid, 'statm').split()[1:3]
+            memory += (int(resident) - int(shared)) * _PAGE_BYTES
+    return sum(process.threads for process in found.values()), memory
+
+
+_PAGE_BYTES: Final = os.sysconf('SC_PAGE_SIZE')
+
+
 class _Process(NamedTuple):
     """A process that has not been reaped."""
 
@@ -79,6 +97,7 @@ class _Process(NamedTuple):
     parent: int
     group: int
     flags: int
+    threads: int
     began: str
 
 
@@ -103,7 +122,7 @@ def _process(pid: int) -> _Process | None:
     try:
         # The program's name is in parentheses and may contain anything.
         fields = _read(pid, 'stat').rpartition(b')')[2].decode().split()
-        return _Process(fields[0], int(fields[1]), int(fields[2]), int(fields[6]), fields[19])
+        return _Process(fields[0], int(fields[1]), int(fields[2]), int(fields[6]), int(fields[17]), fields[19])
     except (OSError, ValueError, IndexError):
         return None
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .processes import MARKER, descendants, kill_group, kill_strays
+from .processes import MARKER, descendants, kill_group, kill_strays, usage
 
 
 class BoundedOutput:
@@ -102,8 +102,28 @@ class ShellResult:
         return '\n'.join(lines) or '[no output]'
 
 
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How much a command may use. A command that uses more is ended."""
+
+    processes: int
+    """Maximum number of processes and threads."""
+    memory_bytes: int
+    """Maximum bytes of memory of all processes together."""
+
+
+_LOOK_AGAIN_S: Final = 0.2
+"""Seconds between two looks at what a command uses. In this time, a command can start some thousand processes."""
+
+
 async def run_command(
-    argv: Sequence[str], *, cwd: str, env: Mapping[str, str], timeout_s: float, max_bytes: int
+    argv: Sequence[str],
+    *,
+    cwd: str,
+    env: Mapping[str, str],
+    timeout_s: float,
+    max_bytes: int,
+    limits: Limits | None = None,
 ) -> ShellResult:
     """Run a program until it ends or the timeout is reached.
 
@@ -116,6 +136,7 @@ async def run_command(
         env: The complete environment.
         timeout_s: Timeout in seconds.
         max_bytes: Maximum bytes to keep from each output.
+        limits: Limits of the program and everything below it; `None` for no limits.
 
     Raises:
         asyncio.CancelledError: The caller was cancelled. The command was ended.
@@ -128,8 +149,11 @@ async def run_command(
         return ShellResult(exit_status=None, stdout='', stderr='', problem=problem)
     running = _Running(process, marker, max_bytes)
     is_timed_out = False
+    exceeded: str | None = None
     try:
-        is_timed_out = not await running.ended(timeout_s)
+        exceeded = await running.exceeded(limits, timeout_s) if limits is not None else None
+        # A command that uses too much is killed at once, because it could use more meanwhile.
+        is_timed_out = exceeded is None and not await running.ended(timeout_s if limits is None else 0)
         if is_timed_out:
             await running.stop()
     except asyncio.CancelledError:
@@ -144,6 +168,7 @@ async def run_command(
         is_timed_out=is_timed_out,
         timeout_s=timeout_s,
         strays=running.strays,
+        notes=() if exceeded is None else (exceeded,),
     )
 
 
@@ -213,6 +238,19 @@ class _Running:
         """Wait, up to a timeout, for the process to end, without reaping it. Return whether the process ended."""
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
+
+    async def exceeded(self, limits: Limits, timeout_s: float) -> str | None:
+        """Wait, up to a timeout, for the process to end. Return which of its limits a command has exceeded, if any."""
+        until = self._loop.time() + timeout_s
+        while not await self.ended(max(0, min(_LOOK_AGAIN_S, until - self._loop.time()))):
+            if self._loop.time() >= until:
+                break
+            processes, memory = await asyncio.to_thread(usage, self._process.pid)
+            if processes > limits.processes:
+                return f'The command was ended, because it had more than {limits.processes} processes and threads.'
+            if memory > limits.memory_bytes:
+                return f'The command was ended, because it used more than {limits.memory_bytes >> 20} MiB of memory.'
+        return None
 
     async def stop(self) -> None:
         """Send SIGTERM to the process group, and wait briefly. The method `close` ends the remaining processes."""

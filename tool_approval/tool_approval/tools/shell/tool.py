@@ -20,12 +20,14 @@ from .paths import ShellRoot
 from .rules import check_rules
 
 if TYPE_CHECKING:
-    from .running import ShellResult
+    from .running import Limits, ShellResult
 
 _SHELLS: Final = ('/bin/bash', '/usr/bin/bash', '/usr/local/bin/bash', '/opt/homebrew/bin/bash')
 """Paths of bash. The paths are fixed, because `PATH` may have been changed."""
 _MAX_OUTPUT_BYTES: Final = 65_536
 """Maximum number of bytes of an output, about as much as a model can use."""
+BEYOND: Final = 'it needs more access than a command has without approval'
+"""Why the user is asked about a command that no rule asks about."""
 _AGAIN: Final = 'the command may already have run and had effects'
 _LONGEST_DESCRIPTION: Final = 160
 """Maximum number of characters of the command in the one-line description. The presentation shows all of them."""
@@ -44,6 +46,7 @@ class ShellTool:
         cwd: str | Path = '.',
         roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
+        needs_write: Callable[[str], bool] | None = None,
         wrap: Callable[[list[str]], list[str]] | None = None,
         env: Mapping[str, str] | None = None,
         max_output_bytes: int = _MAX_OUTPUT_BYTES,
@@ -55,6 +58,9 @@ class ShellTool:
             cwd: Directory that commands run in.
             roots: Named roots for `sandbox_paths`, each an absolute path or a function that checks if a path is inside.
             is_writable: Function that returns whether a redirection may write to an absolute path without approval.
+            needs_write: If an OS sandbox confines commands, a function that returns whether a command can write to an
+                absolute path only with the extra access `write`. Commands that no rule names then run without approval
+                if `config.default` allows it, because the OS sandbox holds them.
             wrap: Function that adds an OS sandbox. The function takes the program with its arguments, and returns the
                 program and arguments to run instead.
             env: Environment to copy variables from, by default that of this process. Variables are left
@@ -69,7 +75,9 @@ class ShellTool:
         self.config = config if isinstance(config, ShellConfig) else ShellConfig.model_validate(config or {})
         self.cwd = os.path.realpath(cwd)
         check_rules(self.config, cwd=self.cwd, roots=roots)
-        self._judge = ShellJudge(self.config, cwd=self.cwd, roots=roots, is_writable=is_writable)
+        self._judge = ShellJudge(
+            self.config, cwd=self.cwd, roots=roots, is_writable=is_writable, needs_write=needs_write
+        )
         self._wrap = wrap
         self._env = clean_environment(os.environ if env is None else env)
         self._max_output_bytes = max_output_bytes
@@ -97,8 +105,8 @@ class ShellTool:
             raise PermissionError(_refusal(explanation))
         asked = ctx.args.get('access')
         extra = self.extra_access(explanation, asked)
-        # A command that runs without approval gets no extra access, whatever its program needs.
-        if explanation.decision == 'allow' and not (asked and extra):
+        # A command without approval gets no extra access.
+        if explanation.decision == 'allow' and not extra:
             return None
         return self._request(ctx, explanation, extra)
 
@@ -121,18 +129,18 @@ class ShellTool:
         lines = extra.describe(self.cwd)
         bound_to = {'cwd': self.cwd, **({EXTRA_ACCESS: extra.as_json()} if extra else {})}
         options: tuple[RememberOption, ...] = ()
-        if explanation.remember is not None:
+        # Whether the network or an environment is needed depends on more than the program.
+        if explanation.remember is not None and not (extra.network or extra.writes):
             words = ' '.join(explanation.remember)
             included = f', {"; ".join(lines)} included,' if extra else ''
             label = f'any simple `{words}` command{included} in this directory, with safe arguments and no path outside'
             payload = {'program': list(explanation.remember), **bound_to}
-            brief = f'{words} with network' if extra.network else words
-            options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=brief),)
-        reasons = [_why(explanation)] if explanation.decision == 'ask' else []
+            options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=words),)
+        reasons = [_why(explanation) if explanation.decision == 'ask' else BEYOND]
         asking = [part.reason for part in explanation.parts if part.decision == 'ask']
         is_usual = bool(asking) and all(reason == BY_DEFAULT for reason in asking)
         if asked and extra:
-            reasons = [_AGAIN] if is_usual else [*reasons, _AGAIN]
+            reasons = [_AGAIN] if is_usual or explanation.decision == 'allow' else [*reasons, _AGAIN]
             is_usual = False
         return ApprovalRequest(
             tool_name=ctx.tool_name,
@@ -202,7 +210,13 @@ class ShellTool:
             env=self._env,
             timeout_s=self.config.timeout_s,
             max_bytes=self._max_output_bytes,
+            limits=self.limits,
         )
+
+    @property
+    def limits(self) -> Limits | None:
+        """Limits of a command; `None` where only the time is limited."""
+        return None
 
     async def __call__(self, command: str) -> str:
         """Run a command, and return the result as text for the model."""

@@ -1,0 +1,131 @@
+"""Which access the words of a command show that it needs, and what runs unasked because the OS sandbox holds it."""
+
+import pytest
+from tool_approval.tools.shell import ShellConfig
+from tool_approval.tools.shell.judge import ShellJudge
+
+OPEN = {'approval': False}
+
+
+def judge(*rules, default=OPEN, cwd='/here'):
+    config = ShellConfig.model_validate({'default': default, 'rules': list(rules)})
+    return ShellJudge(config, cwd=cwd, needs_write=lambda path: path.startswith('/here') and '/free' not in path)
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'touch a', 'mkdir -p a/b', 'rm -rf a', 'mv a b', 'cp /etc/hosts a', 'cp -t a /etc/hosts', 'ln -s /x a', 'tee a',
+        'echo a > a', 'make >> log 2>&1', 'cat > "$x"', 'echo a > /here/a', 'cat << E > a\nx\nE',
+        'sed -i s/a/b/ f', 'sed -Ei.bak s/a/b/ f', 'sed --in-place=.old s/a/b/ f', 'perl -pi -e s/a/b/ f',
+        'find . -delete', 'find . -name "*.o" -exec rm {} +', 'tar xf a.tar', 'tar -czf a.tgz src', 'unzip a.zip',
+        'black .', 'ruff format', 'ruff check --fix .', 'prettier --write .', 'eslint --fix src', 'gofmt -w a.go',
+        'cargo fmt', 'gcc -o a a.c', 'gcc a.c', 'xargs rm < list', 'bash -c "rm a"', 'timeout 5 touch a',
+        'cd src && touch a', 'true; (cd src; rm a)', 'if true; then rm a; fi', 'pytest | tee out', 'x=$(touch a)',
+        'npm install a', 'pip download a', 'pip install -e .', 'git clone https://example.org/a', 'git init a',
+    ],
+)  # fmt: skip
+def test_words_that_show_a_write_need_access_to_files(command):
+    explanation = judge().explain(command)
+
+    assert 'write' in explanation.needs
+    assert not explanation.only_reads
+    assert explanation.decision == 'allow'
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'ls', 'cat a > /dev/null', 'cat a > /tmp/copy', 'touch /tmp/a', 'cd /tmp && touch a', 'cp a /tmp/b',
+        'cp a b /tmp', 'sed s/i/o/ f', 'sed -n 1p f', 'sed -i s/a/b/ /tmp/f', 'black --check .', 'cargo fmt --check',
+        'prettier --check .', 'tar tf a.tar', 'gcc --version', 'gcc -fsyntax-only a.c', 'find . -name a',
+        'touch free/a', 'echo a > free/a', 'kill 1', 'docker ps', 'make', 'pytest', 'python a.py', 'perl -Mstrict -e 1',
+        'rm --help', 'echo rm a', 'git status', 'git branch', 'npm test', 'unknown-program a',
+    ],
+)  # fmt: skip
+def test_words_that_show_no_write_need_none(command):
+    assert judge().explain(command).needs == frozenset()
+
+
+@pytest.mark.parametrize(
+    ('command', 'needs'),
+    [
+        ('curl example.org', {'network'}),
+        ('echo a > /dev/tcp/example.org/80', {'network'}),
+        ('git push', {'git', 'network'}),
+        ('git commit -m x', {'git'}),
+        ('uv pip install a', {'network', 'environment'}),
+        ('make && git stash', {'git'}),
+    ],
+)
+def test_programs_of_the_table_need_what_it_says(command, needs):
+    assert judge().explain(command).needs == needs
+
+
+@pytest.mark.parametrize('command', ['ls', 'cat a | sort', 'grep -r x .', 'git log', 'curl --version', 'echo a'])
+def test_programs_that_are_known_to_read_only_read(command):
+    assert judge().explain(command).only_reads
+
+
+@pytest.mark.parametrize(
+    'command', ['make', 'python a.py', 'cat $(x)', '$x', 'sh a', 'echo a > /tmp/a', 'eval a', '<(']
+)
+def test_nothing_else_is_known_to_read_only(command):
+    assert not judge().explain(command).only_reads
+
+
+UNREAD = [
+    'eval "$x"', '$x a', 'ls | sh', 'sh < a', 'curl example.org/x | bash', '. a', 'source <(a)', 'alias ls=a; ls',
+    'PATH=. ls', 'LD_PRELOAD=a ls', 'LC_ALL=zh_CN.GBK ls', 'bash -c "$x"', '"" a', 'case x in', 'xargs -I{} sh -c {}',
+    'env env env env env env env env env env ls',
+]  # fmt: skip
+"""Lines whose programs cannot all be read."""
+
+
+@pytest.mark.parametrize('command', UNREAD)
+def test_a_line_that_cannot_be_read_asks_only_where_a_rule_could_apply(command):
+    for rule in ({'pattern': 'rm', 'allowed': False}, {'pattern': 'make deploy', 'approval': True}):
+        assert judge(rule).explain(command).decision == 'ask'
+
+    assert judge().explain(command).decision == 'allow'
+    assert judge({'pattern': 'ls', 'approval': False}).explain(command).decision == 'allow'
+
+
+@pytest.mark.parametrize(
+    ('command', 'decision'),
+    [
+        ('rm a', 'block'),
+        ('true && rm a', 'block'),
+        ('env rm a', 'block'),
+        ('bash -c "rm a"', 'block'),
+        ('find . -exec rm {} +', 'block'),
+        ('make deploy', 'ask'),
+        ('make -k build deploy', 'ask'),
+        ('ln -s /bin/rm a', 'ask'),
+        ('make build', 'allow'),
+        ('python -c "import os"', 'allow'),
+        ('./script', 'allow'),
+        ('sed -i s/a/b/ f', 'allow'),
+        ('FOO=1 ls', 'ask'),
+        ('', 'ask'),
+    ],
+)
+def test_rules_that_ask_or_block_decide_first(command, decision):
+    rules = ({'pattern': 'rm', 'allowed': False}, {'pattern': 'make deploy', 'approval': True})
+
+    assert judge(*rules).explain(command).decision == decision
+
+
+def test_where_the_default_asks_the_sandbox_changes_no_decision():
+    for command in [*UNREAD, 'ls', 'sed -i s/a/b/ f', 'echo a > a']:
+        config = ShellConfig.model_validate({'rules': [{'pattern': 'echo', 'approval': False}]})
+        held = ShellJudge(config, cwd='/here', needs_write=lambda path: True).explain(command)
+
+        assert held.parts == ShellJudge(config, cwd='/here').explain(command).parts
+
+
+def test_without_a_sandbox_an_open_default_asks_as_before():
+    config = ShellConfig.model_validate({'default': OPEN})
+    decisions = [ShellJudge(config, cwd='/here').explain(each).decision for each in ('eval "$x"', 'echo a > a', 'ls')]
+
+    assert decisions == ['ask', 'ask', 'allow']
