@@ -14,6 +14,7 @@ from tool_approval.os_sandbox.git_mounts import (
     led_to,
     opened,
     repository_at,
+    tracks,
     user_settings,
     without_credentials,
 )
@@ -41,6 +42,42 @@ def work(tmp_path: Path) -> Path:
 
 def profile(*writable: Path, **changes) -> OSProfile:
     return OSProfile(roots=tuple(Root(path=str(path), access=Access.WRITE) for path in writable), **changes)
+
+
+@pytest.mark.parametrize('version', ['2', '4'])
+def test_a_folder_is_tracked_if_the_index_has_a_file_in_it(work: Path, version: str):
+    (work / 'closed').mkdir()
+    (work / 'closed' / 'a').touch()
+    (work / 'file').touch()
+    repository = repository_at(str(work))
+    assert repository is not None
+
+    before = tracks(repository, [f'{work}/closed'])
+    git(work, 'add', '-A')
+    git(work, 'update-index', '--index-version', version)
+
+    assert not before
+    assert tracks(repository, [f'{work}/closed'])
+    assert tracks(repository, [f'{work}/file', f'{work}/other'])
+    # Where the index leaves out parts of paths, every folder counts as tracked.
+    assert tracks(repository, [f'{work}/clos']) == (version == '4')
+    assert not tracks(repository, [str(work.parent)])
+    assert not tracks(repository, [])
+
+
+def test_in_a_split_or_unreadable_index_every_folder_counts_as_tracked(work: Path):
+    (work / 'a').touch()
+    git(work, 'add', '-A')
+    repository = repository_at(str(work))
+    assert repository is not None
+
+    git(work, 'update-index', '--split-index')
+    in_two_files = tracks(repository, [f'{work}/closed'])
+    (work / '.git/index').unlink()
+    (work / '.git/index').mkdir()
+
+    assert in_two_files
+    assert tracks(repository, [f'{work}/closed'])
 
 
 def test_the_repository_is_found_from_every_folder_of_it(work: Path):

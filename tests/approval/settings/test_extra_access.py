@@ -432,6 +432,58 @@ def test_confined_no_control_file_appears_where_names_may_be_made(confined):
     assert (confined.folder / 'approvals.yaml').read_text() == before
 
 
+@pytest.mark.parametrize('config', ['[core]\n\thooksPath = .husky\n', '[filter "lfs"]\n\tclean = ./clean\n'])
+def test_a_commit_that_runs_what_a_command_could_write_is_remembered_for_one_call(desk, config):
+    (desk.folder / '.git' / 'objects').mkdir(parents=True)
+    [option] = checked(desk, 'git commit -m a').remember_options
+
+    (desk.folder / '.git' / 'config').write_text(config)
+
+    assert option.label.startswith('any simple `git commit` command, writes to .git and files here; can change')
+    assert checked(desk, 'git commit -m a').remember_options == ()
+
+
+CLOSED = """\
+    sandbox:
+      paths: {work: {root: ., mode: rw}, closed: {root: closed, mode: rw, read_approval: true}}
+    shell: {default: {approval: false}}
+"""
+
+
+@pytest.mark.parametrize('settings', [CLOSED])
+def test_confined_history_of_files_that_need_approval_is_hidden_until_the_question_shows_it(repository):
+    commit(repository, 'closed/x', 'the secret')
+    git = '/usr/bin/git'
+
+    shown, was_asked = repository.run('git show HEAD:closed/x')
+    hidden, was_asked_otherwise = repository.run(f'find .git/objects -type f -exec cat {{}} +; {git} log -p')
+    logged, _ = repository.run('git log --format=%s')
+
+    assert (shown, was_asked) == ('the secret', True)
+    assert repository.ui.requests[0].presentation.metadata['extra_access'] == ['reads files in closed']
+    assert ('the secret' in hidden, was_asked_otherwise) == (False, False)
+    assert '[The history of the repository is hidden from this command, because' in hidden
+    assert logged == 'one'
+    assert len(repository.ui.requests) == 2
+
+
+@pytest.mark.parametrize('settings', [CLOSED])
+def test_confined_history_without_such_files_is_not_hidden(repository):
+    commit(repository, 'closed2', 'no secret')
+    (repository.folder / 'closed').mkdir()
+
+    assert repository.run('git show HEAD:closed2') == ('no secret', False)
+
+
+def commit(repository, name, text):
+    path = repository.folder / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    for arguments in (['add', '-A'], ['commit', '-q', '-m', 'one']):
+        subprocess.run(['/usr/bin/git', '-C', str(repository.folder), *arguments], check=True)
+    repository.open(repository.loaded.settings, backend=BubblewrapBackend())
+
+
 def test_where_a_program_is_not_found_the_result_says_which_there_are_and_names_no_access(desk):
     said, _ = desk.run('exit 127')
 

@@ -11,14 +11,14 @@ import os
 import re
 import secrets
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from tool_approval.storage.private_file import make_private_folder
 
-from .git_forms import TOP, inside, is_git_name, modules, read, text
+from .git_forms import MOST_INDEX_BYTES, TOP, inside, is_git_name, modules, read, text
 from .profile import Access, OSProfile, OSSandboxError, Root, covers, lineage
 
 _GIT: Final = ('/usr/bin/git', '/usr/local/bin/git', '/run/current-system/sw/bin/git')
@@ -79,6 +79,23 @@ def repository_at(folder: str) -> Repository | None:
     outer, is_module, _ = common.partition('/.git/modules/')
     common = f'{outer}/.git' if is_module else common
     return Repository(tree=tree, git=git, common=common) if os.path.isdir(f'{common}/objects') else None
+
+
+def tracks(repository: Repository, folders: Collection[str]) -> bool:
+    """Return whether the index of a repository has a file in one of the folders, or cannot be read.
+
+    Files that only earlier commits have are not found.
+    """
+    below = [os.path.relpath(path, repository.tree) for path in folders if covers((repository.tree,), path)]
+    index = f'{repository.git}/index'
+    if not below or not os.path.lexists(index):
+        return False
+    data = read(index, MOST_INDEX_BYTES)
+    # Version 4 leaves out the beginning of a path that the one before it has. A split index is in two files.
+    is_whole = data is not None and data[4:8] in (b'\0\0\0\2', b'\0\0\0\3') and b'link' not in data[-400:]
+    return (
+        not is_whole or data is None or any(os.fsencode(path) + end in data for path in below for end in (b'/', b'\0'))
+    )
 
 
 def git_problem(profile: OSProfile, folder: str) -> str | None:

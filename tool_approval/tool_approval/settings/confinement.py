@@ -32,6 +32,7 @@ from tool_approval.os_sandbox import (
 )
 from tool_approval.os_sandbox.backend import ENV
 from tool_approval.os_sandbox.before import hold, take
+from tool_approval.os_sandbox.git_forms import text
 from tool_approval.os_sandbox.git_mounts import (
     MAKES,
     PACKS,
@@ -39,8 +40,10 @@ from tool_approval.os_sandbox.git_mounts import (
     git_problem,
     guards,
     hide_credentials,
+    led_to,
     opened,
     repository_at,
+    tracks,
     user_settings,
 )
 from tool_approval.os_sandbox.journal import Journal
@@ -84,6 +87,10 @@ _LACKED: Final[Mapping[AccessName, tuple[str, re.Pattern[str]]]] = {
 }
 """By kind of access, a text that says that a command lacked it, and the output that suggests this."""
 _SECRET: Final = 'No command can read {}, even with approval or extra access: the file may hold secrets. Tell the user.'
+_HISTORY: Final = (
+    'The history of the repository is hidden from this command, because the repository tracks files that need approval '
+    'for reading, or are blocked.'
+)
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
     'that `tool-approval doctor` lists. Call a program of the project by path, such as `.venv/bin/pytest`. For other '
@@ -263,15 +270,33 @@ class ConfinedShell(ShellTool):
         written = [path for path in closed if path in confinement.files] if 'write' in names else []
         return replace(extra, reads=tuple(closed), files=(*extra.files, *written))
 
+    def covers_more_than_one_call(self, extra: ExtraAccess) -> bool:
+        """See `ShellTool.covers_more_than_one_call`. In addition, git must run nothing that commands could write."""
+        # Attack: an approval of any `git commit` also runs a hook that the agent has changed since.
+        roots = self._confinement.roots
+        is_changeable = any(
+            '[filter' in text(f'{common}/config') or any(covers(roots, path) for path in led_to(common))
+            for common in extra.git
+        )
+        return super().covers_more_than_one_call(extra) and not is_changeable
+
     def _names(self, explanation: Explanation, folder: str) -> bool:
         """Whether the words of a command name a path in a folder that is closed to commands without approval.
 
         The working directory itself needs no naming, so nothing is concluded from it.
         """
-        words = (word.strip('\'"') for part in explanation.parts for word in part.text.split())
-        return not covers((folder,), self.cwd) and any(
-            covers((folder,), os.path.normpath(os.path.join(self.cwd, word))) for word in words
-        )
+        if covers((folder,), self.cwd):
+            return False
+        words = [word.strip('\'"') for part in explanation.parts for word in part.text.split()]
+        # `HEAD:closed/x` names a path, too.
+        paths = (each for word in words for each in (word, word.partition(':')[2]) if each)
+        is_named = any(covers((folder,), os.path.normpath(os.path.join(self.cwd, path))) for path in paths)
+        return is_named or ('git' in words and self._history_of((folder,)) is not None)
+
+    def _history_of(self, folders: Collection[str]) -> str | None:
+        """Return the folder of the objects of the repository here, if it tracks a file in one of the folders."""
+        found = repository_at(self.cwd) if folders else None
+        return None if found is None or not tracks(found, folders) else f'{found.common}/objects'
 
     def _written_environments(self, explanation: Explanation) -> Collection[str]:
         """Return the environments to which a command may write, judging only by the words of the command."""
@@ -346,6 +371,11 @@ class ConfinedShell(ShellTool):
         if bound_to is not None:
             extra = ExtraAccess.of_json(bound_to.get(EXTRA_ACCESS, {})).beyond(confinement.approved)
             profile = confinement.given(extra)
+        closed = [path for path in confinement.roots if profile.access(path) is Access.NONE]
+        # Attack: `git show HEAD:closed/x`, or a script that unpacks an object (`test_git_access.py`).
+        history = None if extra.git else self._history_of([path for path in closed if not covers((path,), self.cwd)])
+        if history is not None:
+            profile = replace(profile, hidden=(*profile.hidden, history))
         base = len(profile.hidden)
         profile = await _to_its_end(lambda: hide_credentials(confinement.closed(profile), confinement.state))
         values = clean_environment(os.environ)
@@ -363,7 +393,9 @@ class ConfinedShell(ShellTool):
         else:
             # A program that fails behind a pipe does not change the exit status.
             secrets = self._secrets(result, profile.hidden[base:]) if result.exit_status else ()
-            result = replace(result, notes=(*result.notes, *secrets, *self._advice(extra, explanation, result)))
+            hidden = (_HISTORY,) if result.exit_status and history is not None and 'git' in explanation.command else ()
+            advice = (*secrets, *hidden, *self._advice(extra, explanation, result))
+            result = replace(result, notes=(*result.notes, *advice))
         return result
 
     async def _swept(
@@ -490,8 +522,8 @@ class ConfinedShell(ShellTool):
             if problem is not None:
                 problem = printable(problem, 500)
                 advice.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
-        text = f'{result.stdout}\n{result.stderr}'
-        lacked: list[AccessName] = [name for name in ACCESS_NAMES if self._is_lacked(name, had, text)]
+        output = f'{result.stdout}\n{result.stderr}'
+        lacked: list[AccessName] = [name for name in ACCESS_NAMES if self._is_lacked(name, had, output)]
         if not {'git', 'environment'}.isdisjoint(lacked):
             # The output names a path, which `write` does not open.
             lacked = [name for name in lacked if name != 'write']
@@ -502,12 +534,12 @@ class ConfinedShell(ShellTool):
             advice.append(f'{what}Call again with access={names}; the user is asked.')
         return tuple(advice)
 
-    def _is_lacked(self, name: AccessName, had: ExtraAccess, text: str) -> bool:
+    def _is_lacked(self, name: AccessName, had: ExtraAccess, output: str) -> bool:
         """Whether the output suggests that a command lacked a kind of access that it can be given."""
-        if _LACKED[name][1].search(text) is None:
+        if _LACKED[name][1].search(output) is None:
             return False
         extra = self._lacking([name])
-        if name == 'environment' and not any(os.path.basename(path) in text for path in extra.writes):
+        if name == 'environment' and not any(os.path.basename(path) in output for path in extra.writes):
             return False
         return bool(set(extra.describe()) - set(had.describe()))
 

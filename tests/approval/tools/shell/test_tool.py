@@ -82,11 +82,11 @@ def test_reason_names_the_part_of_the_command_that_asks(tmp_path, command, why):
 def test_a_plain_command_offers_to_remember_its_sub_command(tmp_path):
     tool = ShellTool(cwd=tmp_path)
 
-    [option] = check(tool, 'git fetch origin').remember_options
+    [option] = check(tool, 'git status -s').remember_options
 
     assert option.kind == 'sub-command'
-    assert option.payload == {'program': ['git', 'fetch'], 'cwd': str(tmp_path)}
-    assert check(tool, 'git fetch origin; ls').remember_options == ()
+    assert option.payload == {'program': ['git', 'status'], 'cwd': str(tmp_path)}
+    assert check(tool, 'git status -s; ls').remember_options == ()
 
 
 class Approver:
@@ -116,6 +116,25 @@ def test_a_remembered_sub_command_covers_plain_commands_and_no_others(tmp_path):
     asyncio.run(main())
 
     assert ui.asked == ['git branch', *commands[2:]]
+
+
+@pytest.mark.parametrize(
+    ('command', 'name', 'others'),
+    [('make test', 'Makefile', ['make test -k']), ('npm run build', 'package.json', ['npm run build --silent'])],
+)
+def test_a_remembered_target_covers_no_changed_definition(tmp_path, command, name, others):
+    tool = ShellTool(cwd=tmp_path)
+
+    (tmp_path / name).write_text('{}')
+    first = check(tool, command)
+    (tmp_path / name).write_text('{"scripts": {}}')
+    second = check(tool, command)
+    (tmp_path / name).unlink()
+
+    options = [each.remember_options[0] for each in (first, second, check(tool, command))]
+    assert options[0].label.endswith(f'no path outside, until {name} changes')
+    assert len({str(option.payload) for option in options}) == 3
+    assert [check(tool, each).remember_options for each in others] == [(options[2],)] * len(others)
 
 
 def test_a_command_runs_after_approval_and_not_after_denial(tmp_path):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final, Literal
 
 from tool_approval.os_sandbox.access import AccessName
 
-from .labels import label
+from .labels import LabelledCommand, label
 from .names import MANY_TARGETS
-from .unlisted import find_unlisted
+from .unlisted import find_unlisted, needed_access
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
@@ -129,6 +129,32 @@ def _plain_words(words: Sequence[Word], is_here: Callable[[Word], bool]) -> tupl
     is_plain = end == len(names) and all(map(_SUB_COMMAND.fullmatch, names[1:]))
     if not is_plain or (end == 1 and 'remembered' not in entry.flags):
         return None
-    paths = [each.value for each in found.labels if each.holds in ('read', 'write') and each.value is not None]
+    if entry.name.startswith('git ') and not _is_covered_git(found):
+        return None
+    # Attack: `openssl rsa -in /x` and `-in=/x`, where the file is only a text to the entry.
+    values = [each.word.value if each.value is None else each.value for each in found.labels[found.sub_at :]]
+    paths = [part for value in values for part in (value, *re.split('[=:,]', value)[1:])]
     is_elsewhere = not all(is_here(fixed(path)) for path in paths)
     return None if is_elsewhere or find_unlisted(words, named=found.sub_at) is not None else names
+
+
+_GIT: Final[Mapping[str, frozenset[str]]] = {
+    'git add': frozenset(
+        {'-A', '--all', '-u', '--update', '-v', '--verbose', '-n', '--dry-run', '-N', '--intent-to-add'}
+    ),
+    'git commit': frozenset({'-m', '--message', '-q', '--quiet', '-a', '--all', '-s', '--signoff', '-v', '--verbose'}),
+}
+"""Git sub-commands that write and for which an approval can be remembered, with the options that it covers."""
+
+
+def _is_covered_git(found: LabelledCommand) -> bool:
+    """Return whether an approval of a git sub-command can be remembered for other arguments.
+
+    Attack: `git checkout -b x` and `git checkout .`, which discards changes; `git commit` and `git commit --ame`.
+    """
+    assert found.entry is not None, 'the caller has checked it'
+    covered = _GIT.get(found.entry.name)
+    if covered is None:
+        return not needed_access(found.words)
+    given = (each.word.value.partition('=')[0] for each in found.labels if each.word.value.startswith('--'))
+    return found.options <= covered and covered.issuperset(name for name in given if name != '--')

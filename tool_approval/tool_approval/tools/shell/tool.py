@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +18,7 @@ from .config import ShellConfig
 from .environment import clean_environment
 from .explanation import Explanation
 from .judge import BY_DEFAULT, ShellJudge
+from .names import guarded_name
 from .paths import ShellRoot
 from .rules import check_rules
 
@@ -124,17 +127,29 @@ class ShellTool:
             raise PermissionError('`access` is not available: no OS sandbox confines commands here.')
         return ExtraAccess()
 
+    def covers_more_than_one_call(self, extra: ExtraAccess) -> bool:
+        """Return whether an approval with this access may be remembered for other calls of the same program.
+
+        Whether the network or an environment is needed depends on more than the program.
+        """
+        return not (extra.network or extra.writes)
+
     def _request(self, ctx: ApprovalContext, explanation: Explanation, extra: ExtraAccess) -> ApprovalRequest:
         command, asked = explanation.command, ctx.args.get('access')
         lines = extra.describe(self.cwd)
         bound_to = {'cwd': self.cwd, **({EXTRA_ACCESS: extra.as_json()} if extra else {})}
         options: tuple[RememberOption, ...] = ()
-        # Whether the network or an environment is needed depends on more than the program.
-        if explanation.remember is not None and not (extra.network or extra.writes):
+        if explanation.remember is not None and self.covers_more_than_one_call(extra):
             words = ' '.join(explanation.remember)
             included = f', {"; ".join(lines)} included,' if extra else ''
             label = f'any simple `{words}` command{included} in this directory, with safe arguments and no path outside'
-            payload = {'program': list(explanation.remember), **bound_to}
+            defined = _definitions(explanation.remember, self.cwd)
+            label += f', until {" or ".join(defined)} changes' if defined else ''
+            payload = {
+                'program': list(explanation.remember),
+                **bound_to,
+                **({'defined_by': defined} if defined else {}),
+            }
             options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=words),)
         reasons = [_why(explanation) if explanation.decision == 'ask' else BEYOND]
         asking = [part.reason for part in explanation.parts if part.decision == 'ask']
@@ -221,6 +236,27 @@ class ShellTool:
     async def __call__(self, command: str) -> str:
         """Run a command, and return the result as text for the model."""
         return (await self.run(command)).for_model()
+
+
+_DEFINED_BY: Final = {
+    **dict.fromkeys(('make', 'gmake', 'bmake', 'remake'), ('GNUmakefile', 'makefile', 'Makefile')),
+    **dict.fromkeys(('npm', 'pnpm', 'yarn', 'bun'), ('package.json',)),
+    'just': ('justfile', '.justfile', 'Justfile'),
+}
+"""By program, the files of the working directory that say what its targets or scripts run."""
+
+
+def _definitions(words: Sequence[str], cwd: str) -> dict[str, str]:
+    """Map each file that says what the words of a command run to the SHA-256 of its content.
+
+    Attack: an approval of any `make test` covers what the agent has since written into the `Makefile`
+    (`test_a_remembered_target_covers_no_changed_definition`). Files that the `Makefile` includes are not noticed.
+    """
+    found: dict[str, str] = {}
+    for name in _DEFINED_BY.get(guarded_name(words[0]), ()):
+        with suppress(OSError), open(os.path.join(cwd, name), 'rb') as file:
+            found[name] = hashlib.file_digest(file, 'sha256').hexdigest()
+    return found
 
 
 def _why(explanation: Explanation) -> str:

@@ -147,6 +147,8 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
         return UnsafeArgument(target.word.raw, 'may be a target that the rule does not name')
+    if named is not None and (hit := _cancelling(words, named)) is not None:
+        return hit
     behind = words[named] if named is not None and 1 < named < len(words) else None
     if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
         # Attack: `tsc --noEmit false`.
@@ -157,6 +159,30 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         # The rule covers the words it names, so check the others. Only tar's first word may be letters without a dash.
         return check([words[0], *([fixed('-')] if entry.checker == 'tar' else []), *words[named or 1 :]])
     return hit
+
+
+def _cancelling(words: Sequence[Word], named: int) -> UnsafeArgument | None:
+    """Return the first word that repeats or negates an option that the rule names, so that it may cancel it.
+
+    Attack: `tsc --noEmit --noEmit false`, `kubectl delete --dry-run=client x --dry-run=none` or `--dry=none`.
+    """
+    options = [stem for word in words[1:named] if (stem := _stem(word.value))]
+    for word in words[named:]:
+        stem = _stem(word.value)
+        # The name of an option can be shortened.
+        if stem and any(each.startswith(stem) or each == f'no{stem}' or stem == f'no{each}' for each in options):
+            return UnsafeArgument(word.raw, 'may cancel an option that the rule names')
+    return None
+
+
+def _stem(word: str) -> str | None:
+    """Return the name of an option without dashes, value, negation and case; `None` for other words and for letters.
+
+    A letter often means something else after another word of the rule: `python -m pytest -m slow`.
+    """
+    name = word.partition('=')[0]
+    stem = name.lstrip('-').casefold().removeprefix('no-')
+    return stem if name.startswith('-') and len(stem) > 1 else None
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
