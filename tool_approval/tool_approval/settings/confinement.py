@@ -10,8 +10,8 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from tool_approval.core.errors import ApprovalBlocked, printable
@@ -25,7 +25,6 @@ from tool_approval.os_sandbox import (
     BubblewrapBackend,
     ExtraAccess,
     OSProfile,
-    OSSandboxBackend,
     OSSandboxError,
     Root,
     UnconfinedBackend,
@@ -57,6 +56,8 @@ from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, She
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
 from tool_approval.tools.shell.running import Limits
+
+from .profiles import Confinement
 
 REFUSED: Final = (
     'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '
@@ -103,8 +104,6 @@ _NOT_ACTIVE: Final = (
 
 _MOST_PROCESSES: Final = 4000
 """Maximum number of processes and threads of a command. Builds and browsers use some hundred."""
-_MOST_SECRETS: Final = 500
-"""Maximum number of secrets to hide. Each hidden secret adds a mount to the command line of the OS sandbox."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
 _UNSWEPT: Final = (
@@ -121,83 +120,6 @@ _PAIR: Final = ('KEY', 'VALUE')
 T = TypeVar('T')
 
 _log = logging.getLogger('tool_approval')
-
-
-@dataclass(frozen=True, kw_only=True)
-class Confinement:
-    """OS sandbox for commands: a backend and its profiles."""
-
-    backend: OSSandboxBackend
-    """Backend that confines commands."""
-    approved: OSProfile
-    """Profile with all access to files that an approval can give."""
-    unasked: OSProfile
-    """Base profile, of a command without approval. It has no access to paths for which the file tools need
-    approval."""
-    secrets: Callable[[], Collection[str]] = tuple
-    """Function that returns the files and folders that currently contain secrets."""
-    roots: tuple[str, ...] = ()
-    """Folders of the workspace. After a command that can write to one of them, the sweep looks for what it has left."""
-    state: str | None = None
-    """The user's state folder, to which no command has access; `None` if there is none."""
-    environments: tuple[str, ...] = ()
-    """Folders of environments, such as Python's virtual environments, in the workspace. All commands can read these
-    folders. Only a command approved with the extra access `environment` can write to the folders."""
-    project_caches: tuple[tuple[str, str], ...] = ()
-    """Environment variables that move caches out of the project, for an approved command that cannot write there."""
-
-    @cached_property
-    def _base(self) -> dict[str, Access]:
-        """Access of the base profile to each folder of the workspace."""
-        base = {root.path: root.access for root in self.unasked.roots}
-        return {path: base.get(path, Access.NONE) for path in self.roots}
-
-    @cached_property
-    def _opened(self) -> dict[str, Access]:
-        """Access that an approval can give to the folders that the base profile gives less.
-
-        Folders with `suffixes`, which mounts cannot limit, are left out.
-        """
-        roots = (root for root in self.approved.roots if root.path in self._base and root.suffixes is None)
-        return {root.path: root.access for root in roots if root.access > self._base[root.path]}
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Folders of the workspace to which only approved commands can write."""
-        return tuple(path for path, most in self._opened.items() if most is Access.WRITE)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Folders of the workspace that only approved commands can read."""
-        return tuple(path for path in self._opened if self._base[path] is Access.NONE)
-
-    def given(self, extra: ExtraAccess) -> OSProfile:
-        """Return the profile of an approved command: the base profile, and what its question showed."""
-        found: list[Root] = []
-        for root in self.approved.roots:
-            access = self._base.get(root.path, root.access)
-            if root.path in self._opened and root.path in (*extra.files, *extra.reads):
-                most = root.access if root.path in extra.files else min(root.access, Access.READ)
-                access = max(access, most)
-            found.append(replace(root, access=min(access, root.access)))
-        profile = replace(self.approved, roots=tuple(found))
-        if not extra.files:
-            variables = dict(self.project_caches) | dict(profile.variables)
-            profile = replace(profile, variables=tuple(variables.items()))
-        return profile.with_access(extra)
-
-    def closed(self, profile: OSProfile) -> OSProfile:
-        """Return the profile with all current secrets hidden.
-
-        Raises:
-            OSSandboxError: There are too many secrets.
-        """
-        secrets = [path for path in self.secrets() if profile.access(path) > Access.NONE]
-        if len(secrets) > _MOST_SECRETS:
-            raise OSSandboxError(
-                f'more than {_MOST_SECRETS} files look like secrets; list the harmless ones in `sandbox.visible`'
-            )
-        return replace(profile, hidden=(*profile.hidden, *secrets))
 
 
 class ConfinedShell(ShellTool):

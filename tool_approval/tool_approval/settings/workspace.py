@@ -32,10 +32,11 @@ from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
 from tool_approval.tools.shell import ShellConfig
 
-from .confinement import ConfinedShell, Confinement, RefusingFiles, RefusingShell
+from .confinement import ConfinedShell, RefusingFiles, RefusingShell
 from .extends import unconfined
 from .files import LoadedSettings, effective, expanded
 from .model import DEFAULT_SANDBOX, Settings
+from .profiles import Confinement
 from .protection import (
     HEAD,
     is_written_unasked,
