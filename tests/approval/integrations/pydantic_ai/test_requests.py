@@ -50,3 +50,15 @@ def test_the_request_of_a_toolset_is_found_in_what_a_run_ended_with():
 
     assert (request.session_id, request.tool_call_id, dict(request.args)) == ('ada', '1', {'path': 'a'})
     assert request.facts.session_id == 'ada'
+
+
+@pytest.mark.parametrize('metadata', [None, {}, {'1': None}])
+def test_requests_without_metadata_are_answered(metadata: Any):
+    requests = DeferredToolRequests(approvals=[call('delete', '1', path='a')])
+    requests.metadata = metadata
+
+    [request] = build_approval_requests(requests)
+    results = Approvals(ui=ScriptedUI(['y'])).answer_sync(requests)
+
+    assert request.description == "delete(path='a')"
+    assert results.approvals == {'1': True}

@@ -32,7 +32,7 @@ from tool_approval.core.tool_checks import has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, checks_of, edited_arguments, find_tool, hooked, is_unpacked, validated
-from .requests import REQUEST_KEY, request_of, tool_facts
+from .requests import REQUEST_KEY, metadata_of, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
 
@@ -96,7 +96,7 @@ class Batch:
         return [allowed for each in externals if (allowed := self._allowed(*each)) is not None]
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
-        metadata = self.requests.metadata.get(call.tool_call_id)
+        metadata = metadata_of(self.requests, call.tool_call_id)
         request = request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
         tool = find_tool(self.ctx, call.tool_name)
         return request if tool is None else request.changed(args_schema=tool.tool_def.parameters_json_schema)
@@ -106,7 +106,7 @@ class Batch:
         tool = find_tool(self.ctx, call.tool_name)
         if tool is None or self.ctx is None:
             return self._prepared(call, self._request(call))
-        if REQUEST_KEY in self.requests.metadata.get(call.tool_call_id, {}):
+        if REQUEST_KEY in (metadata_of(self.requests, call.tool_call_id) or {}):
             return self._prepared(call, self._request(call))
         try:
             values, arguments = await self._arguments(self.ctx, call)
@@ -177,7 +177,7 @@ class Batch:
         call_id = str(request.tool_call_id)
         if self.ctx is None:
             self.results.calls[call_id] = ToolReturn(settled.response)
-        elif REQUEST_KEY in (self.requests.metadata.get(call_id) or {}):
+        elif REQUEST_KEY in (metadata_of(self.requests, call_id) or {}):
             # Inside a run, the host takes only approvals and denials here, so the guard of the execution answers.
             self.results.approvals[call_id] = True
             self.results.metadata[call_id] = binding_metadata(Binding.of_response(settled.response))

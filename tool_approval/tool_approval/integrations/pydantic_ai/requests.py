@@ -43,7 +43,13 @@ def build_approval_requests(requests: DeferredToolRequests, facts: CallFacts | N
         New requests; changing them does not affect `requests`. If the arguments of a call cannot be read, its request
         is marked as blocked, so that every controller denies it.
     """
-    return [request_of(call, requests.metadata.get(call.tool_call_id), facts) for call in requests.approvals]
+    return [request_of(call, metadata_of(requests, call.tool_call_id), facts) for call in requests.approvals]
+
+
+def metadata_of(requests: DeferredToolRequests, call_id: str) -> Mapping[str, Any] | None:
+    """Return the metadata of one call, or `None`: other programs leave out what is empty."""
+    metadata: Mapping[str, Mapping[str, Any] | None] | None = requests.metadata
+    return None if metadata is None else metadata.get(call_id)  # pyright: ignore[reportUnnecessaryComparison]
 
 
 def request_of(
