@@ -1,3 +1,4 @@
+from tool_approval.core.gate import denied_because
 from tool_approval.testing import RecordingUI
 
 
@@ -9,4 +10,4 @@ def test_a_ui_without_groups_is_asked_about_each_call(load, monkeypatch, capsys)
     example.main()
 
     assert len(person.requests) == 6
-    assert capsys.readouterr().out.splitlines() == ['No.'] * 6
+    assert capsys.readouterr().out.splitlines() == [denied_because('No.')] * 6

@@ -12,7 +12,7 @@ def test_policy_decorator_and_own_logic_each_decide_which_calls_ask(load, capsys
         "delete_account: The tool 'delete_account' is blocked by policy.",
         'refund: bob got 5 euros',
         'refund: ada got 90 euros',
-        'refund: Only Ada has complained.',
+        'refund: The approver denied this call, so it was not run: Only Ada has complained.',
         'refund: Sums above 1000 euros are paid by the bank.',
         'write_letter: a letter to ada is on its way',
         'note_down: noted',

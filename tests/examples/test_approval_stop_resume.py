@@ -9,4 +9,7 @@ def test_a_process_with_another_key_does_not_run_what_was_approved(load, tmp_pat
 
     output = asyncio.run(example.third_process(tmp_path))
 
-    assert output == 'The call changed after it was approved, so it was not run.; I do not know her.'
+    assert output == (
+        'The call changed after it was approved, so it was not run.; '
+        'The approver denied this call, so it was not run: I do not know her.'
+    )

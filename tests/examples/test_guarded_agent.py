@@ -24,10 +24,14 @@ def outcome_of(lines, call):
 
 
 def test_each_call_is_allowed_asked_about_or_refused_as_the_file_says(load, tmp_path, capsys):
-    _, lines = played(load, tmp_path, capsys)
+    workspace, lines = played(load, tmp_path, capsys)
+    # An OS sandbox holds what the rule for `cat` allows, so the diary needs approval.
+    held = ['  asked: Run: cat diary/monday.txt -> yes'] if workspace.backend.name == 'bubblewrap' else []
 
-    assert lines[:3] == [
+    asked = [line for line in lines if line.startswith('  asked')]
+    assert asked == [
         '  asked: Edit notes:todo.txt -> yes',
+        *held,
         '  asked: Run: head -n 1 diary/monday.txt -> yes',
         '  asked: Run: wc -c notes/todo.txt -> no',
     ]
@@ -37,17 +41,9 @@ def test_each_call_is_allowed_asked_about_or_refused_as_the_file_says(load, tmp_
     assert outcome_of(lines, 'cat notes') == '  buy oats'
     assert outcome_of(lines, 'head -n 1') == '  It rained.'
     assert 'the rule `rm` blocks it' in outcome_of(lines, 'rm notes')
-    assert outcome_of(lines, 'wc -c') == '  Count for yourself.'
+    assert outcome_of(lines, 'wc -c') == '  The approver denied this call, so it was not run: Count for yourself.'
     assert (tmp_path / 'notes' / 'todo.txt').read_text() == 'buy oats\n'
     assert (tmp_path / 'approvals.yaml').read_text() == load('guarded_agent').SETTINGS
-
-
-def test_unapproved_commands_cannot_read_the_diary_if_commands_are_confined(load, tmp_path, capsys):
-    workspace, lines = played(load, tmp_path, capsys)
-    if workspace.backend.name != 'bubblewrap':
-        pytest.skip('bubblewrap does not work here: make install-system')
-
-    assert 'No such file or directory' in outcome_of(lines, 'cat diary')
 
 
 def test_example_runs_without_an_os_sandbox(load, tmp_path, capsys, monkeypatch):

@@ -16,7 +16,7 @@ def test_person_is_asked_and_each_outcome_reaches_the_model(run):
         "asked, 2 of 3: delete_file(path='thesis.txt') -> no",
         "asked, 3 of 3: delete_file(path='draft.txt') -> yes",
         'success: draft.txt draft.txt.bak old.log thesis.txt',
-        'error: Not my thesis.',
+        'error: The approver denied this call, so it was not run: Not my thesis.',
         'success: old.log is deleted.',
         'success: draft.txt.bak is deleted.',
         '',

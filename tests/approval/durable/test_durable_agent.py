@@ -17,6 +17,7 @@ from pydantic_ai.messages import ModelResponse, TextContent, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
+from tool_approval.core.gate import denied_because
 from tool_approval.durable import Done, DurableStore, open_store
 from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
@@ -145,7 +146,7 @@ LATE = 'No approver answered within 0.5 seconds, so the call was denied.'
 @pytest.mark.parametrize(
     ('options', 'decisions', 'told'),
     [
-        pytest.param({}, [NO], ['Not now.', 'denied'], id='denied with a note'),
+        pytest.param({}, [NO], [denied_because('Not now.'), 'denied'], id='denied with a note'),
         pytest.param({'timeout': 0.5}, [], [LATE, 'denied'], id='the deadline has passed'),
         pytest.param({'approvers': OPS}, [YES], PAID, id='an approver whom the UI names'),
         pytest.param(
@@ -179,7 +180,7 @@ def test_of_two_answers_at_once_one_counts(url, inbox):
         return refused.state, await finish(bot.durable(url))
 
     state, told = asyncio.run(main())
-    assert told == {'1': ['paid 10', 'success'] if state == 'approved' else ['Not now.', 'denied']}
+    assert told == {'1': ['paid 10', 'success'] if state == 'approved' else [denied_because('Not now.'), 'denied']}
     assert bot.paid == ([10] if state == 'approved' else [])
 
 
@@ -197,7 +198,7 @@ def test_several_calls_and_two_rounds_are_answered(url, inbox):
 
     assert asyncio.run(main()) == {
         '1': ['paid 10', 'success'],
-        '2': ['Not now.', 'denied'],
+        '2': [denied_because('Not now.'), 'denied'],
         '3': ['paid 30', 'success'],
     }
     assert bot.paid == [10, 30]
@@ -271,7 +272,7 @@ def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, in
             await answer(inbox, entry, NO)
             return json.loads(await run.result())
 
-    assert asyncio.run(main()) == {'1': ['Not now.', 'denied'], '2': ['paid 20', 'success']}
+    assert asyncio.run(main()) == {'1': [denied_because('Not now.'), 'denied'], '2': ['paid 20', 'success']}
 
 
 GONE = "The approver of this call may no longer approve 'pay', so the call was not run."
@@ -280,7 +281,7 @@ GONE = "The approver of this call may no longer approve 'pay', so the call was n
 ANSWERS = {
     'as it was': (YES, {}, None, PAID),
     'blocked': (YES, {'policy': BLOCKED}, None, ["The tool 'pay' is blocked by policy.", 'denied']),
-    'denied, and free by now': (NO, {'policy': FREE}, None, ['Not now.', 'denied']),
+    'denied, and free by now': (NO, {'policy': FREE}, None, [denied_because('Not now.'), 'denied']),
     'the approver is no longer listed': (YES, {'approvers': BOB_ALONE}, None, [GONE, 'denied']),
     'nobody is listed any more': (YES, {'approvers': NOBODY}, None, [GONE, 'denied']),
     'the request cannot be read': (
@@ -367,7 +368,7 @@ def test_a_denial_holds_though_the_tool_of_another_call_has_changed(url, inbox):
             told = json.loads(await durable.get('run').result())
         return entry.request.tool_name, bot.paid, told
 
-    told = {'1': ['Not now.', 'denied'], '2': ['tidied', 'success']}
+    told = {'1': [denied_because('Not now.'), 'denied'], '2': ['tidied', 'success']}
     assert asyncio.run(main()) == ('tidy', [], told)
 
 

@@ -54,7 +54,7 @@ def test_one_conversation_with_two_approvals_a_denial_and_every_failure(talk: Ta
     assert server.keys == {'Bearer a-key-for-the-test'}
     assert all(request['stream'] for request in server.requests)
     assert server.told(2, 'tool') == ['Wrote project:notes.txt (8 bytes).', 'sorted']
-    assert server.told(4, 'tool')[-1] == 'I still need them'
+    assert server.told(4, 'tool')[-1] == 'The approver denied this call, so it was not run: I still need them'
     asked = ['Note one and two, and sort them.', 'Tidy up.', 'When was that?', 'Again?', 'And now?', 'Are you there?']
     assert server.told(-1, 'user') == asked
     assert [(entry['tool_name'], entry['approved'], entry.get('note')) for entry in talk.entries()] == [

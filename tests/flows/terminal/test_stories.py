@@ -79,7 +79,7 @@ def test_a_denial_with_a_note_reaches_the_model_and_the_log(story: Story) -> Non
 
     assert '\n'.join(shown.splitlines()[-4:]) == snapshot("""\
 ✗ ada denied write_file (Ask me tomorrow,): Write project:notes.txt
-  write_file: Ask me tomorrow,
+  write_file: The approver denied this call, so it was not run: Ask me tomorrow,
 done
 The end.\
 """)

@@ -180,7 +180,8 @@ class CallJudge:
         """Reason why `tool-approval run` cannot start with these settings on this machine; `None` if it can."""
         self._is_refusing = False
         self._is_held = True
-        if find_backend is not None:
+        is_open = given.shell is not None and given.shell.default.allowed and not given.shell.default.approval
+        if find_backend is not None and (given.extends or given.require_os_sandbox or is_open):
             self._adapt(find_backend)
         self._sandbox = self.settings.sandbox or DEFAULT_SANDBOX
         source, named_as = (None, None) if loaded is None else (loaded.source, loaded.named_as)
@@ -195,7 +196,6 @@ class CallJudge:
     def _adapt(self, find_backend: Callable[[Settings], OSSandboxBackend]) -> None:
         """If no OS sandbox works, judge calls with the settings for machines without a sandbox."""
         from tool_approval.os_sandbox import (
-            BubblewrapBackend,
             OSSandboxUnavailable,
             RefusingBackend,
             UnconfinedBackend,
@@ -208,7 +208,7 @@ class CallJudge:
             self.refusal = str(error)
             return
         self._is_refusing = isinstance(backend, RefusingBackend)
-        self._is_held = isinstance(backend, BubblewrapBackend)
+        self._is_held = backend.name == 'bubblewrap'
         if not self._is_held:
             self.settings = unconfined(self.settings, keeps_rules=not isinstance(backend, UnconfinedBackend))
 

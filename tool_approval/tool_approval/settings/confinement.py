@@ -22,7 +22,6 @@ from tool_approval.os_sandbox import (
     ACCESS_NAMES,
     Access,
     AccessName,
-    BubblewrapBackend,
     ExtraAccess,
     OSProfile,
     OSSandboxError,
@@ -158,7 +157,7 @@ class ConfinedShell(ShellTool):
     @property
     def limits(self) -> Limits | None:
         """Limits of a confined command. Only a PID namespace makes sure that all its processes are seen."""
-        if not isinstance(self._confinement.backend, BubblewrapBackend):
+        if self._confinement.backend.name != 'bubblewrap':
             return None
         return Limits(processes=_MOST_PROCESSES, memory_bytes=_memory_of_machine() * 3 // 4)
 

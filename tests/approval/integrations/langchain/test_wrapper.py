@@ -506,7 +506,7 @@ def test_a_call_that_was_denied_lets_no_direct_call_run(arrangement, tmp_path):
 @pytest.mark.usefixtures('own_home')
 @pytest.mark.parametrize('arrangement', ['wrapper', 'middleware'])
 @pytest.mark.parametrize('is_asked', [True, False])
-def test_a_command_gets_the_profile_that_fits_its_decision(arrangement, is_asked, invoke, run, tmp_path):
+def test_an_approval_that_showed_no_access_gives_a_command_none(arrangement, is_asked, invoke, run, tmp_path):
     backend = Backend()
     desk = Desk(tmp_path / 'work', 'sandbox: {paths: {work: {root: ., read_approval: true}}}', backend=backend)
     shell = desk.workspace.shell
@@ -529,7 +529,7 @@ def test_a_command_gets_the_profile_that_fits_its_decision(arrangement, is_asked
         run(scripted([call('renamed', '1', command='echo a')], 'done'), [tools], controller)
 
     [profile] = backend.profiles
-    assert profile.access(str(desk.folder / 'file')) is (Access.READ if is_asked else Access.NONE)
+    assert profile.access(str(desk.folder / 'file')) is Access.NONE
 
 
 def test_one_object_makes_the_wrapper_and_the_middleware():

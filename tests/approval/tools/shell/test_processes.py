@@ -14,7 +14,7 @@ BEYOND = 10**9
 
 def alone(*, parent=1, group=1):
     """What the kernel says of a process that leads no group."""
-    return processes._Process(state='S', parent=parent, group=group, flags=0, began='1')
+    return processes._Process(state='S', parent=parent, group=group, flags=0, began='1', threads=1)
 
 
 @pytest.fixture
