@@ -303,6 +303,10 @@ def test_iterators_become_lists_and_are_refused_inside_of_other_values():
         materialised({'it': fail()})
 
 
+def test_bytes_in_a_secret_are_compared_too():
+    assert in_clear({'a': SecretBytes(b'x')}) != in_clear({'a': SecretBytes(b'y')})
+
+
 def test_values_in_clear_text_keep_secrets_apart_from_other_values():
     values = {'a': SecretStr('x'), 'b': SecretBytes(b'y'), 'c': Secret[int](1), 'd': 'x'}
 

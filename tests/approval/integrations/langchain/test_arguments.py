@@ -190,6 +190,7 @@ def test_a_definition_that_cannot_be_written_down_has_no_digest():
 
     assert schema_of(read) is None
     assert definition_digest(read, None) is None
+    assert definition_digest(read, {'default': float('nan')}) is None
 
 
 def test_values_hidden_by_serialisation_are_read_and_marked():

@@ -86,6 +86,28 @@ def test_a_late_change_of_the_arguments_of_such_a_tool_is_found():
         assert returns(result.all_messages())['1'] == (CHANGED, 'failed')
 
 
+@pytest.mark.parametrize(('rules', 'kept'), [({}, 'success'), ({'search_*': {'approval': 'blocked'}}, 'failed')])
+def test_the_hosts_own_search_for_tools_asks_only_if_a_rule_says_so(rules: Any, kept: str):
+    tools: FunctionToolset[Any] = FunctionToolset()
+    tools.add_function(delete_nothing, defer_loading=True)
+    ui = RecordingUI(True)
+    agent = pydantic_ai.Agent(
+        scripted([call('search_tools', '1', queries=['delete'])], 'done'),
+        toolsets=[tools],
+        capabilities=[Approvals(rules, ui=ui)],
+    )
+    result = agent.run_sync('go')
+    if not hasattr(ToolDefinition(name='x'), 'tool_kind'):
+        pytest.skip('this host does not mark its own tools')
+
+    assert ui.requests == []
+    assert returns(result.all_messages())['1'][1] == kept
+
+
+def delete_nothing() -> str:
+    raise AssertionError('not called')
+
+
 def inner_agent(ran: list[str], **options: Any) -> Agent[Any, Any]:
     agent: Any = Agent(scripted(DELETE, 'done'), name='inner', **options)
 
@@ -227,6 +249,24 @@ def test_an_answer_that_the_check_does_not_allow_runs_nothing_though_other_code_
     sending(ran, Log(), answer, large, answers=allowed).run_sync('go')
 
     assert ran == []
+
+
+def test_a_check_that_asks_nothing_leaves_the_question_of_other_code_as_it_is():
+    ran: list[Any] = []
+    ui = RecordingUI(True)
+
+    def send(to: str) -> str:
+        ran.append(to)
+        return 'sent'
+
+    send.check_approval = lambda ctx: None
+    tool = Tool(send, args_validator=large)
+    agent = pydantic_ai.Agent(
+        scripted([call('send', '1', to='bob')], 'done'), tools=[tool], capabilities=[Approvals(ui=ui)]
+    )
+    agent.run_sync('go')
+
+    assert (ran, len(ui.requests)) == (['bob'], 1)
 
 
 def test_a_check_that_blocks_a_call_which_other_code_deferred_is_not_asked_about():

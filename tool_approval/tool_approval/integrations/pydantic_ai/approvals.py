@@ -24,7 +24,7 @@ from tool_approval.core.threads import blocking
 
 from .arguments import find_tool
 from .batch import Batch
-from .guard import ApprovalToolset, is_declared, is_outside
+from .guard import ApprovalToolset, is_declared, is_outside, only_reveals
 from .requests import Session, facts_of
 from .results import External, execute_once, refuse
 from .seatbelt import is_guarded, is_same
@@ -145,7 +145,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
     ) -> Any:
         """Guard a tool that another capability added around the guard, such as the code mode of a harness."""
         tool = find_tool(ctx, call.tool_name)
-        if tool is None or not is_outside(tool):
+        is_free = only_reveals(tool_def) and self.controller.policy.rule_for(call.tool_name).approval is None
+        if tool is None or is_free or not is_outside(tool):
             return await handler(args)
         return await self._outer.guarded(call.tool_name, args, ctx, tool, handler, toolset=None)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.messages import ModelResponse
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from tool_approval.core.config import Default
@@ -181,11 +182,13 @@ _OF_THE_HOST = frozenset({'tool-search', 'capability-load'})
 """Kinds of the host's own tools that only reveal other tools, which are guarded themselves."""
 
 
+def only_reveals(definition: ToolDefinition) -> bool:
+    """Return whether a tool is one of the host's own that only reveal other tools. Older hosts do not mark them."""
+    return getattr(definition, 'tool_kind', None) in _OF_THE_HOST
+
+
 def is_outside(tool: ToolsetTool[Any]) -> bool:
     """Return whether no guard surrounds the execution of a tool, because another capability added it further out."""
-    kind: object = getattr(tool.tool_def, 'tool_kind', None)  # newer hosts
-    if kind in _OF_THE_HOST:
-        return False
     inner: object = tool
     while isinstance(inner, ToolsetTool) and not isinstance(inner, _Guarded):
         inner = getattr(cast('object', inner), 'source_tool', None)
