@@ -140,6 +140,7 @@ def test_words_that_show_that_a_command_needs_more_access_ask_at_once(folder, st
     assert len(asked) == 1
 
 
+@confining
 @pytest.mark.parametrize(
     'command', ['cat /etc/passwd', 'ls ..', 'git diff --output=x', 'git -C /x status', 'eval "$x"', 'python3 -c 1']
 )
