@@ -664,6 +664,15 @@ def test_remembered_approval_revoked_while_it_is_logged_no_longer_holds():
     assert held == 'The remembered approval of this call was revoked, so the call was not run.'
 
 
+def test_an_approval_holds_no_longer_if_the_policy_blocks_the_call():
+    controller = ApprovalController(policy={'delete': {'approval': 'blocked'}})
+
+    assert (
+        controller.still_holds(request_for(), approver=None, remembered=None)
+        == "The tool 'delete' is blocked by policy."
+    )
+
+
 def test_request_that_cannot_be_shown_is_not_asked_anew(caplog):
     def failing(request):
         raise ValueError('secret')

@@ -372,6 +372,34 @@ def test_a_denial_holds_though_the_tool_of_another_call_has_changed(url, inbox):
     assert asyncio.run(main()) == ('tidy', [], told)
 
 
+def test_an_external_call_beside_a_changed_tool_keeps_its_answer(url, inbox):
+    from pydantic_ai import ToolDefinition
+    from pydantic_ai.toolsets import ExternalToolset
+
+    ask = ToolDefinition(name='ask', parameters_json_schema={'type': 'object'})
+
+    def make(description):
+        bot = Bot([call('ask', '1'), call('tidy', '2')], toolsets=[ExternalToolset([ask])])
+
+        @bot.agent.tool_plain(requires_approval=True, description=description)
+        def tidy() -> str:
+            return 'tidied'
+
+        controller = ApprovalController(policy={'ask': {'approval': 'required'}})
+        return bot.durable(url, controller, external={'ask': lambda: 'told'})
+
+    async def main():
+        for entry in await park(make('Tidy up.'), inbox, 2):
+            await answer(inbox, entry)
+        durable = make('Delete everything.')
+        async with working(durable):
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            return entry.request.tool_name, json.loads(await durable.get('run').result())
+
+    assert asyncio.run(main()) == ('tidy', {'1': ['told', 'success'], '2': ['tidied', 'success']})
+
+
 def test_a_toolset_under_approval_and_its_changed_tool(url, inbox):
     def make(description):
         controller, written = ApprovalController(), []

@@ -172,6 +172,7 @@ UNKNOWN = "No function is configured for external calls of 'ask'."
         ({'ask': {'approval': 'required', 'answers': ['approve']}}, None, True, (UNKNOWN, 'failed')),
         ({'ask': {'approval': 'none', 'answers': ['respond']}}, None, RESPONSE, (UNKNOWN, 'failed')),
         ({}, None, RESPONSE, (UNKNOWN, 'failed')),
+        ({'ask': {'approval': 'blocked'}}, None, RESPONSE, ("The tool 'ask' is blocked by policy.", 'failed')),
     ],
 )
 def test_a_person_answers_an_external_call(policy: Any, function: Any, answer: Any, told: tuple[str, str]):

@@ -9,13 +9,14 @@ from typing import Any, cast
 
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai_deferred import Agent, DeferredToolHandler
+from pydantic_ai_deferred import Agent
 
 from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.integrations.pydantic_ai import Approvals, FileToolset, ShellToolset
+from tool_approval.integrations.pydantic_ai.approvals import handlers_of
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
@@ -130,15 +131,12 @@ def build_assistant(
 
 def _reject_handler(agent: AbstractAgent[Any, Any]) -> None:
     # Attack: the capability of a run replaces the agent's, so stricter rules of the agent would not hold.
-    found: list[object] = []
-    agent.root_capability.apply(found.append)
-    for each in found:
-        if isinstance(each, DeferredToolHandler):
-            kind = '`Approvals`' if isinstance(each, Approvals) else 'a `deferred_tool_handler`'
-            raise AssistantError(
-                f'the agent has {kind} of its own, and `tool-approval run` asks with its own rules and prompt; '
-                'name an agent that is built without them'
-            )
+    for each in handlers_of(agent):
+        kind = '`Approvals`' if isinstance(each, Approvals) else 'a `deferred_tool_handler`'
+        raise AssistantError(
+            f'the agent has {kind} of its own, and `tool-approval run` asks with its own rules and prompt; '
+            'name an agent that is built without them'
+        )
 
 
 READ_ONLY = 'Read-only file system'

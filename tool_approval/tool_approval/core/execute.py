@@ -10,6 +10,7 @@ from typing import Any
 from .arguments import CallArguments, materialised, read_arguments
 from .canonical import canonical_json
 from .controller import ApprovalController
+from .edit_effects import is_same
 from .edits import Reading, edited
 from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError
 from .gate import CHANGED, Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
@@ -32,8 +33,8 @@ async def execute_tool(
     Args:
         func: A function or other callable, with or without an approval check.
         name: Name by which the model calls the function.
-        args: Argument values by parameter name. The values are copied before an approver is asked. If the approver's
-            values do not fit the parameters, the approver is asked again.
+        args: Argument values by parameter name. Nested values are not copied: if they change after an approval, the
+            call is refused. If the approver's values do not fit the parameters, the approver is asked again.
         controller: Decides whether the call may run.
         context_metadata: Facts from the framework: `run_id`, `session_id`, `caller` and more.
         default: `none` runs a function that has no rule and no check; `required` asks an approver first.
@@ -77,8 +78,9 @@ async def execute_tool(
 
         def recheck() -> str | None:
             # Attack: the caller changes nested arguments that it still references, while the ledger is asked.
-            _, now = _read(allowed.call.values)
-            return gate.still_holds(allowed) if now == allowed.call.arguments else CHANGED
+            (_, now), then = _read(allowed.call.values), allowed.call.arguments
+            is_unchanged = is_same([now.shown, dict(now.bound)], [then.shown, dict(then.bound)])
+            return gate.still_holds(allowed) if is_unchanged else CHANGED
 
         result = await gate.keep(ledger, executed, allowed, lambda: execute(allowed), recheck=recheck)
         return _kept(name, result) if isinstance(result, Kept) else result

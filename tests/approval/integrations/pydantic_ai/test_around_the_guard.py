@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pydantic
 import pydantic_ai
 import pytest
-from pydantic_ai import ApprovalRequired, DeferredToolRequests, DeferredToolResults, RunContext, Tool
+from pydantic_ai import ApprovalRequired, DeferredToolRequests, DeferredToolResults, ModelRetry, RunContext, Tool
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.tools import ToolDefinition
@@ -209,6 +210,46 @@ def test_a_change_in_place_below_the_guard_is_found(given: list[Any], is_decorat
     assert returns(result.all_messages())['1'] == (CHANGED, 'failed')
 
 
+class Open(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra='allow')
+    path: str
+
+
+@dataclass(slots=True)
+class Slotted:
+    path: str
+
+
+class InPlaceOfAField(WrapperToolset[Any]):
+    """Changes a field of an argument between the guard and the function."""
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        value = tool_args['it']
+        setattr(value, 'more' if isinstance(value, Open) else 'path', 'b')
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+@pytest.mark.parametrize('kind', [Open, Slotted])
+def test_a_changed_field_of_a_model_or_dataclass_below_the_guard_is_found(kind: type):
+    ran: list[Any] = []
+
+    def delete(it: Any, force: bool = False) -> str:
+        ran.append(it)
+        return 'deleted'
+
+    delete.__annotations__['it'] = kind
+    given = {'path': 'a', 'more': 'a'} if kind is Open else {'path': 'a'}
+    agent = pydantic_ai.Agent(
+        scripted([call('delete', '1', it=given)], 'done'),
+        toolsets=[InPlaceOfAField(FunctionToolset([requires_approval()(delete)]))],
+        capabilities=[Approvals(ui=RecordingUI(True))],
+    )
+    result = agent.run_sync('go')
+
+    assert ran == []
+    assert returns(result.all_messages())['1'] == (CHANGED, 'failed')
+
+
 def large(ctx: RunContext[Any], **args: Any) -> None:
     """Validate the arguments: the host lets a validator ask for approval, before the guard does."""
     if not ctx.tool_call_approved:
@@ -267,6 +308,28 @@ def test_a_check_that_asks_nothing_leaves_the_question_of_other_code_as_it_is():
     agent.run_sync('go')
 
     assert (ran, len(ui.requests)) == (['bob'], 1)
+
+
+def test_arguments_that_the_validator_refuses_once_they_are_approved_are_shown_and_do_not_run():
+    ran: list[Any] = []
+    ui = RecordingUI(True)
+
+    def send(to: str) -> str:
+        ran.append(to)
+        return 'sent'
+
+    def fickle(ctx: RunContext[Any], to: str) -> None:
+        raise ModelRetry('Not to him.') if ctx.tool_call_approved else ApprovalRequired
+
+    agent = pydantic_ai.Agent(
+        scripted([call('send', '1', to='bob')], 'done'),
+        tools=[Tool(send, args_validator=fickle)],
+        capabilities=[Approvals(ui=ui)],
+    )
+    agent.run_sync('go')
+
+    assert [dict(request.args) for request in ui.requests] == [{'to': 'bob'}]
+    assert ran == []
 
 
 def test_a_check_that_blocks_a_call_which_other_code_deferred_is_not_asked_about():

@@ -119,6 +119,10 @@ def _dated(on: Annotated[date, Strict()], memo: str = '') -> Any:
     return on, memo
 
 
+def _plain(to: str, memo: str = '') -> Any:
+    return to, memo
+
+
 def _nested(due: Strictly, memo: str = '') -> Any:
     return due.on, due.tags, memo
 
@@ -126,6 +130,7 @@ def _nested(due: Strictly, memo: str = '') -> Any:
 @pytest.mark.parametrize(
     ('function', 'given', 'edit', 'runs'),
     [
+        pytest.param(_plain, {'to': 'bob'}, {'memo': 'new'}, ('bob', 'new'), id='beside a text'),
         pytest.param(
             _dated, {'on': '2026-01-02'}, {'memo': 'new'}, (date(2026, 1, 2), 'new'), id='beside a strict date'
         ),

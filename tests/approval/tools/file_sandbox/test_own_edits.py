@@ -142,6 +142,11 @@ def test_a_later_edit_changes_only_lines_that_the_earlier_ones_left_alone(text, 
         now, before = edited(now, arguments, 10_000), after
 
 
+@pytest.mark.parametrize(('is_end', 'moved'), [(False, 3), (True, 10)])
+def test_a_position_in_a_replaced_text_moves_to_one_end_of_the_new_text(is_end, moved):
+    assert module._moved(5, [(3, 8)], 2, is_end=is_end) == moved
+
+
 def test_only_the_newest_edits_are_known(monkeypatch):
     monkeypatch.setattr(module, 'MOST_EDITS', 2)
     monkeypatch.setattr(module, 'MOST_FILES', 1)

@@ -678,6 +678,15 @@ def test_flat_arguments_are_edited_in_a_form(desk):
     assert '<option value="&quot;fast&quot;" selected>fast</option>' in again.text
 
 
+def test_a_choice_that_may_be_missing_offers_no_value(desk):
+    schema = {'properties': {'speed': {'anyOf': [{'enum': ['slow', 'fast']}, {'type': 'null'}]}}}
+    entry = desk.post(ApprovalRequest(tool_name='pay', args={'speed': None}, args_schema=schema))
+
+    form = desk.client.get(f'/requests/{entry.id}/edit').text
+
+    assert '<option value="" selected>no value</option>' in form
+
+
 @pytest.mark.parametrize(
     ('entered', 'problem'),
     [

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ToolCallPart
@@ -83,7 +84,6 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Functions that execute external calls, by tool name."""
         self.session = session
         """The conversation for which approvals are remembered."""
-        self._outer = ApprovalToolset(FunctionToolset(), self)
         self._answered: dict[str | None, set[str]] = {}
         self.others: Others = others
         """How to treat a call that other code approved in the same run."""
@@ -115,7 +115,6 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Return the capability of a nested run: the same guard, whose questions the outermost run asks."""
         nested = copy.copy(self)
         DeferredToolHandler.__init__(nested, handler, id=self.id)
-        nested._outer = ApprovalToolset(FunctionToolset(), nested)
         nested._answered = {}
         return nested
 
@@ -148,7 +147,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         is_free = only_reveals(tool_def) and self.controller.policy.rule_for(call.tool_name).approval is None
         if tool is None or is_free or not is_outside(tool):
             return await handler(args)
-        return await self._outer.guarded(call.tool_name, args, ctx, tool, handler, toolset=None)
+        return await self.guard(FunctionToolset()).guarded(call.tool_name, args, ctx, tool, handler, toolset=None)
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -216,6 +215,13 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Execute a call that the guard allows, and log its outcome. A ledger executes approved calls at most once."""
         is_once = ctx.tool_call_approved and not allowed.call.is_enclosed
         return await execute_once(self.ledger if is_once else None, gate, allowed, run, ctx=ctx)
+
+
+def handlers_of(agent: AbstractAgent[Any, Any]) -> list[DeferredToolHandler[Any]]:
+    """Return the handlers that an agent was built with, `Approvals` among them. A run's own would replace them."""
+    found: list[AbstractCapability[Any]] = []
+    agent.root_capability.apply(found.append)
+    return [each for each in found if isinstance(each, DeferredToolHandler)]
 
 
 def as_approvals(given: object, options: Mapping[str, Any]) -> Approvals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from typing import Any, cast
 
@@ -39,10 +39,12 @@ def _call(ctx: RunContext[Any] | None) -> tuple[str | None, str | None]:
 def _frozen(value: Any) -> object:
     """Return a copy of a value for comparison, with types: a change in place shows, and `1` is not `True`."""
     kind = cast('type[object]', type(value))
-    if isinstance(value, BaseModel) or is_dataclass(value):
-        value = getattr(value, '__dict__', value)
+    if isinstance(value, BaseModel):
+        value = {**vars(value), **(value.model_extra or {})}
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = {each.name: getattr(value, each.name, None) for each in fields(value)}
     if isinstance(value, Mapping):
-        return kind, [(name, _frozen(item)) for name, item in cast('Mapping[Any, Any]', value).items()]
+        return kind, [(_frozen(name), _frozen(item)) for name, item in cast('Mapping[Any, Any]', value).items()]
     if isinstance(value, list | tuple):
         return kind, [_frozen(item) for item in cast('list[Any]', value)]
     if isinstance(value, set):

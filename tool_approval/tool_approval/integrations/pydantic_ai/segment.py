@@ -471,15 +471,22 @@ class SegmentApprovals(Approvals):
 
 
 class _SegmentToolset(ApprovalToolset):
-    async def call_tool(
-        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    async def guarded(
+        self,
+        name: str,
+        tool_args: dict[str, Any],
+        ctx: RunContext[Any],
+        tool: ToolsetTool[Any],
+        run_tool: Callable[[dict[str, Any]], Awaitable[Any]],
+        *,
+        toolset: AbstractToolset[Any] | None,
     ) -> Any:
         # None of the calls of a response runs if any tool called in it has changed since the decision.
         approvals = cast('SegmentApprovals', self.approvals)
         is_nested = len(lineage()) > 1
         if ctx.tool_call_approved and not is_nested and approvals.segment.is_changed(ctx):
             raise ToolChanged(ctx)
-        return await super().call_tool(name, tool_args, ctx, tool)
+        return await super().guarded(name, tool_args, ctx, tool, run_tool, toolset=toolset)
 
     async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
         settled = await super()._settled(gate, prepared, ctx)
