@@ -313,6 +313,13 @@ def test_values_in_clear_text_keep_secrets_apart_from_other_values():
     assert in_clear(values) == {'a': {HIDDEN: 'x'}, 'b': {HIDDEN: 'y'}, 'c': {HIDDEN: 1}, 'd': 'x'}
 
 
+def test_secrets_in_clear_text_have_the_form_in_which_a_model_gives_them():
+    values = {'a': SecretStr('x'), 'b': SecretBytes(b'y'), 'c': [Secret[int](1)]}
+
+    assert as_json(values, in_clear=True) == {'a': 'x', 'b': b'y'.hex(), 'c': [1]}
+    assert as_json(values) == {'a': HIDDEN, 'b': HIDDEN, 'c': [HIDDEN]}
+
+
 def test_keys_with_one_json_form_are_refused():
     with pytest.raises(NotCanonicalError, match='two keys'):
         read_arguments({'it': {1: 'harmless', '1': 'EVIL'}})

@@ -97,6 +97,13 @@ def make(url: str, folder: Path, point: str) -> DurableAgent:
         kill('tool after')
         return f'paid {amount}'
 
+    return DurableAgent(agent, ApprovalController(), store=url)
+
+
+def work(url: str, folder: Path, point: str, lease: float) -> None:
+    """Be a worker until the end of the process."""
+    # Only here: the process ends with what is changed.
+    kill = Killer(folder, point)
     kill.around(ApprovalController, 'triage', lambda self, requests: 'triage')
     kill.around(ApprovalController, 'decide', lambda self, requests, rereads: 'decide')
     kill.around(DurableStore, 'park', lambda *args, **keywords: 'park')
@@ -104,11 +111,6 @@ def make(url: str, folder: Path, point: str) -> DurableAgent:
     kill.around(DurableStore, 'add_execution', lambda self, row: 'add')
     kill.around(DurableStore, 'move', lambda self, row, to, **keywords: to)
     kill.around(DurableStore, 'finish', lambda *args, **keywords: 'finish')
-    return DurableAgent(agent, ApprovalController(), store=url)
-
-
-def work(url: str, folder: Path, point: str, lease: float) -> None:
-    """Be a worker until the end of the process."""
 
     async def serve() -> None:
         async with make(url, folder, point).worker(polling=0.05, lease=lease):

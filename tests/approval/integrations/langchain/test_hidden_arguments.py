@@ -94,6 +94,31 @@ def test_secrets_that_are_made_as_defaults_reach_the_tool(run: Any):
     assert ran == ['hunter2', 'hunter3', 'h']
 
 
+def test_a_secret_that_is_made_anew_each_time_is_made_once(run: Any):
+    made: list[str] = []
+    ran: list[str] = []
+
+    def make() -> SecretStr:
+        made.append(f'hunter{len(made)}')
+        return SecretStr(made[-1])
+
+    class Ticket(BaseModel):
+        token: SecretStr = Field(default_factory=make)
+        host: str
+
+    @tool(args_schema=Ticket)
+    def act(token: SecretStr, host: str) -> str:
+        """Act."""
+        ran.append(token.get_secret_value())
+        return 'ok'
+
+    ui = ScriptedUI(['y'])
+    run(scripted([call('act', '1', host='h')], 'done'), [act], ApprovalController(ui=ui))
+
+    assert ui.requests[0].args == {'token': '[hidden]', 'host': 'h'}
+    assert ran == [made[0]]
+
+
 def transfer_tool(ran: list[Any]) -> Any:
     @tool
     def transfer(amount: int, account: Annotated[str, InjectedToolArg]) -> str:
