@@ -24,8 +24,8 @@ class Span:
     """Index of the span's first character in the line."""
     end: int
     """Index after the span's last character in the line."""
-    role: Literal['escape', 'key', 'string', 'keyword']
-    """Kind of the part."""
+    role: Literal['escape', 'key', 'string', 'keyword', 'literal', 'comment']
+    """Kind of the part. `keyword`, `literal` and `comment` are parts of code."""
 
 
 @dataclass(frozen=True, kw_only=True)

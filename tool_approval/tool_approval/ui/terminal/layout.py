@@ -16,15 +16,18 @@ NARROWEST = 24
 
 _WIDEST_ESCAPE = len('<U+10FFFF>')
 
-Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd']
+Style = Literal['plain', 'frame', 'title', 'strong', 'added', 'removed', 'odd', 'literal', 'comment']
 
 _CODES: dict[Style, str] = {
     'plain': '', 'frame': '2', 'title': '1', 'strong': '1', 'added': '32', 'removed': '31', 'odd': '1;35',
+    'literal': '36', 'comment': '3',
 }  # fmt: skip
 """Parameters of Select Graphic Rendition (ECMA-48, section 8.3.117). Yellow and blue are not used: yellow is too faint
 on white, and blue on black."""
 
-_SPAN_STYLES: dict[str, Style] = {'escape': 'odd', 'key': 'strong', 'keyword': 'strong'}
+_SPAN_STYLES: dict[str, Style] = {
+    'escape': 'odd', 'key': 'strong', 'keyword': 'strong', 'literal': 'literal', 'comment': 'comment',
+}  # fmt: skip
 _LINE_STYLES: dict[LineKind, Style] = {'added': 'added', 'removed': 'removed', 'cut': 'strong', 'hunk': 'strong'}
 
 

@@ -29,6 +29,7 @@ from tool_approval.display.fact_texts import is_usual, summary
 from tool_approval.display.questions import session_choice
 from tool_approval.display.warnings import turns
 
+from .highlight import highlight
 from .layout import NARROWEST, Layout, fitted
 
 TOO_NARROW = f'Too narrow to ask.\nWiden the window to\n{NARROWEST} columns, or press\nq to deny and stop\nthe run. '
@@ -154,7 +155,9 @@ def _box(
     for label, text in found:
         if label not in _IN_TITLE:
             (below if label in _BELOW else rows).extend(layout.labelled(f'{label}:', text))
-    rows += layout.quoted(shown.lines)
+    shown_as = request.presentation
+    language = None if shown_as is None or shown_as.type != 'file_content' else shown_as.language
+    rows += layout.quoted(highlight(shown.lines, language) if layout.color and language else shown.lines)
     if before is not None:
         rows += layout.quoted(changes(before, request, ascii_only=ascii_only))
     rows += below
