@@ -39,11 +39,12 @@ from pydantic_ai_deferred import Agent
 from tool_approval.durable import DurableStore, open_store
 from tool_approval.durable.engine import DBOSEngine, engine_url
 from tool_approval.inbox import Approver, Inbox
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
 from maintainers.peers.catalog import Environment
 from maintainers.peers.environments import REPOSITORY, InstallError, python_of
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalDecision
 
 from .inbox import SPAWN, Place, places
 from .spread import Spread, ratios, spread
@@ -189,7 +190,11 @@ def _respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 def durable_agent(url: str, link: Link | None, policy: str) -> DurableAgent[object, str]:
     """Make the agent that is measured; `link` receives the events of its runs."""
-    agent = Agent(FunctionModel(_respond), name='mailer', capabilities=[DBOSDurability()])
+    agent = Agent(
+        FunctionModel(_respond),
+        name='mailer',
+        capabilities=[DBOSDurability(), Approvals({'send_mail': {'approval': policy}})],
+    )
 
     @agent.tool_plain(requires_approval=True)
     def send_mail(to: str, text: str, number: int) -> str:
@@ -198,7 +203,7 @@ def durable_agent(url: str, link: Link | None, policy: str) -> DurableAgent[obje
             link.stamp('executed', str(number))
         return 'sent'
 
-    durable = DurableAgent(agent, ApprovalController(policy={'send_mail': {'approval': policy}}), store=url)
+    durable = DurableAgent(agent, store=url)
     if link is not None:
         _tell(durable.store, link)
     return durable

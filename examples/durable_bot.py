@@ -20,9 +20,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
 from tool_approval.durable import open_store
 from tool_approval.inbox import Approver, ApproverRule, Inbox
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalDecision
 
 FOLDER = Path('durable-bot')
 STORE = os.environ.get('DURABLE_BOT_STORE', f'{FOLDER}/inbox.sqlite')
@@ -36,10 +37,10 @@ def plan(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
     return ModelResponse(parts=[ToolCallPart('pay', {'invoice': 'A-17', 'amount': 120})])
 
 
-agent = Agent(FunctionModel(plan), name='accountant', capabilities=[DBOSDurability()])
+agent = Agent(FunctionModel(plan), name='accountant', capabilities=[DBOSDurability(), Approvals()])
 
 
-@agent.tool_plain(requires_approval=True)
+@agent.tool_plain
 def pay(invoice: str, amount: int) -> str:
     """Pay an invoice."""
     FOLDER.mkdir(exist_ok=True)
@@ -48,7 +49,7 @@ def pay(invoice: str, amount: int) -> str:
     return f'{invoice} is paid.'
 
 
-durable = DurableAgent(agent, ApprovalController(), store=STORE)
+durable = DurableAgent(agent, store=STORE)
 
 
 async def start() -> None:

@@ -42,7 +42,7 @@ from .equivalence.world import World
 
 @pytest.mark.untraced
 @given(scenarios())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_inline_gives_the_model_the_same_information_as_stop_and_resume(scenario: Scenario):
     check(scenario)
 

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai_deferred import Agent
 from tool_approval.durable import DurableStore
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
 from tests.loop.scripted import call
@@ -87,9 +88,9 @@ def make(url: str, folder: Path, point: str) -> DurableAgent:
         kill(f'model {number} before')
         return ModelResponse(parts=[call('pay', '1', amount=10)] if number == 1 else [TextPart('done')])
 
-    agent = Agent(FunctionModel(respond), name='killed', capabilities=[DBOSDurability()])
+    agent = Agent(FunctionModel(respond), name='killed', capabilities=[DBOSDurability(), Approvals()])
 
-    @agent.tool_plain(requires_approval=True)
+    @agent.tool_plain
     def pay(amount: int) -> str:
         kill('tool before')
         with (folder / 'paid').open('a') as paid:
@@ -97,7 +98,7 @@ def make(url: str, folder: Path, point: str) -> DurableAgent:
         kill('tool after')
         return f'paid {amount}'
 
-    return DurableAgent(agent, ApprovalController(), store=url)
+    return DurableAgent(agent, store=url)
 
 
 def work(url: str, folder: Path, point: str, lease: float) -> None:

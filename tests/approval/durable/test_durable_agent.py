@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import RunContext
+from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelResponse, TextContent, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -65,7 +65,8 @@ class Bot:
 
     def __init__(self, *responses, description='Pay an invoice.', name='bot', **keywords):
         self.paid = []
-        self.agent = Agent(telling(*responses), name=name, capabilities=[DBOSDurability()], **keywords)
+        self.keywords = {'model': telling(*responses), 'name': name, **keywords}
+        self.agent = Agent(**self.keywords)
 
         @self.agent.tool_plain(name='pay', requires_approval=True, description=description)
         def pay(amount: int) -> str:
@@ -73,7 +74,9 @@ class Bot:
             return f'paid {amount}'
 
     def durable(self, url, controller=None, **keywords):
-        return DurableAgent(self.agent, controller or ApprovalController(), store=url, **keywords)
+        approvals = Approvals(controller, default='none', external=keywords.pop('external', None))
+        own = {'toolsets': self.agent.toolsets, 'tools': (), 'capabilities': [DBOSDurability(), approvals]}
+        return DurableAgent(Agent(**{**self.keywords, **own}), store=url, **keywords)
 
 
 @asynccontextmanager
@@ -252,6 +255,35 @@ def test_remembered_approval_is_not_asked_again(url, inbox, memory):
     told = asyncio.run(answered(bot.durable(url, ApprovalController(memory=memory)), inbox, ALWAYS))
 
     assert told == {'1': ['paid 10', 'success'], '2': ['paid 10', 'success']}
+
+
+def test_the_approvals_of_the_agent_decide_in_a_durable_run(url, inbox):
+    """Its rules, its default and its session are those of the object that guards the agent everywhere else."""
+    done = []
+
+    def note(text: str) -> str:
+        done.append(text)
+        return text
+
+    async def main():
+        rules = {'free': {'approval': 'none'}, 'never': {'approval': 'blocked'}}
+        tools = [Tool(note, name=name) for name in ('free', 'never', 'other')]
+        model = telling([call(name, str(n), text=name) for n, name in enumerate(('free', 'never', 'other'))])
+        approvals = Approvals(rules, session='desk')
+        durable = DurableAgent(
+            Agent(model, name='bot', tools=tools, capabilities=[DBOSDurability(), approvals]), store=url
+        )
+        async with working(durable):
+            run = await durable.start('go')
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            return entry, json.loads(await run.result())
+
+    entry, told = asyncio.run(main())
+
+    assert (entry.request.tool_name, entry.request.session_id) == ('other', 'desk')
+    assert [outcome for _, outcome in told.values()] == ['success', 'failed', 'success']
+    assert done == ['free', 'other']
 
 
 def test_a_remembered_approval_that_was_revoked_meanwhile_is_asked_again(url, inbox, memory):
@@ -991,13 +1023,15 @@ def test_unknown_run_is_reported(url):
     [
         (lambda: Agent('test', capabilities=[DBOSDurability(name='x')]), 'a name'),
         (lambda: Agent('test', name='bot'), 'must record model requests'),
-        (lambda: Agent('test', name='bot', capabilities=[DBOSDurability(), Approvals()]), 'pass their controller'),
+        (lambda: Agent('test', name='bot', capabilities=[DBOSDurability()]), 'needs approvals'),
+        (lambda: Agent('test', name='bot', capabilities=[DBOSDurability(), Approvals(id=None)]), 'need an `id`'),
+        (lambda: Agent('test', name='bot', capabilities=[DBOSDurability(), Approvals(ledger=object())]), 'no `ledger`'),
         (lambda: 'agent', 'not str'),
     ],
 )
 def test_an_agent_that_cannot_be_durable_is_refused(make, problem, url):
     with pytest.raises(UserError, match=problem):
-        DurableAgent(make(), ApprovalController(), store=url)
+        DurableAgent(make(), store=url)
 
 
 def test_a_ui_that_is_gone_with_its_process_is_refused(url, tmp_path):
@@ -1018,8 +1052,8 @@ def test_a_structured_output_comes_back_as_what_it_is(url):
             from pydantic_ai.models.test import TestModel
 
             model = TestModel(custom_output_args={'total': 3}, call_tools=[])
-            agent = Agent(model, name='reporter', output_type=output_type, capabilities=[DBOSDurability()])
-            durable = DurableAgent(agent, ApprovalController(), store=url)
+            agent = Agent(model, name='reporter', output_type=output_type, capabilities=[DBOSDurability(), Approvals()])
+            durable = DurableAgent(agent, store=url)
             async with working(durable):
                 run = await durable.start('go')
                 assert await run.result() == expected

@@ -13,11 +13,11 @@ from tool_approval.inbox.errors import InboxUnavailable
 
 from tests.approval.inbox.parts import answer
 from tests.loop.scripted import call
-from tool_approval import ApprovalController
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
 pytestmark = [pytest.mark.thorough, pytest.mark.untraced]
@@ -47,16 +47,16 @@ def test_a_database_that_is_away_for_a_while_loses_nothing(point, postgres, post
         away(f'model {number}')
         return ModelResponse(parts=[call('pay', '1', amount=10)] if number == 1 else [TextPart('done')])
 
-    agent = Agent(FunctionModel(respond), name='away', capabilities=[DBOSDurability()])
+    agent = Agent(FunctionModel(respond), name='away', capabilities=[DBOSDurability(), Approvals()])
 
-    @agent.tool_plain(requires_approval=True)
+    @agent.tool_plain
     def pay(amount: int) -> str:
         away('tool before')
         paid.append(amount)
         away('tool after')
         return f'paid {amount}'
 
-    durable = DurableAgent(agent, ApprovalController(), store=postgres_url)
+    durable = DurableAgent(agent, store=postgres_url)
 
     async def main():
         with Inbox(open_store(postgres_url).inbox_store) as inbox:

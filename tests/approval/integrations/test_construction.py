@@ -15,7 +15,6 @@ from tool_approval.inbox import ApproverRule, Inbox, InboxUI
 from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
-from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.storage import FileApprovalStore
@@ -119,7 +118,6 @@ def test_file_of_the_approvals_is_no_project(tmp_path: Path):
             lambda: ApprovalToolset(FileToolset({'paths': {}}), 1),
             '`ApprovalToolset` takes `Approvals` or an `ApprovalController`',
         ),
-        (lambda: DurableAgent(Agent(name='a'), 'c', store='i.sqlite'), '`DurableAgent` takes an `ApprovalController`'),
         (lambda: Agent(deferred_tool_handler=ApprovalController()), 'pass `Approvals(controller)`'),
         (lambda: Capability(ApprovalController()), 'pass `Approvals(controller)`'),
     ],

@@ -9,14 +9,14 @@ from typing import Any, cast
 
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ModelMessage
-from pydantic_ai_deferred import Agent
+from pydantic_ai_deferred import Agent, DeferredToolHandler
 
 from tool_approval.audit import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.integrations.pydantic_ai import Approvals, FileToolset, ShellToolset
-from tool_approval.integrations.pydantic_ai.approvals import handlers_of
+from tool_approval.integrations.pydantic_ai.approvals import capabilities_of
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
@@ -131,7 +131,9 @@ def build_assistant(
 
 def _reject_handler(agent: AbstractAgent[Any, Any]) -> None:
     # Attack: the capability of a run replaces the agent's, so stricter rules of the agent would not hold.
-    for each in handlers_of(agent):
+    for each in capabilities_of(agent):
+        if not isinstance(each, DeferredToolHandler):
+            continue
         kind = '`Approvals`' if isinstance(each, Approvals) else 'a `deferred_tool_handler`'
         raise AssistantError(
             f'the agent has {kind} of its own, and `tool-approval run` asks with its own rules and prompt; '

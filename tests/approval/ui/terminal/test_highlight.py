@@ -17,6 +17,14 @@ pytest.importorskip('pygments', reason='Pygments is not installed; CI installs i
 LANGUAGES = ['python', 'bash', 'c', 'html', 'json', 'markdown', 'yaml', 'no such language']
 
 
+@pytest.fixture(autouse=True, scope='module')
+def clock():
+    """On a busy machine, even a short text may take longer than a person should wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr('tool_approval.ui.terminal.highlight.monotonic', lambda: 0.0)
+        yield
+
+
 def shown(content, language='python', **options):
     presentation = ApprovalPresentation.of('file_content', content, language=language, path='a.py')
     request = ApprovalRequest(tool_name='write_file', args={'path': 'a.py'}, presentation=presentation)

@@ -12,7 +12,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai_deferred import Agent
 
 from tool_approval.assistant.stories.scene import Step, denied, scripted
-from tool_approval.core.controller import ApprovalController
+from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
 INVOICE = 17
@@ -21,15 +21,15 @@ PAYMENTS = 'payments.txt'
 
 def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
     """Create the agent, identically in each process. A payment appends a line to a file."""
-    agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability()])
+    agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability(), Approvals()])
 
-    @agent.tool_plain(requires_approval=True)
+    @agent.tool_plain
     def pay_invoice(number: int, euros: int) -> str:
         with open(folder / PAYMENTS, 'a', encoding='utf-8') as payments:
             payments.write(f'{number}: {euros}\n')
         return f'Invoice {number} is paid.'
 
-    return DurableAgent(agent, ApprovalController(), store=str(folder / 'inbox.sqlite'))
+    return DurableAgent(agent, store=str(folder / 'inbox.sqlite'))
 
 
 def _plan(results: list[ToolReturnPart]) -> Step:

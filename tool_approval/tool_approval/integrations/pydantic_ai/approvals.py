@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Literal, Unpack
+from functools import partial
+from typing import Any, Literal, Protocol, Unpack
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
@@ -19,7 +20,7 @@ from pydantic_ai_deferred.keyword import allows_deferred
 from tool_approval.approvals import Approvals as AnyApprovals
 from tool_approval.approvals import Parts, Rules
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import CHANGED, Allowed, Gate
+from tool_approval.core.gate import CHANGED, Allowed, ExecutionLedger, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 
@@ -32,6 +33,26 @@ from .seatbelt import is_guarded, is_same
 
 Others = Literal['log', 'ask', 'refuse']
 """How to treat a call that other code approved in the same run."""
+
+
+class Keeping(Protocol):
+    """Keeps the deferred calls of a run that another process may continue, and executes them once."""
+
+    def guard(self, toolset: AbstractToolset[Any], approvals: Approvals) -> ApprovalToolset:
+        """Guard the tools, and look for tools that have changed."""
+        ...  # pragma: no cover - a protocol has no body
+
+    async def keep(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> None:
+        """Keep the deferred calls of a response. The run then ends with them."""
+        ...  # pragma: no cover - a protocol has no body
+
+    async def ask(self, answer: Callable[[], Awaitable[DeferredToolResults]]) -> DeferredToolResults:
+        """Ask about the calls of a nested run, which cannot end and be continued."""
+        ...  # pragma: no cover - a protocol has no body
+
+    async def execute(self, action: Callable[[], Awaitable[Any]]) -> Any:
+        """Execute an approved call."""
+        ...  # pragma: no cover - a protocol has no body
 
 
 class Approvals(AnyApprovals, DeferredToolHandler[Any]):
@@ -85,6 +106,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         self.session = session
         """The conversation for which approvals are remembered."""
         self._answered: dict[str | None, set[str]] = {}
+        self._keeping: Keeping | None = None
         self.others: Others = others
         """How to treat a call that other code approved in the same run."""
 
@@ -101,7 +123,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
 
     def guard(self, toolset: AbstractToolset[Any]) -> ApprovalToolset:
         """Guard one toolset, of an agent whose other tools run without approval."""
-        return ApprovalToolset(toolset, self)
+        return ApprovalToolset(toolset, self) if self._keeping is None else self._keeping.guard(toolset, self)
 
     def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
         """Guard all tools, inside of every other capability, so that the guard sees the arguments that the tools get.
@@ -118,10 +140,22 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         nested._answered = {}
         return nested
 
+    def for_keeping(
+        self, keeping: Keeping, controller: ApprovalController, *, ledger: ExecutionLedger, session: Session
+    ) -> Approvals:
+        """Return the capability of one run whose deferred calls are kept. It replaces this object in that run."""
+        kept = copy.copy(self)
+        kept._controller, kept._ledger, kept.session, kept._keeping = controller, ledger, session, keeping
+        kept._answered, kept._original = {}, kept
+        DeferredToolHandler.__init__(kept, kept.__call__, id=self.id, inherit=self.inherit)
+        return kept
+
     async def handle_deferred_tool_calls(
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         """Answer all deferred calls of a response. Without a UI, leave them to the caller of the run."""
+        if self._keeping is not None and self is self._original:
+            return await self._keeping.keep(ctx, requests)
         stops = ctx.agent is not None and allows_deferred(ctx.agent.output_type)
         if self is self._original and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
             prepared = await self._batch(ctx, requests).prepare()
@@ -179,7 +213,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         Raises:
             StoreError: Remembered approvals cannot be trusted or saved. None of the calls in `requests` has run.
         """
-        return await self._batch(ctx, requests).answer()
+        batch = self._batch(ctx, requests)
+        return await (batch.answer() if self._keeping is None else self._keeping.ask(batch.answer))
 
     def _batch(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Batch:
         facts = facts_of(ctx, self.session)
@@ -214,14 +249,15 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
     ) -> Any:
         """Execute a call that the guard allows, and log its outcome. A ledger executes approved calls at most once."""
         is_once = ctx.tool_call_approved and not allowed.call.is_enclosed
-        return await execute_once(self.ledger if is_once else None, gate, allowed, run, ctx=ctx)
+        execute = partial(execute_once, self.ledger if is_once else None, gate, allowed, run, ctx=ctx)
+        return await (self._keeping.execute(execute) if self._keeping is not None and is_once else execute())
 
 
-def handlers_of(agent: AbstractAgent[Any, Any]) -> list[DeferredToolHandler[Any]]:
-    """Return the handlers that an agent was built with, `Approvals` among them. A run's own would replace them."""
+def capabilities_of(agent: AbstractAgent[Any, Any]) -> list[AbstractCapability[Any]]:
+    """Return the capabilities that an agent was built with. A run's own would replace those of the same id."""
     found: list[AbstractCapability[Any]] = []
     agent.root_capability.apply(found.append)
-    return [each for each in found if isinstance(each, DeferredToolHandler)]
+    return found
 
 
 def as_approvals(given: object, options: Mapping[str, Any]) -> Approvals:

@@ -22,7 +22,6 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai_deferred import Agent
 
 from tool_approval.core.canonical import canonical_json
-from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.display import escape_line
@@ -36,8 +35,7 @@ from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker
 
-from .approvals import Approvals
-from .results import External
+from .approvals import Approvals, capabilities_of
 from .run_state import RunState, as_json, is_readable, now, read_state, write_state
 from .segment import DurableRunCancelled, Segment
 
@@ -74,42 +72,36 @@ class DurableAgent(Generic[DepsT, OutputT]):
     def __init__(
         self,
         agent: Agent[DepsT, OutputT],
-        controller: ApprovalController,
         *,
         store: str,
         deps: Mapping[str, Factory] | None = None,
-        external: External | None = None,
         reconcile: Mapping[str, Reconcile] | None = None,
-        tells_changes: bool = True,
     ) -> None:
         """Combine the parts. Nothing is opened or started before the first use.
 
         Args:
-            agent: Agent that has a name and the capability `DBOSDurability()`. The name must stay the same.
-            controller: Controller that decides. The controller's `ui` is an `InboxUI` with the same `store`, or `None`
-                for an `InboxUI` with default settings. The agent itself has no `Approvals`.
+            agent: Agent that has a name, which must stay the same, and the capabilities `DBOSDurability()` and
+                `Approvals`. The `ui` of the `Approvals` is an `InboxUI` with the same `store`, or `None` for an
+                `InboxUI` with default settings.
             store: The database of runs and requests: `postgresql://...`, `sqlite:///path`, or the path of an SQLite
                 file.
             deps: Factories of dependencies, by the name that is passed to `start`.
-            external: Functions that execute external calls, by tool name.
             reconcile: Functions, by tool name, that find out after a crash whether an interrupted call was executed.
                 See `Ledger`.
-            tells_changes: Whether the model is informed of arguments that an approver changed.
 
         Raises:
-            UserError: The agent or the controller cannot be used for durable runs. The message says what to change.
+            UserError: The agent or its `Approvals` cannot be used for durable runs. The message says what to change.
             ValueError: The URL of the store cannot be parsed.
         """
-        if not isinstance(controller, ApprovalController):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UserError(f'`DurableAgent` takes an `ApprovalController`, not {type(controller).__name__}.')
         self.agent = agent
         self.name = _checked_name(agent)
-        self.controller = controller
+        self.approvals = _checked_approvals(agent)
+        self.controller = self.approvals.controller
         self.store = open_store(store)
-        ui = controller.ui
+        ui = self.controller.ui
         if ui is not None and not (isinstance(ui, InboxUI) and ui.inbox.store.place == self.store.place):
             raise UserError(
-                'The `ui` of the controller must be `None`, or an `InboxUI` with the `store` of the `DurableAgent`, '
+                'The `ui` of the `Approvals` must be `None`, or an `InboxUI` with the `store` of the `DurableAgent`, '
                 'because a person may answer a question of a durable run after this process has ended.'
             )
         self.ui = ui or InboxUI(Inbox(open_store(store).inbox_store))
@@ -118,8 +110,6 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Key that question ids are derived from. The key is empty until this process becomes a worker, and is
         then the key of the store."""
         self._factories = dict(deps or {})
-        self.external = external or {}
-        self.tells_changes = tells_changes
         self._thread = Worker(self.store.place)
         self._reconcile = dict(reconcile or {})
         self._engine: DBOSEngine | None = None
@@ -359,13 +349,20 @@ def _checked_name(agent: Agent[Any, Any]) -> str:
         raise UserError(f'A durable agent needs a `pydantic_ai_deferred.Agent`, not {type(agent).__name__}.')
     if not agent.name:
         raise UserError("A durable agent needs a name that stays the same: `Agent(..., name='bot')`.")
-    found: list[object] = []
-    agent.root_capability.apply(found.append)
-    if not any(isinstance(each, DBOSDurability) for each in found):
+    if not any(isinstance(each, DBOSDurability) for each in capabilities_of(agent)):
         raise UserError('A durable agent must record model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
-    if any(isinstance(each, Approvals) for each in found):
-        raise UserError('The agent of a `DurableAgent` has no `Approvals`: pass their controller to `DurableAgent`.')
     return agent.name
+
+
+def _checked_approvals(agent: Agent[Any, Any]) -> Approvals:
+    found = [each for each in capabilities_of(agent) if isinstance(each, Approvals)]
+    if not found:
+        raise UserError('A durable agent needs approvals: `Agent(..., capabilities=[DBOSDurability(), Approvals()])`.')
+    if found[0].id is None:
+        raise UserError('The `Approvals` of a durable agent need an `id`: each run replaces them by its own.')
+    if found[0].ledger is not None:
+        raise UserError('The `Approvals` of a durable agent have no `ledger`: durable runs have their own.')
+    return found[0]
 
 
 def _output(agent: Agent[Any, OutputT], written: str) -> OutputT:

@@ -12,6 +12,7 @@ import hmac
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -40,7 +41,7 @@ from tool_approval.inbox.store import Row
 from .approvals import Approvals
 from .batch import Batch
 from .guard import ApprovalToolset
-from .requests import REQUEST_KEY, conventional, facts_of, session_of_deps, tool_facts
+from .requests import REQUEST_KEY, Session, conventional, facts_of, session_of_deps, tool_facts
 from .results import CallPlace
 from .run_state import (
     DecidedExternal,
@@ -101,7 +102,7 @@ class Segment:
         self.run_id = run_id
         self.number = number
         self.state = state
-        self.session: str | None = state.session
+        self.session: Session = state.session
 
     async def run(self) -> str | None:
         """Continue the run until it waits or has ended.
@@ -111,7 +112,7 @@ class Segment:
         """
         state, agent = self.state, self.durable.agent
         deps = await self.durable.make_deps(state)
-        self.session = state.session or session_of_deps(deps) or self.run_id
+        self.session = state.session or self.durable.approvals.session or session_of_deps(deps) or self.run_id
         while True:
             results: DeferredToolResults | None = None
             if state.stop is not None:
@@ -120,7 +121,10 @@ class Segment:
                     await self._park(stop)
                     return None
                 results = await self._carried_out(stop, stop.decided)
-            approvals = SegmentApprovals(self)
+            keeper, durable = _Keeper(self), self.durable
+            approvals = durable.approvals.for_keeping(
+                keeper, durable.controller.with_ui(durable.ui), ledger=durable.ledger, session=self.session
+            )
             try:
                 result: AgentRunResult[Any] = await agent.run(
                     _prompt(state.history) if state.rounds == 0 else None,
@@ -139,7 +143,7 @@ class Segment:
             state.rounds += 1
             if not isinstance(result.output, DeferredToolRequests):
                 return as_json(to_jsonable_python(result.output))
-            state.history, state.usage, state.stop = result.all_messages(), result.usage, approvals.stop
+            state.history, state.usage, state.stop = result.all_messages(), result.usage, keeper.stop
             assert state.stop is not None, 'only the handler of the segment may end a run before all calls are answered'
 
     async def _decided(self, stop: Stop) -> Stop:
@@ -351,7 +355,7 @@ class Segment:
     async def prepared(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Stop:
         """Return the calls of a response in their stored form."""
         facts = facts_of(ctx, self.session)._replace(run_id=self.run_id)
-        batch = Batch(self.durable.controller, requests, external=self.durable.external, facts=facts, ctx=ctx)
+        batch = Batch(self.durable.controller, requests, external=self.durable.approvals.external, facts=facts, ctx=ctx)
         prepared = await batch.prepare()
         count = len(requests.approvals)
         return Stop(
@@ -376,7 +380,7 @@ class Segment:
         return Batch(
             controller,
             requests,
-            external=self.durable.external,
+            external=self.durable.approvals.external,
             facts=CallFacts(),
             ctx=None,
             ledger=self.durable.ledger,
@@ -421,56 +425,38 @@ class Segment:
         return cast('T', result)
 
 
-class SegmentApprovals(Approvals):
-    """Capability of one run of the agent.
+class _Keeper:
+    """Keeps the deferred calls of one run of the agent, and leaves them unanswered, so that the run ends.
 
-    It keeps the deferred calls for the segment and leaves them unanswered, so that the run ends. When a later run
-    resumes these calls, it wraps their execution.
+    When a later run resumes these calls, it wraps their execution.
     """
 
     def __init__(self, segment: Segment) -> None:
-        durable = segment.durable
-        super().__init__(
-            durable.controller.with_ui(durable.ui),
-            external=durable.external,
-            session=segment.session,
-            default='none',
-            tells_changes=durable.tells_changes,
-            ledger=durable.ledger,
-        )
         self.segment = segment
         self.stop: Stop | None = None
         """Point at which the run stopped with deferred calls, or `None` if it has not stopped."""
 
-    def guard(self, toolset: AbstractToolset[Any]) -> ApprovalToolset:
-        """Guard the tools, and look for tools that have changed."""
-        return _SegmentToolset(toolset, self)
+    def guard(self, toolset: AbstractToolset[Any], approvals: Approvals) -> ApprovalToolset:
+        """See `Keeping`."""
+        return _SegmentToolset(toolset, approvals, segment=self.segment)
 
-    async def handle_deferred_tool_calls(
-        self, ctx: RunContext[Any], *, requests: DeferredToolRequests
-    ) -> DeferredToolResults | None:
-        """Keep the calls, so that the run ends with them. A nested run cannot stop and resume: it asks."""
-        if self is not self._original:
-            return await super().handle_deferred_tool_calls(ctx, requests=requests)
+    async def keep(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> None:
+        """See `Keeping`."""
         self.stop = await self.segment.prepared(ctx, requests)
-        return None
 
-    async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+    async def ask(self, answer: Callable[[], Awaitable[DeferredToolResults]]) -> DeferredToolResults:
         """Ask about the calls of a nested run, which waits in this process."""
-        ask = super().__call__
-        return await self.segment.durable.engine.record('ask', lambda: ask(ctx, requests))
+        return await self.segment.durable.engine.record('ask', answer)
 
-    async def execute_allowed(
-        self, ctx: RunContext[Any], gate: Gate, allowed: Allowed, run: Callable[[], Awaitable[Any]]
-    ) -> Any:
+    async def execute(self, action: Callable[[], Awaitable[Any]]) -> Any:
         """Execute an approved call as one step of the engine."""
-        execute = super().execute_allowed
-        if not ctx.tool_call_approved or allowed.call.is_enclosed:
-            return await execute(ctx, gate, allowed, run)
-        return await self.segment.once('execute', lambda: execute(ctx, gate, allowed, run))
+        return await self.segment.once('execute', action)
 
 
+@dataclass
 class _SegmentToolset(ApprovalToolset):
+    segment: Segment = field(kw_only=True)
+
     async def guarded(
         self,
         name: str,
@@ -482,9 +468,8 @@ class _SegmentToolset(ApprovalToolset):
         toolset: AbstractToolset[Any] | None,
     ) -> Any:
         # None of the calls of a response runs if any tool called in it has changed since the decision.
-        approvals = cast('SegmentApprovals', self.approvals)
         is_nested = len(lineage()) > 1
-        if ctx.tool_call_approved and not is_nested and approvals.segment.is_changed(ctx):
+        if ctx.tool_call_approved and not is_nested and self.segment.is_changed(ctx):
             raise ToolChanged(ctx)
         return await super().guarded(name, tool_args, ctx, tool, run_tool, toolset=toolset)
 

@@ -14,7 +14,7 @@ from tool_approval.core.protocols import ApprovalUI
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 
-from .approvals import Approvals, handlers_of
+from .approvals import Approvals, capabilities_of
 from .batch import Batch
 from .requests import Session, session_of_deps
 from .results import External
@@ -94,7 +94,7 @@ async def run_with_approval(
         StoreError: As in `collect_approvals`.
         UserError: `deps.session_id` is not a string, or the agent has `Approvals` of its own. Nothing has run.
     """
-    if any(isinstance(each, Approvals) for each in handlers_of(agent)):
+    if any(isinstance(each, Approvals) for each in capabilities_of(agent)):
         # Attack: the capability of a run replaces the agent's, so stricter rules of the agent would not hold.
         raise UserError('The agent has `Approvals` of its own: call `agent.run`, or `approvals.answer` after it stops.')
     session, is_shared = session or session_of_deps(run.get('deps')), controller is not None

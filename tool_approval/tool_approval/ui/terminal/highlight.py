@@ -43,9 +43,9 @@ def _marks(texts: Sequence[str], language: str) -> list[list[Span]]:
     ]  # fmt: skip
     marks: list[list[Span]] = [[] for _ in texts]
     row, at = 0, 0
+    lexer = find_lexer_class_by_name(language)(stripnl=False, ensurenl=False)
     ends_at = monotonic() + _LONGEST_S
-    whole = '\n'.join(texts).replace(TAB, ' ')
-    for kind, value in find_lexer_class_by_name(language)(stripnl=False, ensurenl=False).get_tokens(whole):
+    for kind, value in lexer.get_tokens('\n'.join(texts).replace(TAB, ' ')):
         for number, part in enumerate(value.split('\n')):
             row, at = (row + 1, 0) if number else (row, at)
             end = at + len(part)
