@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
 import subprocess
 import time
 from collections.abc import Callable, Collection, Generator, Mapping
@@ -47,7 +46,6 @@ from tool_approval.os_sandbox.git_mounts import (
 from tool_approval.os_sandbox.journal import Journal
 from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.profile import covers
-from tool_approval.os_sandbox.toolchain_layouts import environments_in
 from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.os_sandbox.tree import Tree
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
@@ -57,6 +55,7 @@ from tool_approval.tools.shell.paths import ShellRoot
 from tool_approval.tools.shell.running import Limits
 
 from .profiles import Confinement
+from .result_notes import Place, notes_on
 
 REFUSED: Final = (
     'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '
@@ -67,39 +66,6 @@ REFUSED: Final = (
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """Environment variables that the shell tool sets for commands. Otherwise, commands would get this process's values."""
-
-_NOT_FOUND: Final = 127
-"""Exit status of bash for a program that does not exist."""
-_READ_ONLY: Final = r'Read-only file system|EROFS'
-_LACKED: Final[Mapping[AccessName, tuple[str, re.Pattern[str]]]] = {
-    'write': ('This directory was read-only. ', re.compile(_READ_ONLY)),
-    'git': ('The repository was read-only. ', re.compile(rf'\.git\b.*(?:{_READ_ONLY})|cannot lock ref')),
-    'network': (
-        'There was no network. ',
-        re.compile(
-            r'connection refused|ECONNREFUSED|could not resolve|name or service not known|name resolution'
-            r'|network is unreachable|EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|UnknownHost|lookup address'
-            r'|dial tcp|no matching distribution found',
-            re.IGNORECASE,
-        ),
-    ),
-    'environment': ('The environment was read-only. ', re.compile(_READ_ONLY)),
-}
-"""By kind of access, a text that says that a command lacked it, and the output that suggests this."""
-_SECRET: Final = 'No command can read {}, even with approval or extra access: the file may hold secrets. Tell the user.'
-_HISTORY: Final = (
-    'The history of the repository is hidden from this command, because the repository tracks files that need approval '
-    'for reading, or are blocked.'
-)
-_WHAT_IS_FOUND: Final = (
-    'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
-    'that `tool-approval doctor` lists. Call a program of the project by path, such as `.venv/bin/pytest`. For other '
-    'programs, the user can activate an environment and restart the agent, or add a folder to `sandbox.toolchains`.'
-)
-_NOT_ACTIVE: Final = (
-    'This directory has {0}, which looks like a virtual environment, but is not active, and was not checked. '
-    'Call its programs by path, such as `{0}/bin/python`.'
-)
 
 _MOST_PROCESSES: Final = 4000
 """Maximum number of processes and threads of a command. Builds and browsers use some hundred."""
@@ -309,15 +275,9 @@ class ConfinedShell(ShellTool):
             result = await self._swept(command, profile, extra, written, explanation)
         else:
             result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
-        if result.exit_status == _NOT_FOUND:
-            result = replace(result, notes=(*result.notes, _WHAT_IS_FOUND, *self._environments()))
-        else:
-            # A program that fails behind a pipe does not change the exit status.
-            secrets = self._secrets(result, profile.hidden[base:]) if result.exit_status else ()
-            hidden = (_HISTORY,) if result.exit_status and history is not None and 'git' in explanation.command else ()
-            advice = (*secrets, *hidden, *self._advice(extra, explanation, result))
-            result = replace(result, notes=(*result.notes, *advice))
-        return result
+        place = Place(cwd=self.cwd, approved=confinement.approved, hidden=profile.hidden[base:], lacking=self._lacking)
+        notes = notes_on(result, explanation, extra, place, hides_history=history is not None)
+        return replace(result, notes=(*result.notes, *notes))
 
     async def _swept(
         self, command: list[str], profile: OSProfile, extra: ExtraAccess, written: list[str], explanation: Explanation
@@ -415,54 +375,6 @@ class ConfinedShell(ShellTool):
         ]
         named = [ENV, f'GIT_CONFIG_COUNT={len(variables)}', *pairs] if variables else []
         return self._confinement.backend.wrap([*named, *command], profile, self.cwd)
-
-    def _secrets(self, result: ShellResult, hidden: Collection[str]) -> tuple[str, ...]:
-        """Return a note about a secret that the command could not read. Forged output is harmless, because the note
-        grants no access.
-        """
-        refused = [line for line in f'{result.stdout}\n{result.stderr}'.splitlines() if 'ermission denied' in line]
-        names = (os.path.relpath(path, self.cwd) for path in hidden)
-        # The longest name: `sub/.env` contains `.env`.
-        named = max((name for name in names if any(name in line for line in refused)), key=len, default=None)
-        return () if named is None else (_SECRET.format(printable(named, 300)),)
-
-    def _environments(self) -> tuple[str, ...]:
-        """If no environment is active, return a note about each environment in the working directory."""
-        if 'VIRTUAL_ENV' in dict(self._confinement.approved.variables):
-            return ()
-        return tuple(_NOT_ACTIVE.format(os.path.basename(path)) for path in environments_in(self.cwd))
-
-    def _advice(self, had: ExtraAccess, explanation: Explanation, result: ShellResult) -> tuple[str, ...]:
-        """Return notes about access that a command lacked, judging by its output.
-
-        A command can forge its output. All it gains is that the model asks the user, who is shown the access.
-        """
-        advice: list[str] = []
-        if result.exit_status and 'git' in explanation.needs:
-            problem = git_problem(self._confinement.approved, self.cwd)
-            if problem is not None:
-                problem = printable(problem, 500)
-                advice.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
-        output = f'{result.stdout}\n{result.stderr}'
-        lacked: list[AccessName] = [name for name in ACCESS_NAMES if self._is_lacked(name, had, output)]
-        if not {'git', 'environment'}.isdisjoint(lacked):
-            # The output names a path, which `write` does not open.
-            lacked = [name for name in lacked if name != 'write']
-        if lacked:
-            # The model has to repeat what it had, so the new call has both.
-            names = [name for name in ACCESS_NAMES if name in lacked or name in had.names]
-            what = ''.join(_LACKED[name][0] for name in lacked)
-            advice.append(f'{what}Call again with access={names}; the user is asked.')
-        return tuple(advice)
-
-    def _is_lacked(self, name: AccessName, had: ExtraAccess, output: str) -> bool:
-        """Whether the output suggests that a command lacked a kind of access that it can be given."""
-        if _LACKED[name][1].search(output) is None:
-            return False
-        extra = self._lacking([name])
-        if name == 'environment' and not any(os.path.basename(path) in output for path in extra.writes):
-            return False
-        return bool(set(extra.describe()) - set(had.describe()))
 
 
 def _memory_of_machine() -> int:
