@@ -23,8 +23,9 @@ from tool_approval.compat.blocking_approval import (
     SupportsNeedsApproval,
     needs_approval_from_config,
 )
-from tool_approval.core.errors import ApprovalRefused
+from tool_approval.core.errors import ApprovalRefused, AuditError
 
+from tests.approval.parts import ListSink
 from tests.loop.scripted import call, scripted
 from tool_approval import ApprovalController as Controller
 from tool_approval import ApprovalDenied as CoreDenied
@@ -546,3 +547,97 @@ def test_iterables_reach_the_tool_or_are_refused():
 
     assert asked.requests[0].tool_args['names'] == [1, 2]
     assert ran == [[1, 2]]
+
+
+def test_a_callback_that_changes_what_it_was_shown_runs_nothing():
+    ran = []
+
+    def save(names: list[str]) -> None:
+        ran.append(names)
+
+    def ask(request):
+        request.tool_args['names'].append('b')
+        return SESSION
+
+    memory = ApprovalMemory()
+
+    with pytest.raises(ApprovalBlocked, match='changed'):
+        run(ApprovalToolset(FunctionToolset([save]), ask, memory), [call('save', 's', names=['a'])])
+    assert ran == []
+    assert memory.list_approvals() == []
+
+
+def test_a_call_that_is_blocked_while_the_callback_is_asked_does_not_run():
+    files = Files()
+    judging = Judging(files, True)
+
+    def ask(request):
+        judging.said = Verdict.blocked('frozen')
+        return YES
+
+    with pytest.raises(ApprovalBlocked, match='frozen'):
+        run(ApprovalToolset(judging, ask), WRITE)
+    assert files.ran == []
+
+
+def test_a_log_says_what_was_decided_and_how_calls_ended():
+    sink, files = ListSink(), Files()
+    toolset = wrapped(files.toolset(), Asked(SESSION), tool_configs={'read': {'approval': 'none'}}, log=sink)
+
+    run(toolset, WRITE, [call('write', 'w2', path='a'), call('read', 'r', path='a')])
+
+    told = [(entry['tool_name'], entry['approved'], entry['decided_by']) for entry in sink.decisions()]
+    assert told == [('write', True, 'ui'), ('write', True, 'memory')]
+    assert sink.outcomes() == ['executed', 'executed']
+    assert {entry['run_id'] for entry in sink.entries} != {None}
+
+
+@pytest.mark.parametrize(
+    ('answer', 'configs', 'expected', 'error'),
+    [
+        (NO, {}, (False, 'ui', 'not today'), ApprovalDenied),
+        (
+            YES,
+            {'write': {'approval': 'blocked'}},
+            (False, 'policy', 'the tool is blocked by `tool_configs`'),
+            ApprovalBlocked,
+        ),
+    ],
+)
+def test_a_log_says_what_was_refused(answer, configs, expected, error):
+    sink = ListSink()
+
+    with pytest.raises(error):
+        run(wrapped(Files().toolset(), Asked(answer), tool_configs=configs, log=sink), WRITE)
+
+    [entry] = sink.entries
+    assert (entry['approved'], entry['decided_by'], entry['note']) == expected
+
+
+def test_a_log_says_that_a_tool_failed():
+    def write(path: str) -> None:
+        raise OSError('full')
+
+    sink = ListSink()
+
+    with pytest.raises(OSError, match='full'):
+        run(ApprovalToolset(FunctionToolset([write]), Asked(), log=sink), WRITE)
+
+    assert sink.outcomes() == ['failed']
+
+
+def test_a_call_whose_decision_cannot_be_logged_does_not_run():
+    class Full:
+        def record(self, entry):
+            raise AuditError('log', 'the disk is full')
+
+    files = Files()
+
+    with pytest.raises(AuditError):
+        run(wrapped(files.toolset(), Asked(), log=Full()), WRITE)
+    assert files.ran == []
+
+
+def test_a_log_is_a_path_or_a_sink():
+    with pytest.raises(TypeError, match='`log` must be a path'):
+        wrapped(Files().toolset(), Asked(), log=1)

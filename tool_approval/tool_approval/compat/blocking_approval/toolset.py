@@ -6,17 +6,23 @@ import copy
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast
 
 from pydantic import BaseModel
 
+from tool_approval.approvals import Approvals, Path
 from tool_approval.core.arguments import materialised
 from tool_approval.core.config import Default
 from tool_approval.core.errors import MissingExtraError, NotCanonicalError
+from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.policy import ApprovalPolicy
+from tool_approval.core.protocols import AuditSink
+from tool_approval.core.redact import Outcome
 from tool_approval.core.request import ApprovalContext, describe
+from tool_approval.core.request import ApprovalRequest as CoreRequest
 from tool_approval.core.tool_checks import approving, ask_check, judging
 from tool_approval.core.verdict import ApprovalResult
 
@@ -27,13 +33,15 @@ except ImportError as error:
     raise MissingExtraError('pydantic_ai', extra='pydantic-ai') from error
 
 from tool_approval.integrations.pydantic_ai.arguments import function_of
-from tool_approval.integrations.pydantic_ai.seatbelt import guarding
+from tool_approval.integrations.pydantic_ai.requests import executing
+from tool_approval.integrations.pydantic_ai.seatbelt import frozen, guarding
 
 from .memory import ApprovalMemory
 from .types import (
     ApprovalBlocked,
     ApprovalCallback,
     ApprovalConfig,
+    ApprovalDecision,
     ApprovalDenied,
     ApprovalRequest,
     ensure_decision,
@@ -61,6 +69,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         pre_approved: Iterable[str] | None = None,
         tool_configs: Mapping[str, Any] | None = None,
         default: Default = 'required',
+        log: Path | AuditSink | None = None,
     ) -> None:
         """Wrap `inner`.
 
@@ -77,6 +86,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
                 overrides `needs_approval`, but unblocks no call.
             default: Verdict if no other source decides: `required`, or `none` to run the tool without asking. Only
                 functions of a `FunctionToolset` can be marked with `@requires_approval`.
+            log: Path of a log of decisions and outcomes, or an audit sink. Calls that run without asking are not
+                logged. If a decision cannot be logged, the call raises `AuditError`, and the tool does not run.
 
         Raises:
             ApprovalConfigError: `tool_configs` has an unknown key or value.
@@ -109,6 +120,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         self._once_per_session = {name for name, entry in entries.items() if _older_value(entry) == 'once_per_session'}
         self._policy = ApprovalPolicy({name: _in_todays_words(entry) for name, entry in entries.items()})
         self._default = default
+        self._gate = None if log is None else Approvals(log=log).gate
 
     @property
     def id(self) -> str | None:
@@ -146,7 +158,9 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         """Ask if necessary, and call the tool.
 
         Raises:
-            ApprovalBlocked: The toolset or the configuration forbids the call. The tool has not run.
+            ApprovalBlocked: The toolset or the configuration forbids the call, or the arguments were changed while the
+                callback was asked. The tool has not run.
+            AuditError: The decision could not be logged. The tool has not run.
             ApprovalDenied: The callback denied the call. The tool has not run.
             TypeError: `needs_approval` or the callback returned a value of a wrong type. The tool has not run.
             Exception: Any exception that `needs_approval`, the callback or the tool raises. The tool has not run,
@@ -159,14 +173,26 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             except NotCanonicalError as error:
                 raise ApprovalBlocked(name, f'the arguments are invalid ({error.problem})') from None
         with judging():
+            record = _Record() if self._gate is None else await _Record.of(self._gate, name, args, ctx, tool)
             verdict = await self._judge(name, args, ctx, tool)
-            if verdict.is_blocked:
-                raise ApprovalBlocked(name, verdict.reason)
-            if not verdict.is_pre_approved:
-                await self._ask(name, args, ctx, verdict)
-            approved = None if verdict.is_pre_approved else args
+            _check_block(name, verdict, record)
+            if verdict.is_pre_approved:
+                record, approved = _Record(), None
+            else:
+                approved, shown = args, frozen(args)
+                try:
+                    decision = await self._ask(name, args, ctx, verdict)
+                except ApprovalDenied as denial:
+                    record.decide(approved=False, by='ui', note=denial.decision.note)
+                    raise
+                # Attack: the callback changes the arguments that it was shown, or the call is blocked meanwhile.
+                again = await self._judge(name, args, ctx, tool)
+                _check_block(name, again if frozen(args) == shown else _CHANGED, record)
+                record.decide(approved=True, by='memory' if decision is None else 'ui')
+                if decision is not None and self._memory is not None:
+                    self._memory.store(name, args, decision)
             judged = [function_of(tool), *([] if self._has_two_checks else [self.wrapped])]
-            with approving(approved, verdict.bound_to), guarding(ctx, tool_args, judged):
+            with approving(approved, verdict.bound_to), guarding(ctx, tool_args, judged), record.execution():
                 return await super().call_tool(name, tool_args, ctx, tool)
 
     @property
@@ -213,20 +239,19 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             return ApprovalResult.needs_approval(_plain_description(name))
         return verdict
 
-    async def _ask(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], verdict: ApprovalResult) -> None:
-        memory = self._memory
-        remembered = None if memory is None else memory.lookup(name, args)
+    async def _ask(
+        self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], verdict: ApprovalResult
+    ) -> ApprovalDecision | None:
+        """Return the callback's approval, or `None` if the call is approved for the session."""
+        remembered = None if self._memory is None else self._memory.lookup(name, args)
         if remembered is not None and remembered.approved:
-            return
+            return None
         description = self._describe(name, args, ctx, verdict)
         answer = self._approval_callback(ApprovalRequest(tool_name=name, tool_args=args, description=description))
         decision = ensure_decision(await answer if inspect.isawaitable(answer) else answer)
         if not decision.approved:
             raise ApprovalDenied(name, decision)
-        if memory is not None:
-            if name in self._once_per_session:
-                decision = decision.model_copy(update={'remember': 'session'})
-            memory.store(name, args, decision)
+        return decision.model_copy(update={'remember': 'session'}) if name in self._once_per_session else decision
 
     def _describe(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], verdict: ApprovalResult) -> str:
         rule = self._policy.rule_for(name)
@@ -246,6 +271,47 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         around = copy.copy(self)
         around.wrapped = wrapped
         return around
+
+
+_CHANGED = ApprovalResult.blocked(CHANGED)
+
+
+@dataclass
+class _Record:
+    """Logs what was decided about a call, and how the call ended. Without a log, it does nothing."""
+
+    gate: Gate | None = None
+    request: CoreRequest | None = None
+
+    @classmethod
+    async def of(
+        cls, gate: Gate, name: str, args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> _Record:
+        call, problem = executing(ctx, name, args, tool=tool)
+        return cls(gate, (await gate.prepare(call, blocked=problem)).request)
+
+    def decide(self, *, approved: bool, by: str, note: str | None = None) -> None:
+        if self.gate is not None and self.request is not None:
+            self.gate.controller.record_unasked(self.request, approved=approved, note=note, by=by)
+
+    @contextmanager
+    def execution(self) -> Generator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self._end('failed', error)
+            raise
+        self._end('executed')
+
+    def _end(self, outcome: Outcome, error: BaseException | None = None) -> None:
+        if self.gate is not None and self.request is not None:
+            self.gate.controller.record_outcome(self.request, outcome, error=error)
+
+
+def _check_block(name: str, verdict: ApprovalResult, record: _Record) -> None:
+    if verdict.is_blocked:
+        record.decide(approved=False, by='policy', note=verdict.reason)
+        raise ApprovalBlocked(name, verdict.reason)
 
 
 def _plain_description(name: str) -> str:

@@ -36,7 +36,7 @@ def _call(ctx: RunContext[Any] | None) -> tuple[str | None, str | None]:
     return (None, None) if ctx is None else (ctx.run_id, ctx.tool_call_id)
 
 
-def _frozen(value: Any) -> object:
+def frozen(value: Any) -> object:
     """Return a copy of a value for comparison, with types: a change in place shows, and `1` is not `True`."""
     kind = cast('type[object]', type(value))
     if isinstance(value, BaseModel):
@@ -44,9 +44,9 @@ def _frozen(value: Any) -> object:
     elif is_dataclass(value) and not isinstance(value, type):
         value = {each.name: getattr(value, each.name, None) for each in fields(value)}
     if isinstance(value, Mapping):
-        return kind, [(_frozen(name), _frozen(item)) for name, item in cast('Mapping[Any, Any]', value).items()]
+        return kind, [(frozen(name), frozen(item)) for name, item in cast('Mapping[Any, Any]', value).items()]
     if isinstance(value, list | tuple):
-        return kind, [_frozen(item) for item in cast('list[Any]', value)]
+        return kind, [frozen(item) for item in cast('list[Any]', value)]
     if isinstance(value, set):
         return kind, frozenset(cast('set[Any]', value))
     return kind, value
@@ -68,7 +68,7 @@ def guarding(
         by: The controller that decided it, if any.
         tool_name: Name by which the model calls the tool.
     """
-    token = _pass.set(_Pass(_call(ctx), _frozen(values), judged, by, tool_name))
+    token = _pass.set(_Pass(_call(ctx), frozen(values), judged, by, tool_name))
     try:
         yield
     finally:
@@ -89,7 +89,7 @@ def is_guarded(ctx: RunContext[Any], by: object) -> bool:
 def is_same(ctx: RunContext[Any], tool_name: str, values: Mapping[str, Any]) -> bool:
     """Whether the call that an outer guard executes is of this tool, with these values."""
     found = _found(ctx)
-    return found is not None and found.tool_name == tool_name and found.values == _frozen(values)
+    return found is not None and found.tool_name == tool_name and found.values == frozen(values)
 
 
 _host_call_tool = FunctionToolset.call_tool
@@ -108,7 +108,7 @@ async def _call_tool(
         )
     if checks and found is not None:
         # A toolset between the guard and the function may change the call, or make it twice.
-        if found.is_used or found.values != _frozen(tool_args):
+        if found.is_used or found.values != frozen(tool_args):
             refuse(CHANGED, 'refused')
         found.is_used = True
     # Attack: the function calls another tool under its own call (test_a_call_inside_of_an_approved_one...).
