@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -133,10 +133,7 @@ def copy_requests(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defer
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
         ordered = sorted(calls, key=lambda call: positions.get(call.tool_call_id, len(positions)))
-        copies = [copy(call) for call in ordered]
-        for each in copies:
-            each.args = deepcopy(each.args)
-        return copies
+        return [replace(call, args=deepcopy(call.args)) for call in ordered]
 
     # `replace`, because a new object would lose the host's private record of which calls are questions.
     return replace(
@@ -162,10 +159,12 @@ def check_results(requests: DeferredToolRequests, answer: object) -> DeferredToo
     if not isinstance(answer, DeferredToolResults):
         kind = 'nothing (`None`)' if answer is None else f'a value of type `{type(answer).__name__}`'
         problem = f'returned {kind} instead of `DeferredToolResults`'
-    elif wrong_fields := [name for name in _FIELDS if not isinstance(getattr(answer, name, {}), Mapping)]:
+    elif wrong_fields := [name for name in _FIELDS if not isinstance(getattr(answer, name, {}), (dict, Mapping))]:
         problem = f'must return dictionaries keyed by `tool_call_id`, but set {", ".join(wrong_fields)} to other values'
-    elif (missing := requests.remaining(answer)) is not None:
-        everything = [*missing.approvals, *missing.calls]
+    elif missing := [call for call in requests.approvals if call.tool_call_id not in answer.approvals] + [
+        call for call in requests.calls if call.tool_call_id not in answer.calls
+    ]:
+        everything = missing
         problem = 'returned no result for every call: approvals belong in `results.approvals`, and results of external '
         problem += 'calls in `results.calls`'
     elif wrong := [call for call in requests.approvals if not _is_approval(answer.approvals[call.tool_call_id])] + [

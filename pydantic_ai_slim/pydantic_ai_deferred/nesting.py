@@ -174,8 +174,10 @@ async def ask_handler(handler: HandlerFunc[Any], ctx: RunContext[Any], requests:
     above = _place.get()
     token = _place.set(Place(lineage()))
     try:
-        question = functools.partial(call_handler, handler, ctx, requests)
-        return await _while_running(above.needed() if above is not None else [], requests, question)
+        needed = above.needed() if above is not None else []
+        if not needed:
+            return await call_handler(handler, ctx, requests)
+        return await _while_running(needed, requests, functools.partial(call_handler, handler, ctx, requests))
     finally:
         _place.reset(token)
 
@@ -198,8 +200,6 @@ async def _while_running(
         with contextlib.suppress(RuntimeError):  # a loop that is closed has nothing left to cancel
             here.call_soon_threadsafe(question.cancel)
 
-    if not needed:
-        return await ask()
     check()
     question = asyncio.ensure_future(ask())
     for each in needed:
