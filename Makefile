@@ -4,6 +4,7 @@ BOOT := .hatch/boot
 DEMO := .hatch/demo
 HATCH := HATCH_DATA_DIR=$(CURDIR)/.hatch/data HATCH_CONFIG=$(CURDIR)/.hatch/config.toml $(BOOT)/bin/hatch
 RUN := $(HATCH) run
+BARE := $(RUN) python -m tests.bare env
 RELEASE := $(HATCH) run release:python -m maintainers.release
 DISTRIBUTIONS := pydantic_ai_slim tool_approval
 ANSWERS ?=
@@ -16,6 +17,9 @@ PYTEST_ARGS ?=
 # Two more than there are processors: many tests wait for another process.
 WORKERS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 2 )))
 TEST = pytest -m 'not slow and not thorough' --numprocesses $(WORKERS) --dist worksteal
+# Where `make all` does not have to repeat the tests bare: two targets run them so, in environments of their own.
+ELSEWHERE_BARE = tests/loop tests/approval/integrations/pydantic_ai \
+	$(addprefix tests/approval/,audit core display storage testing)
 # Of use only where every test runs.
 COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
@@ -87,17 +91,17 @@ test-thorough: install ## Run more tests; with SYSTEM_PACKAGES=required none may
 	@$(RUN) $(TEST) -m 'not slow' $(COVERAGE) tests maintainers $(PYTEST_ARGS)
 
 test-bare: install #- Run `make test` as on a machine without the packages of `make install-system`
-	@$(RUN) python -m tests.bare $(MAKE) --no-print-directory test
+	@$(RUN) python -m tests.bare $(MAKE) --no-print-directory test PYTEST_ARGS='$(PYTEST_ARGS)'
 
 test-slow: install ## Run the tests that take minutes
 	@$(RUN) pytest -m slow $(PYTEST_ARGS)
 
 test-hosts: install #- Run what runs on pydantic-ai-slim on other releases of it, and on Python 3.13 where present
-	@$(HATCH) run -on host:$(TEST_HOST)
-	@HATCH_PYTHON=$$($(RUN) python -m maintainers.release.environments 3.13) $(HATCH) run +on=newer-python host:$(TEST_HOST)
+	@$(BARE) $(HATCH) run -on host:$(TEST_HOST)
+	@HATCH_PYTHON=$$($(RUN) python -m maintainers.release.environments 3.13) $(BARE) $(HATCH) run +on=newer-python host:$(TEST_HOST)
 
 test-core: install #- Run the tests of tool_approval's core where nothing but pydantic is installed
-	@$(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
+	@$(BARE) $(HATCH) run core:pytest tests/approval --ignore tests/approval/integrations --ignore tests/approval/compat \
 		--ignore tests/approval/tools --ignore tests/approval/os_sandbox --ignore tests/approval/settings \
 		--ignore tests/approval/cli --ignore tests/approval/assistant --ignore tests/approval/durable --ignore tests/approval/inbox --ignore tests/approval/ui $(PYTEST_ARGS)
 
@@ -210,7 +214,7 @@ upstream-newest: install #- Apply the commits to the newest published release
 all: install ## Everything CI requires, two targets at a time
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target --keep-going checks
 	@$(MAKE) --no-print-directory test-thorough
-	@$(MAKE) --no-print-directory test-bare
+	@$(MAKE) --no-print-directory test-bare PYTEST_ARGS='$(addprefix --ignore=,$(ELSEWHERE_BARE)) $(PYTEST_ARGS)'
 
 # What takes longest is started first. The documentation is built, strictly, by a test (tests/docs/test_site.py).
 checks: test-hosts build typecheck test-core test-published test-patched typecheck-patched imports lint format-check prose
