@@ -7,7 +7,8 @@ from .core import lazy_exports
 if TYPE_CHECKING:
     from .approvals import Approvals
     from .core.canonical import canonical_json, digest, fingerprint
-    from .core.config import PolicyConfig, ToolRule
+    from .core.conditions import Condition
+    from .core.config import PolicyConfig, RuleCase, ToolRule
     from .core.controller import ApprovalController
     from .core.decision import ApprovalDecision, ApprovalMode
     from .core.errors import (
@@ -56,6 +57,7 @@ __all__ = (
     'Approvals',
     'AuditError',
     'AuditSink',
+    'Condition',
     'CurrentCall',
     'ExecutionNotRepeated',
     'FirstOf',
@@ -67,6 +69,7 @@ __all__ = (
     'Redactor',
     'RememberOption',
     'RememberedApproval',
+    'RuleCase',
     'StoreError',
     'ToolRule',
     '__version__',
@@ -88,7 +91,8 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
         {
             'approvals': ('Approvals',),
             'core.canonical': ('canonical_json', 'digest', 'fingerprint'),
-            'core.config': ('PolicyConfig', 'ToolRule'),
+            'core.conditions': ('Condition',),
+            'core.config': ('PolicyConfig', 'RuleCase', 'ToolRule'),
             'core.controller': ('ApprovalController',),
             'core.decision': ('ApprovalDecision', 'ApprovalMode'),
             'core.tool_checks': ('CurrentCall', 'current_call', 'requires_approval'),

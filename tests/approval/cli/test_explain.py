@@ -324,3 +324,27 @@ def test_a_batch_may_bring_presets(tool_approval, work):
     [answer] = tool_approval('explain', '--batch', 'calls.jsonl').lines
 
     assert (answer['decision'], answer['rule']) == ('block', 'rm')
+
+
+@table(
+    'args, decision, said',
+    [
+        ('{"amount": 20}', 'allow', 'case 1 of the tool rule `refund` allows the call'),
+        ('{"amount": 200}', 'ask', 'the tool rule `refund` requires approval'),
+        (
+            '{"amount": "20"}',
+            'block',
+            'case 2 of the tool rule `refund` blocks the call, because the value of `amount` is missing',
+        ),
+    ],
+)
+def test_the_case_of_a_rule_is_named(tool_approval, work, args, decision, said):
+    (work / 'approvals.yaml').write_text(
+        'tools:\n  refund:\n    approval: required\n    cases:\n'
+        '      - {when: {amount: {below: 50}}, approval: none}\n'
+        '      - {when: {amount: {above: 500}}, approval: blocked}\n'
+    )
+
+    finished = tool_approval('explain', 'refund', args)
+
+    assert finished.out.startswith(f'{decision}: {said}')

@@ -539,4 +539,4 @@ def test_a_mistake_in_code_names_the_key(arguments, key):
 def test_known_verdict_counts_as_much_as_one_that_is_asked_for(approval, own, default):
     policy = ApprovalPolicy({'write': {'approval': approval}}, default=default)
 
-    assert policy.settle('write', own) == judged(policy, *([] if own is None else [saying(own)]))
+    assert policy.settle('write', {}, own) == judged(policy, *([] if own is None else [saying(own)]))

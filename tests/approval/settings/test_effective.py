@@ -74,6 +74,18 @@ def test_untrusted_answers_can_only_forbid():
     assert answers == {'a': ('approve',), 'b': (), 'c': None}
 
 
+def test_untrusted_cases_can_only_tighten():
+    cases = [
+        {'when': {'x': {'is': 1}}, 'approval': 'none'},
+        {'when': {'x': {'is': 2}}, 'approval': 'blocked', 'description': 'lie'},
+    ]
+    held = effective(untrusted({'tools': {'a': {'approval': 'none', 'cases': cases}}}))
+    found = {x: held.policy.rule_for('a', {'x': x}) for x in (1, 2, 3, '1')}
+
+    assert {x: rule.approval for x, rule in found.items()} == {1: None, 2: 'blocked', 3: None, '1': 'blocked'}
+    assert {rule.description for rule in found.values()} == {None}
+
+
 def test_untrusted_pre_approval_does_not_hide_a_later_rule():
     held = effective(untrusted({'tools': {'delete_a': {'approval': 'none'}, 'delete_*': {'approval': 'required'}}}))
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import tool_approval.settings
-from tool_approval.core.config import ToolRule
+from tool_approval.core.conditions import Condition
+from tool_approval.core.config import RuleCase, ToolRule
 from tool_approval.settings import PathSettings, SandboxSettings, Settings, parse_settings
 from tool_approval.tools.file_sandbox import PathApproval
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
@@ -15,6 +16,8 @@ PAGE = (REFERENCE / 'configuration.md').read_text()
 SECTIONS = {
     'The file': Settings,
     '`tools` and `custom_tools`': ToolRule,
+    '`cases`': RuleCase,
+    '`cases` `when`': Condition,
     '`sandbox`': SandboxSettings,
     '`sandbox.paths`': PathSettings,
     '`sandbox.paths` `approval`': PathApproval,
@@ -31,7 +34,9 @@ def keys_of(section):
 
 @pytest.mark.parametrize(('section', 'model'), SECTIONS.items())
 def test_every_key_is_in_the_table_of_its_section(section, model):
-    assert sorted(keys_of(section)) == sorted(model.model_fields)
+    keys = [field.alias or name for name, field in model.model_fields.items()]
+
+    assert sorted(keys_of(section)) == sorted(keys)
 
 
 def test_every_public_name_is_in_the_reference():

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any, Final, Literal
 
 from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
@@ -15,7 +16,7 @@ from tool_approval.os_sandbox.toolchains import configured_problem
 from tool_approval.settings.extends import PresetRule, found_presets
 from tool_approval.settings.files import LoadedSettings, expanded, load_settings
 from tool_approval.settings.model import Settings
-from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
+from tool_approval.tools.file_sandbox import FileSandbox, FileTools, PathConfig
 from tool_approval.tools.file_sandbox.names import starts_with
 from tool_approval.tools.file_sandbox.secrets import glob_problem
 from tool_approval.tools.shell import ShellRule
@@ -151,6 +152,7 @@ def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
 def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
     return [
         *_tool_rules(settings),
+        *_cases(settings),
         *_roots(judge.files),
         *_toolchains(settings, judge.files),
         *_globs(settings),
@@ -179,9 +181,25 @@ def _tool_rules(settings: Settings) -> Iterator[ConfigFinding]:
             yield _warning(paths[found.decided_by], message)
 
 
+def _cases(settings: Settings) -> Iterator[ConfigFinding]:
+    for name, rule in settings.policy_config.tools.items():
+        at_rule = ('custom_tools' if name in settings.custom_tools else 'tools', name, 'cases')
+        known = signature(getattr(FileTools, name)).parameters if name in FILE_TOOLS else None
+        for number, case in enumerate(rule.cases):
+            for argument in case.when:
+                if known is not None and argument not in known:
+                    message = f'`{name}` has no argument `{argument}`, so the strictest case applies to every call'
+                    yield _warning((*at_rule, number, 'when', argument), message)
+            if name in SHELL_TOOLS and case.approval == 'none':
+                message = 'a condition on the text of a command also holds for what is added to it, such as `; rm -r .`'
+                yield _warning((*at_rule, number), f'{message}; write a rule under `shell.rules` instead')
+
+
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:
     """Return whether `other` always takes precedence over `name`. If `other` has `?` or `[...]`, return `False`."""
     if other == name or config.tools[name].approval is None or re.search(r'[?\[]', other) or '*' not in other:
+        return False
+    if config.tools[other].cases:  # its strictest case does not always apply
         return False
     # Read the wildcards in `name` as plain text: if the stars of `other` match it, `other` matches whatever `name`
     # does.

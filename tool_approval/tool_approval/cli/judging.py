@@ -240,24 +240,24 @@ class CallJudge:
             reason = f'the arguments are invalid ({error.problem}), so the call is denied'
             denied = PartDecision(text=tool, kind='arguments', decision='block', rule=None, reason=reason)
             return Judgement(deciding=denied, parts=[denied])
-        judged = [self._judge(name, tool, args) for name in self._names_of(tool)]
+        judged = [self._judge(name, tool, args) for name in self._names_of(tool, args)]
         strictest = max(judged, key=lambda each: _strictness(each.deciding))
         is_asking = any(part.decision == 'ask' and part.kind != 'tool' for part in strictest.parts)
         if tool not in SHELL_TOOLS or strictest.deciding.decision != 'ask' or not is_asking:
             return strictest
         return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
 
-    def _names_of(self, tool: str) -> list[str]:
+    def _names_of(self, tool: str, args: Mapping[str, Any]) -> list[str]:
         """Return names to look up in rules. If rules use both names of the shell tool, the stricter rule applies."""
         if tool not in SHELL_TOOLS:
             return [tool]
-        return [name for name in SHELL_TOOLS if self._rules.find(name).approval is not None] or [tool]
+        return [name for name in SHELL_TOOLS if self._rules.find(name, args).approval is not None] or [tool]
 
     def _judge(self, name: str, tool: str, args: Mapping[str, Any]) -> Judgement:
-        found = self._rules.find(name)
+        found = self._rules.find(name, args)
         # If the configuration blocks a tool, the tool's own check is not asked.
         own = [] if found.approval == 'blocked' else self._own(tool, args)
-        settled = self._policy.settle(name, _VERDICTS[max(own, key=_strictness).decision] if own else None)
+        settled = self._policy.settle(name, args, _VERDICTS[max(own, key=_strictness).decision] if own else None)
         decision = _OUTCOMES[settled.status]
         if own and (found.approval is None or decision == 'block'):
             return Judgement(deciding=max(own, key=_strictness), parts=own)
@@ -332,7 +332,9 @@ def _of_tool(name: str, found: InForce, decision: Outcome, *, has_own: bool) -> 
     else:
         what = {'allow': 'allows the call', 'ask': 'requires approval', 'block': 'blocks the call'}[decision]
         weight = ", and overrides the tool's own check" if has_own else ''
-        reason = f'the tool rule `{rule}` {what}{weight}'
+        case = '' if found.case is None else f'case {found.case} of '
+        why = '' if found.reason is None else f', because the value of {found.reason}'
+        reason = f'{case}the tool rule `{rule}` {what}{weight}{why}'
     return PartDecision(text=name, kind='tool', decision=decision, rule=rule or 'default', reason=reason)
 
 

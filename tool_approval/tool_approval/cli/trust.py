@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tool_approval.core.config import RuleCase
 from tool_approval.settings.files import LoadedSettings, expanded, find_settings, trust_settings
 from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
@@ -78,14 +80,23 @@ def _tools(settings: Settings) -> Iterator[str]:
     if free:
         yield f'tools that need no approval: {", ".join(free)}'
     for name, rule in settings.policy_config.tools.items():
-        if rule.description is not None:
-            yield f'in questions, the tool `{name}` is described as: {rule.description}'
+        for case in rule.cases:
+            if case.approval == 'none':
+                yield f'calls of the tool `{name}` need no approval if {_joined(list(_conditions(case)), "and")}'
+        for description in filter(None, (rule.description, *(case.description for case in rule.cases))):
+            yield f'in questions, the tool `{name}` is described as: {description}'
         if 'respond' in (rule.answers or ()):
             yield f'an approver can answer in place of the tool `{name}`'
     if settings.default == 'none':
         yield 'every tool without a rule runs without approval'
     for profile, capabilities in settings.auto_grant.items():
         yield f'the profile `{profile}` grants these capabilities without approval: {", ".join(capabilities)}'
+
+
+def _conditions(case: RuleCase) -> Iterator[str]:
+    for argument, condition in case.when.items():
+        for key, value in condition.model_dump(by_alias=True, exclude_unset=True).items():
+            yield f'`{argument}` {key} {json.dumps(value, ensure_ascii=False)}'
 
 
 def _files(settings: Settings, directory: Path) -> Iterator[str]:

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
+from .conditions import Condition, hold
 from .decision import AllowedAnswer
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
 
@@ -31,6 +33,19 @@ def _as_tuple(names: object) -> object:
     return tuple(cast('list[object]', names)) if isinstance(names, list) else names
 
 
+class RuleCase(BaseModel):
+    """An exception in a rule, for calls with certain arguments."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    when: dict[str, Condition] = Field(min_length=1)
+    """Conditions by argument, all of which must hold. `transfer.amount` is the value `amount` in `transfer`."""
+    approval: Approval
+    """Whether these calls need approval, run without asking or are blocked."""
+    description: str | None = None
+    """One line for the approver; the description of the rule if `None`."""
+
+
 class ToolRule(BaseModel):
     """A rule for one tool, or for all tools that match a glob."""
 
@@ -43,6 +58,9 @@ class ToolRule(BaseModel):
     answers: Annotated[tuple[AllowedAnswer, ...], BeforeValidator(_as_tuple)] | None = None
     """Answers that an approver may give, beside `deny`: `approve`, `edit`, `respond` and `remember`. `None` leaves the
     choice to the tool, and a tool that does not choose allows all but `respond`. If both choose, both must allow."""
+    cases: Annotated[tuple[RuleCase, ...], BeforeValidator(_as_tuple)] = ()
+    """Exceptions for calls with certain arguments. The first case whose conditions hold applies instead of `approval`.
+    If a value is missing or cannot be compared, the strictest of the rule and all its cases applies."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +75,12 @@ class InForce:
     """Name or glob of the deciding rule, or `None`."""
     answers: tuple[AllowedAnswer, ...] | None = None
     """First `answers` found in the matching rules, searched by precedence, or `None`."""
+    case: int | None = None
+    """Number, from 1, of the deciding rule's case that applies, or `None`."""
+    reason: str | None = None
+    """Why the strictest case applies, if a value could not be compared."""
+    has_cases: bool = False
+    """Whether a matching rule has cases, so that the result depends on the arguments."""
 
 
 class ToolRules:
@@ -77,27 +101,65 @@ class ToolRules:
         )
         self._globs = [(re.compile(translate(name)).fullmatch, name) for name in globs]
 
-    def find(self, tool_name: str) -> InForce:
-        """Return the rule in force for a tool."""
+    def find(self, tool_name: str, args: Mapping[str, Any] | None = None) -> InForce:
+        """Return the rule in force for a tool, or for a call of the tool.
+
+        Args:
+            tool_name: Name by which the model calls the tool.
+            args: Argument values of the call, in JSON form. `None` uses the strictest case of each rule.
+        """
         names = [name for matches, name in self._globs if matches(tool_name)]
         if tool_name in self._rules:
             names.insert(0, tool_name)
-        approval: Approval | None = None
+        found = [(name, _applied(self._rules[name], args)) for name in names]
         description: str | None = None
-        decided_by: str | None = None
-        for name in names:
-            rule = self._rules[name]
+        deciding: tuple[str | None, _Applied] = None, _Applied(None, None)
+        for name, applied in found:
             # A description from a rule below the deciding rule would hide the tool's description.
-            if approval is None:
-                approval, description = rule.approval, description or rule.description
-                decided_by = None if approval is None else name
-        block = next((name for name in names if self._rules[name].approval == 'blocked'), None)
-        if block is not None:
-            approval, decided_by = 'blocked', block
-        answers = next((found for name in names if (found := self._rules[name].answers) is not None), None)
-        return InForce(approval=approval, description=description, decided_by=decided_by, answers=answers)
+            description = description or applied.description
+            if applied.approval is not None:
+                deciding = name, applied
+                break
+        decided_by, applied = next((each for each in found if each[1].approval == 'blocked'), deciding)
+        return InForce(
+            approval=applied.approval,
+            description=description,
+            decided_by=decided_by,
+            answers=next((said for name in names if (said := self._rules[name].answers) is not None), None),
+            case=applied.case,
+            reason=applied.reason,
+            has_cases=any(self._rules[name].cases for name in names),
+        )
 
 
+class _Applied(NamedTuple):
+    """The part of one rule that applies to a call."""
+
+    approval: Approval | None
+    description: str | None
+    case: int | None = None
+    reason: str | None = None
+
+
+def _applied(rule: ToolRule, args: Mapping[str, Any] | None) -> _Applied:
+    own = _Applied(rule.approval, rule.description)
+    of_cases = [
+        _Applied(case.approval, case.description or rule.description, number)
+        for number, case in enumerate(rule.cases, start=1)
+    ]
+    for case, applied in zip(rule.cases, of_cases, strict=True):
+        is_so, unknown = (False, '') if args is None else hold(case.when, args)
+        if is_so:
+            return applied
+        if unknown is not None:
+            reason = f'`{unknown}` is missing or cannot be compared' if unknown else None
+            strictest = max(own, *of_cases, key=lambda each: _CAUTION.index(each.approval))
+            return strictest._replace(reason=reason)
+    return own
+
+
+_CAUTION: Final[tuple[Approval | None, ...]] = ('none', None, 'required', 'blocked')
+"""Ordered by strictness. The decision that a rule leaves to the tool may be stricter than `none`."""
 _STRICTNESS: Final[dict[Approval | None, int]] = {None: 0, 'none': 1, 'required': 2, 'blocked': 3}
 
 
@@ -206,7 +268,7 @@ def _plain_rule(rule: object) -> object:
         case None:  # `format_output:` without a value
             return {}
         case ToolRule():
-            return rule.model_dump()
+            return rule.model_dump(by_alias=True, exclude_unset=True)
         case Mapping():
             return dict(cast('Mapping[str, object]', rule))
         case _:
@@ -234,6 +296,7 @@ _KINDS = {
     'bool_type': 'the value must be true or false',
     'float_type': 'not a number',
     'missing': 'this key is missing',
+    'too_short': 'the value is empty',
 }
 """Descriptions of mistakes, keyed by pydantic's error type."""
 
@@ -243,7 +306,9 @@ def _problem(kind: str, path: Path, message: str, given: object, model: type[Bas
         if len(path) == 1 and isinstance(given, Mapping) and any(key in given for key in ToolRule.model_fields):
             return 'unknown key; rules belong under `tools`'
         known = _type_at(model, path[:-1])
-        return f'unknown key{_suggestion(str(path[-1]), tuple(getattr(known, "model_fields", ())))}'
+        fields: dict[str, FieldInfo] = getattr(known, 'model_fields', {})
+        names = tuple(field.alias or name for name, field in fields.items())
+        return f'unknown key{_suggestion(str(path[-1]), names)}'
     if kind == 'literal_error':
         allowed = get_args(_type_at(model, path))
         return f'{_unknown_value(given, allowed)}; use {", ".join(f"`{value}`" for value in allowed)}'

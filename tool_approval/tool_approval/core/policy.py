@@ -84,12 +84,21 @@ class ApprovalPolicy:
         self.source = source or 'the configuration'
         """Name of the configuration, shown in questions next to descriptions from the configuration."""
         # Bounded, because a model may invent names. The limit exceeds the tools that a model is offered.
-        self._rule_for = lru_cache(maxsize=4096)(ToolRules(config.tools).find)
-        self._rules = {name: rule.model_dump(exclude_none=True) for name, rule in config.tools.items()}
+        self._tool_rules = ToolRules(config.tools)
+        self._rule_for = lru_cache(maxsize=4096)(self._tool_rules.find)
+        self._rules = {
+            name: rule.model_dump(by_alias=True, exclude_defaults=True) for name, rule in config.tools.items()
+        }
 
-    def rule_for(self, tool_name: str) -> InForce:
-        """Return the rule in force for a tool; an empty rule if none is configured."""
-        return self._rule_for(tool_name)
+    def rule_for(self, tool_name: str, args: Mapping[str, Any] | None = None) -> InForce:
+        """Return the rule in force; an empty rule if none is configured.
+
+        Args:
+            tool_name: Name of the tool.
+            args: Argument values of a call, in JSON form. `None` uses the strictest case of each rule.
+        """
+        rule = self._rule_for(tool_name)
+        return self._tool_rules.find(tool_name, args) if rule.has_cases and args is not None else rule
 
     async def judge(
         self,
@@ -109,7 +118,7 @@ class ApprovalPolicy:
             default: Default set by the code that runs the tool. The policy's default applies if it is stricter.
             facts: Facts about the call; read from the context's metadata if `None`.
         """
-        rule = self.rule_for(context.tool_name)
+        rule = self.rule_for(context.tool_name, context.args)
         own: ApprovalResult | None = None
         facts = CallFacts.of(context.metadata) if facts is None else facts
         blocked = self._configured_block(context.tool_name, rule, facts)
@@ -120,17 +129,20 @@ class ApprovalPolicy:
             if verdict is not None and verdict.is_blocked:
                 return verdict
             own = verdict if own is None else _completed(own, verdict)
-        return self.settle(context.tool_name, own, default=default)
+        return self.settle(context.tool_name, context.args, own, default=default)
 
-    def settle(self, tool_name: str, own: ApprovalResult | None, *, default: str | None = None) -> ApprovalResult:
+    def settle(
+        self, tool_name: str, args: Mapping[str, Any], own: ApprovalResult | None, *, default: str | None = None
+    ) -> ApprovalResult:
         """Combine the configuration with the verdict of a tool's own check.
 
         Args:
             tool_name: Name of the tool.
+            args: Argument values of the call, in JSON form.
             own: Verdict of the tool's check; `None` if the tool has no check.
             default: Same as for `judge`.
         """
-        rule = self.rule_for(tool_name)
+        rule = self.rule_for(tool_name, args)
         if (blocked := self._configured_block(tool_name, rule, CallFacts())) is not None:
             return blocked
         if own is not None and own.is_blocked:
@@ -156,7 +168,7 @@ class ApprovalPolicy:
             request: The request.
             granted: Capabilities that an approver has already granted to the tool.
         """
-        rule = self.rule_for(request.tool_name)
+        rule = self.rule_for(request.tool_name, request.args)
         blocked = self._configured_block(request.tool_name, rule, request.facts)
         if blocked is not None:
             return blocked
@@ -169,13 +181,18 @@ class ApprovalPolicy:
             return verdict
         if rule.answers is not None:
             verdict = replace(verdict, answers=both_allow(verdict.answers, rule.answers))
+        if rule.reason is not None and verdict.reason is None:
+            verdict = replace(verdict, reason=f'The value of {rule.reason}, so the strictest case of the rule applies.')
         if rule.description is None:
             return verdict
         return replace(verdict, description=rule.description, described_by=self.source)
 
     def _configured_block(self, tool_name: str, rule: InForce, facts: CallFacts) -> ApprovalResult | None:
         if rule.approval == 'blocked':
-            return ApprovalResult.blocked(f'The tool {tool_name!r} is blocked by policy.')
+            if rule.case is None:
+                return ApprovalResult.blocked(f'The tool {tool_name!r} is blocked by policy.')
+            why = f': the value of {rule.reason}' if rule.reason is not None else ''
+            return ApprovalResult.blocked(f'This call of {tool_name!r} is blocked by policy{why}.')
         if facts.is_blocked:
             return ApprovalResult.blocked(facts.block_reason or f'The tool {tool_name!r} blocked this call.')
         return None

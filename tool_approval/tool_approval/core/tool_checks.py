@@ -244,6 +244,12 @@ def _read_needs(said: object) -> ApprovalResult | None:
             )
 
 
+def _read_condition(said: object) -> bool:
+    if not isinstance(said, bool):
+        raise TypeError('`when` must return a bool')
+    return said
+
+
 def _read_description(said: object) -> str:
     if not isinstance(said, str):
         raise TypeError('`get_approval_description` must return a string')
@@ -272,6 +278,7 @@ def requires_approval(
     exclude_keys: Collection[str] = (),
     payload: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
     answers: Collection[AllowedAnswer] | None = None,
+    when: Callable[[dict[str, Any]], bool] | None = None,
 ) -> Callable[[FunctionT], FunctionT]:
     """Mark a tool function whose calls need approval. The function itself is unchanged.
 
@@ -283,6 +290,8 @@ def requires_approval(
             Default: all arguments that are not excluded.
         answers: Answers that the approver may give, beside `deny`: `approve`, `edit`, `respond` (answer in the tool's
             place) and `remember`. `None` allows all but `respond`.
+        when: Function that takes the arguments and returns whether the call needs approval. If it raises, or returns
+            anything else, the call is blocked. `None` means that all calls need approval.
 
     Returns:
         A decorator that attaches `check_approval(ctx)` to the function and returns the function.
@@ -295,7 +304,9 @@ def requires_approval(
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
     allowed = None if answers is None else read_answers(answers)
 
-    def check_approval(ctx: ApprovalContext) -> ApprovalRequest:
+    def check_approval(ctx: ApprovalContext) -> ApprovalRequest | None:
+        if when is not None and not _read_condition(when(dict(ctx.args))):
+            return None
         text = description(dict(ctx.args)) if callable(description) else description
         if payload is None:
             made = simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)

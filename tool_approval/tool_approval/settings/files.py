@@ -263,7 +263,8 @@ def expanded(settings: Settings) -> Settings:
 def _rule(rule: ToolRule) -> ToolRule:
     # Attack: a file lets a person answer for a tool that its author did not mean to be answered for.
     answers = rule.answers and both_allow(rule.answers, USUAL_ANSWERS)
-    return ToolRule(approval=None if rule.approval == 'none' else rule.approval, answers=answers)
+    cases = tuple(case.model_copy(update={'description': None}) for case in rule.cases if case.approval != 'none')
+    return ToolRule(approval=None if rule.approval == 'none' else rule.approval, answers=answers, cases=cases)
 
 
 def _sandbox(sandbox: SandboxSettings, directory: Path) -> SandboxSettings:

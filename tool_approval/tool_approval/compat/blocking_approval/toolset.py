@@ -203,7 +203,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
     async def _judge(
         self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], tool: ToolsetTool[AgentDepsT]
     ) -> ApprovalResult:
-        configured = self._policy.rule_for(name).approval
+        configured = self._policy.rule_for(name, args).approval
         if configured == 'blocked':
             return ApprovalResult.blocked('the tool is blocked by `tool_configs`')
         own, marked = await self._check(name, args, ctx), await self._marked(name, args, tool)
@@ -254,7 +254,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         return decision.model_copy(update={'remember': 'session'}) if name in self._once_per_session else decision
 
     def _describe(self, name: str, args: dict[str, Any], ctx: RunContext[AgentDepsT], verdict: ApprovalResult) -> str:
-        rule = self._policy.rule_for(name)
+        rule = self._policy.rule_for(name, args)
         if description := rule.description or verdict.description:
             return description
         describe_call: object = getattr(self.wrapped, 'get_approval_description', None)
