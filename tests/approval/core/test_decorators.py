@@ -10,7 +10,9 @@ from tool_approval.testing import RecordingUI
 from tool_approval import (
     ApprovalContext,
     ApprovalController,
+    ApprovalDecision,
     ApprovalDenied,
+    ApprovalRefused,
     execute_tool,
     requires_approval,
 )
@@ -221,3 +223,35 @@ def test_pydantic_ai_is_not_imported_if_it_is_absent(monkeypatch):
     )
 
     assert requested(requires_approval()(lambda **args: None)) is not None
+
+
+@pytest.mark.parametrize('options', [{}, {'payload': lambda args: {'to': args['to']}}, {'exclude_keys': ['body']}])
+def test_an_approver_may_approve_every_call_where_the_tool_offers_it(options):
+    every = ApprovalDecision(approved=True, remember='session', remember_option='tool')
+    ui = RecordingUI(every)
+    controller = ApprovalController(ui=ui)
+    offering = requires_approval(any_arguments=True, **options)(lambda to, body='': f'to {to}')
+
+    for to in ('ada', 'bob'):
+        metadata = {'session_id': 's'}
+        assert asyncio.run(execute_tool(offering, 'mail', {'to': to, 'body': 'b'}, controller, metadata)) == f'to {to}'
+    assert asyncio.run(execute_tool(offering, 'letter', {'to': 'eve'}, controller, metadata)) == 'to eve'
+
+    assert [(request.tool_name, request.args['to']) for request in ui.requests] == [('mail', 'ada'), ('letter', 'eve')]
+    [option] = ui.requests[0].remember_options
+    assert option.label == 'every call of `mail`, whatever the arguments'
+
+
+def test_no_tool_offers_every_call_by_itself():
+    every = ApprovalDecision(approved=True, remember='session', remember_option='tool')
+
+    with pytest.raises(ApprovalRefused):
+        asyncio.run(
+            execute_tool(
+                requires_approval()(lambda **args: 'sent'),
+                'mail',
+                ARGS,
+                ApprovalController(ui=RecordingUI(every)),
+                {'session_id': 's'},
+            )
+        )

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from .decision import AllowedAnswer, read_answers
 from .errors import without_text
-from .request import ApprovalContext, ApprovalRequest, describe, simple_approval_request
+from .request import ApprovalContext, ApprovalRequest, RememberOption, describe, simple_approval_request
 from .verdict import ApprovalResult
 
 _log = logging.getLogger('tool_approval')
@@ -279,6 +279,7 @@ def requires_approval(
     payload: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
     answers: Collection[AllowedAnswer] | None = None,
     when: Callable[[dict[str, Any]], bool] | None = None,
+    any_arguments: bool = False,
 ) -> Callable[[FunctionT], FunctionT]:
     """Mark a tool function whose calls need approval. The function itself is unchanged.
 
@@ -292,6 +293,8 @@ def requires_approval(
             place) and `remember`. `None` allows all but `respond`.
         when: Function that takes the arguments and returns whether the call needs approval. If it raises, or returns
             anything else, the call is blocked. `None` means that all calls need approval.
+        any_arguments: Whether an approver may also approve every call of the tool, whatever the arguments, for as long
+            as approvals can be remembered.
 
     Returns:
         A decorator that attaches `check_approval(ctx)` to the function and returns the function.
@@ -310,7 +313,7 @@ def requires_approval(
         text = description(dict(ctx.args)) if callable(description) else description
         if payload is None:
             made = simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)
-            return made.limited(allowed)
+            return made.changed(remember_options=options_of(ctx.tool_name)).limited(allowed)
         own_payload = payload(dict(ctx.args))
         visible = {key: value for key, value in own_payload.items() if key not in excluded}
         return ApprovalRequest(
@@ -318,8 +321,13 @@ def requires_approval(
             args=ctx.args,
             description=text or describe(ctx.tool_name, visible),
             payload=own_payload,
+            remember_options=options_of(ctx.tool_name),
             answers=allowed,
         )
+
+    def options_of(tool_name: str) -> tuple[RememberOption, ...]:
+        label = f'every call of `{tool_name}`, whatever the arguments'
+        return (RememberOption(kind='tool', label=label, payload={}),) if any_arguments else ()
 
     def decorate(function: FunctionT) -> FunctionT:
         if isinstance(function, staticmethod | classmethod):
