@@ -7,7 +7,7 @@ import pydantic_ai
 import pydantic_ai_deferred
 import pytest
 from pydantic_ai import DeferredToolRequests, ModelRetry, RunContext
-from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.exceptions import ApprovalRequired, UserError
 from pydantic_ai.messages import ModelResponse, ToolReturn, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 from tool_approval.durable import Done, Ledger, open_store
@@ -353,6 +353,40 @@ async def test_an_external_call_is_done_once(store, ledger, error, told, state):
     assert [returned(each) for each in results] == [[told]] * 2
     assert [question for question, _ in sent] == ['ada']
     assert all_states(store) == [('1', 1, state)]
+
+
+async def test_a_run_that_is_answered_twice_does_its_external_call_once(store, ledger):
+    sent = []
+
+    def send(question):
+        sent.append(question)
+        return {'sent': question}
+
+    def approvals():
+        return Approvals(ApprovalController(ui=RecordingUI()), external={'send': send}, ledger=ledger, default='none')
+
+    agent = pydantic_ai.Agent(
+        scripted([call('send', '1', question='ada')], 'done'),
+        toolsets=[external('send')],
+        output_type=[str, DeferredToolRequests],
+    )
+    stop = await agent.run('go')
+
+    answers = [await approvals().answer(stop.output, messages=stop.all_messages()) for _ in range(2)]
+
+    assert [each.calls for each in answers] == [{'1': {'sent': 'ada'}}] * 2
+    assert sent == ['ada']
+    assert all_states(store) == [('1', 1, 'done')]
+    resumed = await agent.run(message_history=stop.all_messages(), deferred_tool_results=answers[1])
+    assert resumed.output == 'done'
+
+
+@pytest.mark.parametrize('messages', [None, []])
+async def test_with_a_ledger_an_answer_needs_the_calls(ledger, messages):
+    approvals = Approvals(ui=RecordingUI(), external={'send': lambda question: question}, ledger=ledger)
+
+    with pytest.raises(UserError, match=r'pass `messages=result.all_messages\(\)`'):
+        await approvals.answer(DeferredToolRequests(), messages=messages)
 
 
 async def test_without_a_conversation_the_run_that_made_the_call_is_its_place(store, ledger, monkeypatch):

@@ -11,7 +11,7 @@ from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResult
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
@@ -28,7 +28,7 @@ from .arguments import find_tool
 from .batch import Batch
 from .guard import ApprovalToolset, is_declared, is_outside, only_reveals
 from .requests import Session, facts_of
-from .results import External, execute_once, refuse
+from .results import CallPlace, External, execute_once, refuse
 from .seatbelt import is_guarded, is_same
 
 Others = Literal['log', 'ask', 'refuse']
@@ -221,7 +221,12 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         return Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
 
     async def answer(
-        self, requests: DeferredToolRequests, *, session: str | None = None, caller: str | None = None
+        self,
+        requests: DeferredToolRequests,
+        *,
+        session: str | None = None,
+        caller: str | None = None,
+        messages: Sequence[ModelMessage] | None = None,
     ) -> DeferredToolResults:
         """Answer every deferred call that a run ended with, outside of the run.
 
@@ -230,16 +235,34 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             session: The conversation for which approvals are remembered. `None` uses `session` of this object if it is
                 a name, else the whole memory as one conversation.
             caller: The agent's name.
+            messages: The run's `all_messages()`, by which a ledger identifies the calls. With a ledger, each external
+                call is executed at most once, however often its run is answered.
 
         Returns:
             The results of all calls, to be passed as `deferred_tool_results` when the run is resumed.
 
         Raises:
             StoreError: Remembered approvals cannot be trusted or saved.
+            UserError: There are a ledger and external functions, and no messages.
         """
+        place = None
+        if self.ledger is not None and self.external:
+            last = next((each for each in reversed(messages or ()) if isinstance(each, ModelResponse)), None)
+            if messages is None or last is None:
+                raise UserError('With a ledger, `answer` needs the calls: pass `messages=result.all_messages()`.')
+            place = CallPlace(messages, last.conversation_id or '', last.run_id)
         named = self.session if isinstance(self.session, str) else None
         facts = CallFacts(session_id=session or named, caller=caller)
-        return await Batch(self.controller, requests, external=self.external, facts=facts, ctx=None).answer()
+        batch = Batch(
+            self.controller,
+            requests,
+            external=self.external,
+            facts=facts,
+            ctx=None,
+            ledger=self.ledger,
+            place=place,
+        )
+        return await batch.answer()
 
     answer_sync = blocking(answer)
     """Like `answer`, for synchronous code. Blocks until all calls are decided."""
