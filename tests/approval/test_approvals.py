@@ -95,26 +95,27 @@ def test_log_is_a_file_with_the_digest_of_the_settings_or_a_sink(tmp_path: Path,
     assert [each['event'] for each in sink.entries] == ['decision', 'outcome']
 
 
-def test_a_terminal_uses_the_memory_unless_it_has_one():
-    own, memory = ApprovalMemory(), ApprovalMemory()
+def test_a_terminal_shows_the_memory_of_the_approvals_that_ask_unless_it_has_one():
+    own, memory, other = ApprovalMemory(), ApprovalMemory(), ApprovalMemory()
     with_own, without = TerminalUI(memory=own), TerminalUI()
 
-    for ui in (with_own, without):
-        Approvals(ui=ui, remember=memory)
+    used = [Approvals(ui=ui, remember=each).controller.ui for ui in (with_own, without) for each in (memory, other)]
 
-    assert (with_own._memory is own, without._memory is memory) == (True, True)
+    assert [getattr(ui, '_memory', None) for ui in used] == [own, own, memory, other]
 
 
 def test_a_ui_that_adopts_gets_the_memory_and_the_presenters():
     class Adopting(RecordingUI):
-        def adopt(self, *given: Any) -> None:
+        def adopted(self, *given: Any) -> 'Adopting':
             self.given = given
+            return self
 
     ui, memory, presenters = Adopting(True), ApprovalMemory(), {'delete': lambda request: None}
 
-    Approvals(ui=ui, remember=memory, presenters=presenters)  # pyright: ignore[reportArgumentType]
+    approvals = Approvals(ui=ui, remember=memory, presenters=presenters)  # pyright: ignore[reportArgumentType]
 
     assert ui.given == (memory, presenters)
+    assert approvals.controller.ui is ui
 
 
 @pytest.mark.parametrize(

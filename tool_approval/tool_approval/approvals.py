@@ -220,20 +220,18 @@ class _Ended:
 def _controller(rules: Any, parts: Parts) -> ApprovalController:
     policy, mode, loaded = _policy(rules)
     memory, ui, presenters = _memory(parts.get('remember')), parts.get('ui'), parts.get('presenters')
-    controller = ApprovalController(
+    # A UI that two `Approvals` share would show the approvals that the other one remembers.
+    adopted: Callable[..., ApprovalUI] | None = getattr(ui, 'adopted', None)
+    return ApprovalController(
         parts.get('mode') or mode,
         policy=policy,
-        ui=ui,
+        ui=ui if adopted is None else adopted(memory, presenters or {}),
         memory=memory,
         audit=_sink(parts.get('log'), loaded),
         presenters=presenters,
         timeout=parts.get('timeout'),
         key=parts.get('key'),
     )
-    adopt: object = getattr(ui, 'adopt', None)
-    if callable(adopt):
-        adopt(memory, presenters or {})
-    return controller
 
 
 def _policy(rules: Any) -> tuple[ApprovalPolicy, ApprovalMode, LoadedSettings | None]:

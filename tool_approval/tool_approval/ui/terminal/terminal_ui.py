@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import os
 import pwd
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.memory import ApprovalMemory, check_memory
@@ -78,10 +80,12 @@ class TerminalUI:
         self._environment = os.environ if environment is None else environment
         self._quiet_s = quiet_s
 
-    def adopt(self, memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> None:
-        """Use the memory and the presenters of `Approvals`, unless others were given."""
-        self._memory = memory if self._memory is None else self._memory
-        self._presenters = self._presenters or dict(presenters)
+    def adopted(self, memory: ApprovalMemory, presenters: Mapping[str, Presenter]) -> Self:
+        """Return this UI with the memory and the presenters of `Approvals`, unless others were given."""
+        own = copy.copy(self)
+        own._memory = memory if self._memory is None else self._memory
+        own._presenters = self._presenters or dict(presenters)
+        return own
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request.
