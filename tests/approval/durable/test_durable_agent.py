@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -232,11 +233,32 @@ def test_an_answer_after_the_deadline_does_not_count_though_no_worker_was_there_
         durable = bot.durable(url, over(url, timeout=1.5))
         [entry] = await park(durable, inbox)
         await asyncio.sleep(1.6)
-        await answer(inbox, entry)
-        return await finish(durable)
+        with pytest.raises(AlreadySettled, match=r'expired .* an answer after the deadline does not count'):
+            await answer(inbox, entry)
+        return await inbox.history(), await finish(durable)
 
-    assert asyncio.run(main())['1'][1] == 'denied'
+    [kept], told = asyncio.run(main())
+    assert (kept.state, kept.answer) == ('expired', None)
+    assert told['1'] == [LATE.replace('0.5', '1.5'), 'denied']
     assert bot.paid == []
+
+
+@pytest.mark.parametrize('ahead', [timedelta(days=-400), timedelta(days=400)])
+def test_the_clock_of_a_worker_moves_no_deadline(ahead, url, inbox, monkeypatch):
+    at = datetime.now(UTC) + ahead
+    for module in ('segment', 'durable'):
+        monkeypatch.setattr(f'tool_approval.integrations.pydantic_ai.{module}.now', lambda: at)
+    bot = Bot([PAY])
+
+    async def main():
+        [entry] = await park(bot.durable(url, over(url, timeout=60, now=lambda: at)), inbox)
+        left = entry.content.expires_at - datetime.now(UTC)
+        await answer(inbox, entry)
+        return left, await finish(bot.durable(url))
+
+    left, told = asyncio.run(main())
+    assert timedelta(seconds=30) < left <= timedelta(seconds=60)
+    assert told == {'1': PAID}
 
 
 def test_the_approvers_arguments_are_those_that_run(url, inbox):

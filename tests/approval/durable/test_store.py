@@ -149,13 +149,28 @@ def test_no_lease_ends_a_parked_request(store):
 
 
 def test_a_deadline_expires_what_is_still_open(store):
-    parked(store, ASKED, replace(ASKED, id='second'), deadline=LATER)
-    store.inbox_store.settle('second', 'approved', at=NOON, answer='{}')
+    parked(store, ASKED, deadline=store.inbox_store.now())
+    assert store.resume('run', 1, at=NOON)
+    assert store.park(
+        'run', 1, '{}', [replace(ASKED, id='second')], store.inbox_store.now() + timedelta(hours=1), at=NOON
+    )
 
-    assert store.expire(LATER - timedelta(milliseconds=1)) == 0
-    assert store.expire(LATER) == 1
+    assert (store.expire(), store.expire()) == (1, 0)
 
-    assert states(store) == [('asked', 'expired'), ('second', 'approved')]
+    assert states(store) == [('asked', 'expired'), ('second', 'pending')]
+    assert store.ready('agent', 10) == []
+
+
+@pytest.mark.parametrize('said', ['approved', 'denied'])
+def test_an_answer_after_the_deadline_is_refused_whatever_the_clock_of_its_process(said, make_store):
+    store, page = make_store(), make_store()
+    parked(store, ASKED, deadline=store.inbox_store.now())
+
+    assert page.inbox_store.settle('asked', said, at=NOON, answer='{}') is False
+
+    [row] = store.requests_of('run')
+    assert (row.state, row.answer) == ('expired', None)
+    assert row.settled_at > LATER, 'the time is that of the database'
     assert store.ready('agent', 10) == [('run', 1)]
 
 

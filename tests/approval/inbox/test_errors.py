@@ -22,7 +22,11 @@ from tool_approval import ApprovalError
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 REFUSED = [
     (UnknownRequest(), 'there is no such request in the inbox'),
-    (AlreadySettled('expired'), 'the request is no longer open: expired'),
+    (AlreadySettled('withdrawn'), 'the request is no longer open: withdrawn'),
+    (
+        AlreadySettled('expired'),
+        'the request is no longer open: expired; an answer after the deadline does not count',
+    ),
     (
         AlreadySettled('denied', by='a\nb', at=AT),
         "the request is no longer open: denied by 'a\\nb' at 2026-01-02T03:04:05+00:00",

@@ -3,9 +3,20 @@
 import asyncio
 import logging
 import threading
+from datetime import timedelta
 
 import pytest
-from tool_approval.inbox import Approver, ApproverRule, Inbox, InboxUI, InboxUnavailable, NotAnApprover
+from tool_approval.inbox import (
+    AlreadySettled,
+    Approver,
+    ApproverRule,
+    Content,
+    Inbox,
+    InboxUI,
+    InboxUnavailable,
+    NotAnApprover,
+    refusal_text,
+)
 from tool_approval.inbox.entry import MAX_BYTES
 
 from tests.approval.parts import ListSink, noon, request_for
@@ -123,7 +134,8 @@ async def test_timeout_denies_the_call(inbox, page):
 
 
 async def test_the_controllers_own_timeout_withdraws(inbox, page):
-    controller = ApprovalController(ui=InboxUI(inbox), timeout=0.05)
+    controller = ApprovalController(ui=InboxUI(inbox), timeout=0.2)
+    await inbox.open()  # a first use takes longer
 
     decision = await controller.request_approval(request_for())
     [entry] = await settled(page)
@@ -329,11 +341,24 @@ async def test_approver_cannot_have_the_name_of_a_rule(inbox, page):
 
 
 async def test_request_shows_when_it_expires(inbox, page):
+    # Another clock of the process changes nothing.
     controller = ApprovalController(ui=InboxUI(inbox, timeout=60, now=noon))
+    before = await page.now()
 
     _, [entry] = await asked(controller, page, YES)
 
-    assert (entry.content.expires_at - noon()).total_seconds() == 60
+    assert before <= entry.content.expires_at - timedelta(seconds=60) <= await page.now()
+
+
+async def test_an_answer_after_the_deadline_is_refused_though_the_asking_process_has_died(page):
+    late = await page.post_entry(Content(request=request_for(), expires_at=await page.now()))
+
+    with pytest.raises(AlreadySettled, match=r'expired .* an answer after the deadline does not count') as refused:
+        await answer(page, late)
+
+    assert 'Your answer came too late: the request expired at' in refusal_text(refused.value)
+    kept = await page.get(late.id)
+    assert (kept.state, kept.answer) == ('expired', None)
 
 
 class Elsewhere:

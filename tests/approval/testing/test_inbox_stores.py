@@ -20,6 +20,7 @@ class Memory:
         self.rows = {}
         self.beats = {}
         self.log = []
+        self.deadlines = {}
 
 
 class DictStore:
@@ -31,11 +32,15 @@ class DictStore:
         self.memory = memory
         self.seen = None
 
-    def add(self, row):
+    def now(self):
+        return datetime.now(UTC)
+
+    def add(self, row, deadline=None):
         with self.memory.lock:
             if row.id in self.memory.rows:
                 raise InboxUntrusted(self.place, 'a request with this id already exists')
             self.memory.rows[row.id] = row
+            self.memory.deadlines[row.id] = deadline or EVER
             self.memory.log.append((row.id, False))
 
     def settle(self, request_id, state, *, at, answer=None):
@@ -43,9 +48,15 @@ class DictStore:
             row = self.memory.rows.get(request_id)
             if row is None or row.state != 'pending':
                 return False
+            is_late = answer is not None and self.is_late(request_id)
+            if is_late:
+                state, at, answer = 'expired', self.now(), None
             self.memory.rows[request_id] = replace(row, state=state, settled_at=at, answer=answer)
             self.memory.log.append((request_id, True))
-            return True
+            return not is_late
+
+    def is_late(self, request_id):
+        return self.memory.deadlines[request_id] <= self.now()
 
     def get(self, request_ids):
         return [self.memory.rows[each] for each in request_ids if each in self.memory.rows]
@@ -99,8 +110,9 @@ class DictStore:
 
 
 class Replaces(DictStore):
-    def add(self, row):
+    def add(self, row, deadline=None):
         self.memory.rows[row.id] = row
+        self.memory.deadlines[row.id] = deadline or EVER
 
 
 class SettlesTwice(DictStore):
@@ -117,14 +129,21 @@ class LooksAndThenSettles(DictStore):
     both = threading.Barrier(2)
 
     def settle(self, request_id, state, *, at, answer=None):
+        if not request_id.startswith('raced'):
+            return super().settle(request_id, state, at=at, answer=answer)
         row = self.memory.rows.get(request_id)
         if row is None or row.state != 'pending':
             return False
-        if threading.current_thread() is not threading.main_thread() and request_id.startswith('raced'):
+        if threading.current_thread() is not threading.main_thread():
             self.both.wait(20)
         self.memory.rows[request_id] = replace(row, state=state, settled_at=at, answer=answer)
         self.memory.log.append((request_id, True))
         return True
+
+
+class TakesLateAnswers(DictStore):
+    def is_late(self, request_id):
+        return False
 
 
 class NewestFirst(DictStore):
@@ -182,6 +201,7 @@ def test_a_store_that_only_says_that_anything_may_have_changed_passes():
         (Replaces, 'a second request with the same id was accepted'),
         (SettlesTwice, 'approved -> approved'),
         (LooksAndThenSettles, '2 answers to one request were accepted'),
+        (TakesLateAnswers, 'approved was taken after the deadline'),
         (NewestFirst, 'open requests must be listed oldest first'),
         (WithdrawsTheLiving, 'the requests of a live owner were withdrawn'),
         (NoticesNothing, '`watch` did not report requests added by another store'),

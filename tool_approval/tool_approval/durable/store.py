@@ -246,7 +246,7 @@ class DurableStore:
             segment: The current segment of the run. Segment numbers increase by one.
             state: The input of the next segment.
             requests: The requests to post. Existing requests are not changed, whether answered or not.
-            deadline: Date and time when the requests expire.
+            deadline: Time from which the requests take no answer any more, by the clock of the database.
             at: The current time.
 
         Returns:
@@ -260,9 +260,8 @@ class DurableStore:
             )
             if parked.rowcount != 1:
                 return False
-            expires = None if deadline is None else _number(deadline)
             for row in requests:
-                self.inbox_store.add_parked(execute, row, run_id, expires)
+                self.inbox_store.add_parked(execute, row, run_id, deadline)
             return True
 
     def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
@@ -324,21 +323,22 @@ class DurableStore:
             )
             if ended.rowcount != 1:
                 return False
-            self.inbox_store.settle_parked(execute, 'withdrawn', at, 'run = ?', run_id)
+            self.inbox_store.settle_parked(execute, 'withdrawn', at, 'run = ?', (run_id,))
             return True
 
     def requests_of(self, run_id: str) -> Sequence[Row]:
         """Return all requests of a run, oldest first."""
         return self.inbox_store.parked_of(run_id)
 
-    def expire(self, now: datetime) -> int:
-        """Let parked requests expire if their deadline has passed, and return the number of expired requests."""
+    def expire(self) -> int:
+        """Let requests expire if their deadline has passed by the clock of the database, and return their number."""
         # Usually there are none, and even an empty change has to wait for the disk.
-        due = "SELECT 1 FROM requests WHERE state = 'pending' AND deadline <= ? LIMIT 1"
-        if not self._select(due, (_number(now),)):
+        is_due = f'deadline <= {self.inbox_store.clock}'
+        if not self._select(f"SELECT 1 FROM requests WHERE state = 'pending' AND {is_due} LIMIT 1", ()):
             return 0
+        now = self.inbox_store.now()
         with self.inbox_store.transaction() as execute:
-            return self.inbox_store.settle_parked(execute, 'expired', now, 'deadline <= ?', _number(now))
+            return self.inbox_store.settle_parked(execute, 'expired', now, is_due, ())
 
     def prune(self, before: datetime) -> int:
         """Delete runs that ended before a given time, with their executions, and return the number of runs.

@@ -64,7 +64,7 @@ class Sweep:
             agent: The agent whose runs this process executes.
             is_readable: Function that returns whether this version can continue a run.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
-            now: Clock that returns the time of day, for the deadlines of requests.
+            now: Clock that returns the time of day, for records and for pruning.
             clock: Monotonic clock in seconds.
         """
         self._store = store
@@ -125,7 +125,7 @@ class Sweep:
         limit = len(self._seen) + AT_ONCE
         if changed is None or len(changed.settled) > AT_ONCE or self._clock() >= self._sweep_at:
             self._sweep_at = self._clock() + SWEEP_S
-            self._store.expire(self._now())
+            self._store.expire()
             ready = self._store.ready(self._agent, limit)
             self._seen.intersection_update(ready)
         else:

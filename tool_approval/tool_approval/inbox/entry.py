@@ -50,7 +50,7 @@ class Content(BaseModel):
     )
     """Whether the requester is not allowed to answer. The stored field is named `bars_requester`."""
     expires_at: AwareDatetime | None = None
-    """Time when the request expires, for display only. The clock of the waiting process determines the expiry."""
+    """Time from which no answer counts, by the clock of the store; `None` if the request does not expire."""
 
 
 class Answer(BaseModel):

@@ -59,7 +59,8 @@ class AlreadySettled(AnswerRefused):
         self.at = at
         when = '' if at is None else f' at {at.isoformat(timespec="seconds")}'
         who = '' if by is None else f' by {by!r}'
-        super().__init__(f'the request is no longer open: {state}{who}{when}')
+        late = '; an answer after the deadline does not count' if state == 'expired' else ''
+        super().__init__(f'the request is no longer open: {state}{who}{when}{late}')
 
 
 class OtherContent(AnswerRefused):
@@ -145,6 +146,8 @@ def refusal_text(
         case AlreadySettled():
             by = '' if error.by is None else f' by {name(error.by)}'
             when = '' if error.at is None else f' at {error.at:%H:%M:%S} UTC'
+            if error.state == 'expired':
+                return f'Your answer came too late: the request expired{when}, so its call is denied.'
             return f'Your answer came too late: the request is already {error.state}{by}{when}.'
         case NotAnApprover():
             return f'You may not answer this request: {text(error.problem)}. Nothing was changed.'

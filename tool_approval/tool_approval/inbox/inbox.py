@@ -90,7 +90,7 @@ class Inbox:
             approvers: Rules for who may answer. Every rule must list the approver. If `None`, everyone may answer.
             requester: Id of the person the agent works for.
             forbid_self_approval: Whether the requester is not allowed to answer.
-            expires_at: Time when the request expires, for display only.
+            expires_at: Time from which the store takes no answer any more, by its own clock; see `now`.
 
         Returns:
             The id of the posted request.
@@ -120,12 +120,20 @@ class Inbox:
         self._keeper.has_posted = True
         self._keeper.start()
         try:
-            await self._worker.run(lambda: self.store.add(row))
+            await self._worker.run(lambda: self.store.add(row, content.expires_at))
         except BaseException:
             # The store may have kept the request nevertheless, or may be about to.
             self.abandon(row.id)
             raise
         return read_entry(row)
+
+    async def now(self) -> datetime:
+        """Return the time by the clock of the store, which decides about deadlines.
+
+        Raises:
+            InboxUnavailable: The store cannot be reached.
+        """
+        return await self._worker.run(self.store.now)
 
     async def wait(self, request_id: str, timeout: float | None = None, *, digest: str | None = None) -> InboxEntry:
         """Wait until a request is settled, even while the store cannot be reached.
@@ -168,7 +176,8 @@ class Inbox:
 
         Raises:
             UnknownRequest: No request has this id.
-            AlreadySettled: The request is no longer open. The error says who answered, and when.
+            AlreadySettled: The request is no longer open. The error says who answered, and when, or that the deadline
+                has passed.
             OtherContent: The digest differs from the digest of the request's content.
             NotAnApprover: The approver is not allowed to answer this request.
             InvalidAnswer: The request does not offer this answer.

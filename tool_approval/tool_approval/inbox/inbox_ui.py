@@ -133,14 +133,13 @@ class InboxUI:
         """Post a request and wait for the decision."""
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + self._timeout_s
-        content = self.content_of(request)
-        if isinstance(content, ApprovalDecision):
-            return content
         try:
             async with asyncio.timeout_at(ends_at):
-                entry = await self._post(content)
+                entry = await self._post(request)
         except (TimeoutError, ApprovalError) as error:
             return _failed(error)
+        if isinstance(entry, ApprovalDecision):
+            return entry
         # The run does not wait for the channels.
         posted = [(channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels]
         try:
@@ -175,8 +174,8 @@ class InboxUI:
         is_listed = all(rule.groups or approver in rule.users for rule in rules)
         return is_listed and not (self._forbid_self_approval and requester in (None, approver))
 
-    def content_of(self, request: ApprovalRequest) -> Content | ApprovalDecision:
-        """Return the content to post for a request, or a denial if no one may approve the request."""
+    def content_of(self, request: ApprovalRequest, now: datetime) -> Content | ApprovalDecision:
+        """Return the content to post for a request at a time of the store, or a denial if no one may approve it."""
         requester = self._requester(request) if callable(self._requester) else self._requester
         approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
         if self._forbid_self_approval and requester is None:
@@ -188,7 +187,7 @@ class InboxUI:
             approvers=approvers,
             requester=requester,
             forbid_self_approval=self._forbid_self_approval,
-            expires_at=self._now().astimezone(UTC) + timedelta(seconds=self._timeout_s),
+            expires_at=now + timedelta(seconds=self._timeout_s),
         )
 
     def decision_of(self, entry: InboxEntry) -> ApprovalDecision:
@@ -201,10 +200,11 @@ class InboxUI:
             return ApprovalDecision(approved=False, note=note, decided_by='timeout')
         return _denied('The request was withdrawn from the inbox, so the call was denied.')
 
-    async def _post(self, content: Content) -> InboxEntry:
+    async def _post(self, request: ApprovalRequest) -> InboxEntry | ApprovalDecision:
         while True:
             try:
-                return await self.inbox.post_entry(content)
+                content = self.content_of(request, await self.inbox.now())
+                return content if isinstance(content, ApprovalDecision) else await self.inbox.post_entry(content)
             except InboxUnavailable:
                 await asyncio.sleep(RETRY_S)
 

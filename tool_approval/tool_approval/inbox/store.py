@@ -74,15 +74,27 @@ class InboxStore(Protocol):
     place: str
     """Location of the store as shown in messages, without secrets."""
 
-    def add(self, row: Row) -> None:
-        """Add a new request. Raise `InboxUntrusted` if the id is already in use."""
+    def now(self) -> datetime:
+        """Return the UTC time by the clock that decides about deadlines, in whole milliseconds."""
+        ...  # pragma: no cover - a protocol has no body
+
+    def add(self, row: Row, deadline: datetime | None = None) -> None:
+        """Add a new request. Raise `InboxUntrusted` if the id is already in use.
+
+        Args:
+            row: The request.
+            deadline: Time from which `settle` takes no answer any more.
+        """
         ...  # pragma: no cover - a protocol has no body
 
     def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
         """Set the state of a request if it is still pending, in one atomic step.
 
+        The same step compares the store's own clock with the deadline. An answer after the deadline is not kept: the
+        request expires instead, at the time of that clock.
+
         Returns:
-            Whether this call settled the request. If `False`, nothing was changed.
+            Whether this call gave the request this state. If `False`, the request had been settled, or has expired.
         """
         ...  # pragma: no cover - a protocol has no body
 
@@ -173,6 +185,9 @@ class ParkingStore(InboxStore, Protocol):
     the run has ended. See `tool_approval.durable`.
     """
 
+    clock: str
+    """SQL expression for the database's current time, in milliseconds since 1970."""
+
     def transaction(self) -> AbstractContextManager[Execute]:
         """Open a transaction, which is rolled back if an exception is raised."""
         ...  # pragma: no cover - a protocol has no body
@@ -181,19 +196,21 @@ class ParkingStore(InboxStore, Protocol):
         """Yield an executor for statements that only read. Each statement is a separate transaction."""
         ...  # pragma: no cover - a protocol has no body
 
-    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
+    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: datetime | None) -> None:
         """Add a run's request as part of a transaction. Leave an existing request unchanged."""
         ...  # pragma: no cover - a protocol has no body
 
-    def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
+    def settle_parked(
+        self, execute: Execute, state: Settled, at: datetime, which: str, values: tuple[str | int, ...]
+    ) -> int:
         """Settle pending requests as part of a transaction.
 
         Args:
             execute: Executes statements in the transaction.
             state: New state of the requests.
             at: Time at which the requests are settled.
-            which: SQL condition with one `?` that selects the requests.
-            value: Value for the `?` in `which`.
+            which: SQL condition that selects the requests.
+            values: Value for each `?` in `which`.
 
         Returns:
             Number of settled requests.

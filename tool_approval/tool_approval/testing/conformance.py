@@ -167,6 +167,7 @@ def check_inbox_store(make_store: Callable[[], InboxStore], *, tries: int = 50, 
         _check_emptiness(store)
         _check_keeping(store, other)
         _check_moves(store, other)
+        _check_deadlines(store, other)
         _check_owners(store, other)
         _check_watching(store, other, timeout_s)
         _check_races(store, other, tries)
@@ -222,6 +223,20 @@ def _check_moves(store: InboxStore, other: InboxStore) -> None:
             is_legal = next_state in MOVES[state]
             assert store.settle(row.id, next_state, at=_AT, answer='{"late":1}') is is_legal, f'{state} -> {next_state}'
             assert list(store.get([row.id])) == [_settled(row, state, _LATER, answer)], f'{state} -> {next_state}'
+
+
+def _check_deadlines(store: InboxStore, other: InboxStore) -> None:
+    for state in ('approved', 'denied'):
+        early, late, moved = _row(f'early-{state}'), _row(f'late-{state}'), _row(f'moved-late-{state}')
+        store.add(early, store.now() + timedelta(hours=1))
+        for row in (late, moved):
+            store.add(row, store.now() - timedelta(milliseconds=1))
+        assert other.settle(early.id, state, at=_AT, answer='{}') is True, f'{state} before the deadline'
+        # Neither the time that the caller gives nor its own clock counts.
+        assert other.settle(late.id, state, at=_AT, answer='{}') is False, f'{state} was taken after the deadline'
+        [found] = store.get([late.id])
+        assert (found.state, found.answer) == ('expired', None), 'a request that was answered too late must expire'
+        assert other.settle(moved.id, 'withdrawn', at=_AT) is True, 'only answers can be too late'
 
 
 def _check_owners(store: InboxStore, other: InboxStore) -> None:
@@ -283,9 +298,10 @@ def _check_races(store: InboxStore, other: InboxStore, tries: int) -> None:
 def _check_pruning(store: InboxStore, other: InboxStore) -> None:
     still_open = _row('open')
     store.add(still_open)
-    kept = len(store.history(10**6, before=_LATER + timedelta(days=1)))
+    later = store.now() + timedelta(days=1)
+    kept = len(store.history(10**6, before=later))
     assert store.prune(_AT) == 0, 'a request settled exactly at `before` was pruned'
-    assert store.prune(_LATER + timedelta(days=1)) == kept
+    assert store.prune(later) == kept
     assert list(other.history(10)) == []
     assert list(other.get([still_open.id])) == [still_open], 'an open request was pruned'
 

@@ -187,7 +187,7 @@ async def test_expired_request_is_reported(scene):
         await scene.send(press_of('approve', value))
         await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
 
-        assert 'already expired at' in scene.slack.whispers[0][1]
+        assert 'the request expired at' in scene.slack.whispers[0][1]
 
 
 async def test_user_without_known_groups_is_refused_with_a_message(scene, caplog):

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, LiteralString
 
 from tool_approval.core.errors import MissingExtraError
@@ -229,13 +229,21 @@ _ADDED = '+'
 _RUN = ''
 """Notification that a durable run was added. The notification does not contain the run's id."""
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 _SCHEMA = re.compile(r'[a-z_][a-z0-9_]{0,49}')
+
+_CLOCK: LiteralString = 'CAST(floor(extract(epoch FROM statement_timestamp()) * 1000) AS bigint)'
+"""SQL expression for the time at which the server received the statement, in milliseconds since 1970."""
 
 _COLUMNS = sql.SQL('id, owner, content, posted_at, state, settled_at, answer')
 
 
 class PostgresStore:
     """An `InboxStore` in a PostgreSQL schema. The database sends notifications of changes, so no process polls."""
+
+    clock = _CLOCK
+    """See `ParkingStore`."""
 
     def __init__(self, dsn: str, *, schema: str = 'tool_approval') -> None:
         """Configure the store. The first use of the store in a process opens two connections.
@@ -259,14 +267,20 @@ class PostgresStore:
         self._listening = PostgresConnection(dsn, schema, self.place, MIGRATIONS)
         self._heard: object = None
 
-    def add(self, row: Row) -> None:
+    def now(self) -> datetime:
+        """See `InboxStore`."""
+        with self._database.using() as database:
+            [(moment,)] = database.execute("SELECT date_trunc('milliseconds', statement_timestamp())").fetchall()
+            return moment.astimezone(UTC)
+
+    def add(self, row: Row, deadline: datetime | None = None) -> None:
         """See `InboxStore`."""
         with self._database.using() as database:
             try:
                 database.execute(
-                    'WITH added AS (INSERT INTO requests (id, owner, content, posted_at, state) '
-                    "VALUES (%s, %s, %s, %s, 'pending') RETURNING id) SELECT pg_notify(%s, %s || id) FROM added",
-                    (row.id, row.owner, row.content, row.posted_at, self._channel, _ADDED),
+                    'WITH added AS (INSERT INTO requests (id, owner, content, posted_at, deadline, state) '
+                    "VALUES (%s, %s, %s, %s, %s, 'pending') RETURNING id) SELECT pg_notify(%s, %s || id) FROM added",
+                    (row.id, row.owner, row.content, row.posted_at, _number(deadline), self._channel, _ADDED),
                 )
             except UniqueViolation:
                 raise InboxUntrusted(self.place, 'a request with this id already exists') from None
@@ -274,12 +288,17 @@ class PostgresStore:
     def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
         """See `InboxStore`."""
         with self._database.using() as database:
+            is_late: LiteralString = f'%(answer)s::text IS NOT NULL AND deadline <= {_CLOCK}'
+            now: LiteralString = "date_trunc('milliseconds', statement_timestamp())"
             done = database.execute(
-                'WITH done AS (UPDATE requests SET state = %s, settled_at = %s, answer = %s, deadline = 0 '
-                "WHERE id = %s AND state = 'pending' RETURNING id) SELECT pg_notify(%s, id) FROM done",
-                (state, at, answer, request_id, self._channel),
+                f"WITH done AS (UPDATE requests SET state = CASE WHEN {is_late} THEN 'expired' ELSE %(state)s END, "
+                f'settled_at = CASE WHEN {is_late} THEN {now} ELSE %(at)s END, '
+                f'answer = CASE WHEN {is_late} THEN NULL ELSE %(answer)s END, deadline = 0 '
+                "WHERE id = %(id)s AND state = 'pending' RETURNING id, state) "
+                'SELECT state, pg_notify(%(channel)s, id) FROM done',
+                {'state': state, 'at': at, 'answer': answer, 'id': request_id, 'channel': self._channel},
             )
-            return done.rowcount == 1
+            return [given for given, _ in done] == [state]
 
     def get(self, request_ids: Collection[str]) -> Sequence[Row]:
         """See `InboxStore`."""
@@ -373,21 +392,23 @@ class PostgresStore:
         with self._database.using() as database:
             yield _executing(database)
 
-    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
+    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: datetime | None) -> None:
         """See `ParkingStore`."""
         execute(
             'WITH added AS (INSERT INTO requests (id, owner, content, posted_at, state, run, deadline) '
             "VALUES (?, ?, ?, ?, 'pending', ?, ?) ON CONFLICT (id) DO NOTHING RETURNING id) "
             'SELECT pg_notify(?, ? || id) FROM added',
-            (row.id, row.owner, row.content, row.posted_at, run_id, deadline, self._channel, _ADDED),
+            (row.id, row.owner, row.content, row.posted_at, run_id, _number(deadline), self._channel, _ADDED),
         )
 
-    def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
+    def settle_parked(
+        self, execute: Execute, state: Settled, at: datetime, which: str, values: tuple[str | int, ...]
+    ) -> int:
         """See `ParkingStore`."""
         return execute(
             'WITH done AS (UPDATE requests SET state = ?, settled_at = ?, deadline = 0 '
             f"WHERE state = 'pending' AND {which} RETURNING id) SELECT pg_notify(?, id) FROM done",
-            (state, at, value, self._channel),
+            (state, at, *values, self._channel),
         ).rowcount
 
     def parked_of(self, run_id: str) -> Sequence[Row]:
@@ -407,6 +428,10 @@ class PostgresStore:
 
 def _executing(database: psycopg.Connection[tuple[Any, ...]]) -> Execute:
     return lambda statement, values=(): database.execute(statement.replace('?', '%s').encode(), values)
+
+
+def _number(deadline: datetime | None) -> int | None:
+    return None if deadline is None else (deadline - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _row(values: tuple[Any, ...]) -> Row:

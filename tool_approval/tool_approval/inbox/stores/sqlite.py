@@ -95,6 +95,9 @@ _THIS = '(SELECT last FROM changes)'
 """SQL expression for the number of the current change. The transaction of each change increments the number, so a
 reader that sees change n also sees all earlier changes."""
 
+_CLOCK = "CAST(round((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+"""SQL expression for the time of the machine, in milliseconds since 1970."""
+
 _NOTHING = Changes()
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -107,6 +110,9 @@ def default_path() -> Path:
 
 class SQLiteStore:
     """An `InboxStore` in one file with mode 0600, in a folder that no other user can write to."""
+
+    clock = _CLOCK
+    """See `ParkingStore`."""
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, synchronous: Synchronous = 'NORMAL') -> None:
         """Configure the store; the first use opens it.
@@ -124,19 +130,26 @@ class SQLiteStore:
         self._is_closed = threading.Event()
         self._seen: tuple[int, int, int | None] | None = None
 
-    def add(self, row: Row) -> None:
+    def now(self) -> datetime:
+        """See `InboxStore`."""
+        with self._database.reading() as database:
+            [(number,)] = database.execute(f'SELECT {_CLOCK}')
+            return _moment(number)
+
+    def add(self, row: Row, deadline: datetime | None = None) -> None:
         """See `InboxStore`.
 
         Raises:
             InboxUntrusted: The id is already in use.
             InboxError: The request cannot be stored.
         """
-        values = (row.id, row.owner, row.content, _number(row.posted_at))
+        expires = None if deadline is None else _number(deadline)
+        values = (row.id, row.owner, row.content, _number(row.posted_at), expires)
         with self._changing() as database:
             try:
                 database.execute(
-                    'INSERT INTO requests (id, owner, content, posted_at, state, change) '
-                    f"VALUES (?, ?, ?, ?, 'pending', {_THIS})",
+                    'INSERT INTO requests (id, owner, content, posted_at, state, change, deadline) '
+                    f"VALUES (?, ?, ?, ?, 'pending', {_THIS}, ?)",
                     values,
                 )
             except sqlite3.IntegrityError:
@@ -145,12 +158,16 @@ class SQLiteStore:
     def settle(self, request_id: str, state: Settled, *, at: datetime, answer: str | None = None) -> bool:
         """See `InboxStore`."""
         with self._changing() as database:
+            is_late = f'?3 IS NOT NULL AND deadline <= {_CLOCK}'
             done = database.execute(
-                f'UPDATE requests SET state = ?, settled_at = ?, answer = ?, change = {_THIS}, deadline = 0 '
-                "WHERE id = ? AND state = 'pending'",
+                f"UPDATE requests SET state = CASE WHEN {is_late} THEN 'expired' ELSE ?1 END, "
+                f'settled_at = CASE WHEN {is_late} THEN {_CLOCK} ELSE ?2 END, '
+                f'answer = CASE WHEN {is_late} THEN NULL ELSE ?3 END, change = {_THIS}, deadline = 0 '
+                "WHERE id = ?4 AND state = 'pending'",
                 (state, _number(at), answer, request_id),
             )
-            return done.rowcount == 1
+            found = database.execute('SELECT state FROM requests WHERE id = ?', (request_id,)).fetchall()
+            return done.rowcount == 1 and found == [(state,)]
 
     def get(self, request_ids: Collection[str]) -> Sequence[Row]:
         """See `InboxStore`."""
@@ -243,20 +260,23 @@ class SQLiteStore:
         with self._database.reading() as database:
             yield database.execute
 
-    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: int | None) -> None:
+    def add_parked(self, execute: Execute, row: Row, run_id: str, deadline: datetime | None) -> None:
         """See `ParkingStore`."""
+        expires = None if deadline is None else _number(deadline)
         execute(
             'INSERT INTO requests (id, owner, content, posted_at, state, change, run, deadline) '
             f"VALUES (?, ?, ?, ?, 'pending', {_THIS}, ?, ?) ON CONFLICT (id) DO NOTHING",
-            (row.id, row.owner, row.content, _number(row.posted_at), run_id, deadline),
+            (row.id, row.owner, row.content, _number(row.posted_at), run_id, expires),
         )
 
-    def settle_parked(self, execute: Execute, state: Settled, at: datetime, which: str, value: str | int) -> int:
+    def settle_parked(
+        self, execute: Execute, state: Settled, at: datetime, which: str, values: tuple[str | int, ...]
+    ) -> int:
         """See `ParkingStore`."""
         return execute(
             f'UPDATE requests SET state = ?, settled_at = ?, change = {_THIS}, deadline = 0 '
             f"WHERE state = 'pending' AND {which}",
-            (state, _number(at), value),
+            (state, _number(at), *values),
         ).rowcount
 
     def parked_of(self, run_id: str) -> Sequence[Row]:

@@ -13,6 +13,7 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -165,6 +166,7 @@ class Segment:
         undecided = [each.request for each in prepared if each.verdict.is_needs_approval]
         shown = {each.tool_call_id: each for each in await durable.controller.triage(undecided) if each is not None}
         questions: list[Question] = []
+        at = await self._time()
         for index, call in enumerate(stop.calls):
             request, answer = shown.get(call.id), answers.get(call.id)
             if request is None:
@@ -179,7 +181,7 @@ class Segment:
             if answer is None:
                 # Other arguments, or another definition of the tool, make another question.
                 of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest]
-                question = self._question(request, of)
+                question = self._question(request, of, at)
                 if isinstance(question, ApprovalDecision):
                     call.denial = answers[call.id] = question
                 else:
@@ -228,10 +230,7 @@ class Segment:
         if entry.answer is not None:
             if not hmac.compare_digest(entry.answer.digest, entry.digest):
                 return _denied('The answer did not match the request, so the call was denied.')
-            expires_at = entry.content.expires_at
-            if expires_at is not None and (entry.settled_at or expires_at) > expires_at:
-                entry = entry.model_copy(update={'state': 'expired', 'answer': None})
-            elif entry.state == 'approved' and not self.durable.ui.may_approve(entry.request, entry.answer.by.id):
+            if entry.state == 'approved' and not self.durable.ui.may_approve(entry.request, entry.answer.by.id):
                 # Attack: the approval would be remembered before the check at execution refuses it, and later let other
                 # calls run (test_durable_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
                 tool_name = entry.request.tool_name
@@ -248,11 +247,15 @@ class Segment:
             verdict = judged if judged.is_blocked else verdict
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
-    def _question(self, request: ApprovalRequest, of: Sequence[object]) -> Question | ApprovalDecision:
+    async def _time(self) -> datetime:
+        """Return the time by the clock of the store, which decides about deadlines."""
+        return await self.durable.patiently(self.durable.store.inbox_store.now)
+
+    def _question(self, request: ApprovalRequest, of: Sequence[object], at: datetime) -> Question | ApprovalDecision:
         """Return the question for a request, or the denial if no approver can be asked. `of` determines the
         question's id.
         """
-        content = self.durable.ui.content_of(request)
+        content = self.durable.ui.content_of(request, at)
         if isinstance(content, ApprovalDecision):
             return content
         try:
@@ -288,7 +291,7 @@ class Segment:
             request = call.restored.changed(
                 facts, description=text, described_by=None, remember_options=(), answers=ASKED_ANEW
             )
-            question = self._question(request, ['unknown', row.key, row.attempt])
+            question = self._question(request, ['unknown', row.key, row.attempt], await self._time())
             if isinstance(question, Question):
                 found = answers.get(question.id)
                 if found is None or found.state == 'pending':
