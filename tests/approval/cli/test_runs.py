@@ -8,7 +8,7 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule
 from tool_approval.inbox.stores import SQLiteStore
 
-from tests.approval.durable.parts import CALL, asked, executing, unknown, waiting
+from tests.approval.durable.parts import CALL, asked, asked_again, executing, unknown, waiting
 from tests.approval.parts import NOON
 
 
@@ -166,7 +166,7 @@ def test_invalid_address_of_an_inbox_is_refused(tool_approval, place):
 )
 def test_an_unknown_call_is_settled_once(tool_approval, store, monkeypatch, words, told, state):
     monkeypatch.setattr('getpass.getuser', lambda: 'ada')
-    waiting(store, asked())
+    waiting(store, asked_again(store))
     unknown(store)
     assert 'its key is key' in tool_approval('runs', 'show', 'order-17').out
 

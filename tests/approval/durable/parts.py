@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tool_approval.durable import DurableStore, ExecutionRow, RunRow
+from tool_approval.durable.store import about_unknown, question_id
 from tool_approval.inbox import Content, Row
 from tool_approval.inbox.entry import write_content
 
@@ -28,6 +29,11 @@ def asked(tool_name='pay', call='c1', **content) -> Row:
         content=write_content(Content(request=request, **content)),
         posted_at=NOON,
     )
+
+
+def asked_again(store: DurableStore) -> Row:
+    """The question whether to run `CALL`, whose outcome is unknown, again."""
+    return replace(asked(), id=question_id(store.secret(), 'order-17', about_unknown(CALL.key, CALL.attempt)))
 
 
 def waiting(store: DurableStore, *requests: Row, run_id='order-17', agent='shop') -> None:

@@ -37,7 +37,7 @@ from tool_approval import (
     ApprovalResult,
 )
 
-from .parts import change
+from .parts import SOON, change
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
@@ -847,6 +847,26 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
 
     assert asyncio.run(main())['1'][0].endswith(result)
     assert len(bot.paid) == paid
+
+
+def test_a_worker_that_was_frozen_during_a_call_withdraws_the_question_about_it(url, inbox, at_once):
+    bot = Hanging()
+
+    async def main():
+        await cut_off(bot, url, inbox)
+        durable = bot.durable(url)
+        async with working(durable):
+            [entry] = await soon(inbox)
+            [row] = durable.store.executions_of('run')
+            assert row.is_unsettled
+            # What the worker that was taken for dead records when it goes on.
+            assert durable.store.move(row, 'done', owner=row.owner, at=SOON, result='{"value": "wired late"}')
+            with pytest.raises(AlreadySettled, match='withdrawn'):
+                await answer(inbox, entry)
+            return json.loads(await durable.get('run').result())
+
+    assert asyncio.run(main()) == {'1': ['wired late', 'success']}
+    assert len(bot.paid) == 1
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from datetime import UTC, datetime
 from multiprocessing import get_context
 
 import pytest
@@ -123,7 +122,7 @@ async def settle(durable, url, workers, verdict):
                 for entry in await inbox.open():
                     if is_about_unknown(entry):
                         [row] = [row for row in store.executions_of('run') if row.is_unsettled]
-                        await settle_call(store, 'run', row, verdict, 'paid it', by='ada', at=datetime.now(UTC))
+                        await settle_call(store, row, verdict, 'paid it', by='ada')
                     else:
                         await answer(inbox, entry, YES, by=ADA)
                 await asyncio.sleep(0.05)

@@ -22,7 +22,7 @@ from tool_approval.inbox.entry import read_entry
 
 from tests.approval.parts import NOON
 
-from .parts import CALL, SOON, asked, executing, unknown, waiting
+from .parts import CALL, SOON, asked, asked_again, executing, unknown, waiting
 
 ADA, BOB = Approver(id='ada'), Approver(id='bob', groups=frozenset({'ops'}))
 OPS = (ApproverRule(groups=frozenset({'ops'})),)
@@ -134,7 +134,7 @@ def test_a_store_of_an_inbox_alone_keeps_no_runs(store):
 
 
 def settled(store, row, verdict, result=None, **keywords):
-    return asyncio.run(settle_call(store, 'order-17', row, verdict, result, **{'by': 'ada', 'at': SOON, **keywords}))
+    return asyncio.run(settle_call(store, row, verdict, result, **{'by': 'ada', **keywords}))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def settled(store, row, verdict, result=None, **keywords):
     ],
 )
 def test_a_call_is_settled_once_and_its_run_can_go_on(store, verdict, rows, kept):
-    waiting(store, question := asked(), other := asked(call='c2'), third := asked('send_mail'))
+    waiting(store, question := asked_again(store), other := asked(call='c2'), third := asked('send_mail'))
     row = unknown(store)
 
     settled(store, row, verdict, {'paid': 250})
@@ -197,11 +197,11 @@ def test_approver_of_the_tool_may_settle(store):
 
 
 def test_the_names_of_calls_are_kept_escaped_and_found(store):
-    waiting(store, question := asked('pay\x1b', 'c\x1b'), run_id='order <U+17')
+    waiting(store, asked('pay\x1b', 'c\x1b'), run_id='order <U+17')
     row = unknown(store, replace(CALL, run_id='order <U+003C>U+17', tool_name='pay<U+001B>', tool_call_id='c<U+001B>'))
     [found] = executions_of(store, 'order <U+17')
 
     read_run(store, 'order <U+17').check_may_settle(row, ADA)
-    asyncio.run(settle_call(store, 'order <U+17', found, 'give_up', by='ada', at=SOON))
+    settled(store, found, 'give_up')
 
-    assert [each.state for each in store.inbox_store.get([question.id])] == ['withdrawn']
+    assert not any(each.is_unsettled for each in executions_of(store, 'order <U+17'))

@@ -10,6 +10,7 @@ from typing import get_args
 
 import pytest
 from tool_approval.durable import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, open_store
+from tool_approval.durable.store import about_unknown, question_id
 from tool_approval.inbox import InboxUntrusted, Row
 from tool_approval.inbox.store import Changes
 from tool_approval.inbox.stores import SQLiteStore
@@ -326,6 +327,53 @@ def test_an_unknown_execution_is_tried_again_once_and_is_not_settled_after_that(
     assert store.latest('key') == again
     assert store.unknown_executions() == []
     assert store.retry(replace(CALL, attempt=3)) is False, 'the second is not unknown'
+
+
+UNKNOWN = replace(CALL, state='unknown', owner='w')
+
+
+def about(store):
+    """The question about the unknown call."""
+    return replace(ASKED, id=question_id(store.secret(), 'run', about_unknown('key', 1)))
+
+
+@pytest.mark.parametrize('to', ['done', 'failed', 'unknown', 'again'])
+def test_settling_a_call_withdraws_the_question_about_it(to, make_store):
+    store, frozen = make_store(), make_store()
+    store.add_execution(UNKNOWN)
+    parked(store, about(store), replace(ASKED, id='another'), about={about(store).id: ('key', 1)})
+    assert [state for _, state in states(store)] == ['pending', 'pending']
+
+    # A worker that was frozen during the call goes on, or a person settles the call.
+    if to == 'again':
+        assert frozen.retry(replace(CALL, attempt=2, idempotency_key='twice', changed_at=LATER))
+    else:
+        assert frozen.move(UNKNOWN, to, owner='w', at=LATER, result='{"text":"settled"}')
+
+    assert dict(states(store)) == {about(store).id: 'withdrawn', 'another': 'pending'}
+    assert store.inbox_store.settle(about(store).id, 'approved', at=LATER, answer='{}') is False
+
+
+def test_a_call_that_is_settled_while_its_run_is_parked_leaves_no_open_question(make_store):
+    store, frozen = make_store(), make_store()
+    store.add_execution(UNKNOWN)
+    store.add_run(RUN)
+    question, begun = about(store), threading.Event()
+
+    def park():
+        begun.set()
+        return store.park('run', 0, '{}', [question], about={question.id: ('key', 1)}, at=LATER)
+
+    with ThreadPoolExecutor(1) as pool:
+        with frozen.inbox_store.transaction() as execute:
+            execute("UPDATE executions SET state = 'done', result = '1' WHERE key = 'key'")
+            parking = pool.submit(park)
+            begun.wait()
+            time.sleep(0.2)  # the parking has to meet the open transaction
+        assert parking.result()
+
+    assert states(store) == []
+    assert store.ready('agent', 10) == [('run', 1)]
 
 
 def test_rows_changed_by_another_program_are_refused(tmp_path):

@@ -119,7 +119,7 @@ def _settle(store: DurableStore, options: argparse.Namespace, output: Output) ->
     if len(found := [f'{each.key} ({each.tool_name})' for each in rows if each.is_unsettled]) > 1:
         raise UsageError(f'several unsettled calls have this id; give one of these keys instead: {", ".join(found)}')
     row = only(rows)
-    asyncio.run(settle_call(store, options.run, row, verdict, result, by=user(), at=datetime.now(UTC)))
+    asyncio.run(settle_call(store, row, verdict, result, by=user()))
     told = {'result': 'done, with your result', 'again': 'to be run again', 'give_up': 'given up'}[verdict]
     output.line(f'settled {row.tool_name}: {told}')
 

@@ -11,7 +11,6 @@ from typing import Literal, TypeAlias, TypeGuard
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from tool_approval.core.errors import ApprovalError
-from tool_approval.core.threads import in_thread
 from tool_approval.display import escape_line
 from tool_approval.inbox import Approver, InboxEntry, InboxStore
 from tool_approval.inbox.entry import read_entry
@@ -323,24 +322,20 @@ Verdict: TypeAlias = Literal['result', 'again', 'give_up']
 
 async def settle_call(
     store: DurableStore,
-    run_id: str,
     row: ExecutionRow,
     verdict: Verdict,
     result: object = None,
     *,
     by: str,
-    at: datetime,
 ) -> None:
-    """Settle a call whose outcome is unknown, and withdraw the question about it, so that its run can continue.
+    """Settle a call whose outcome is unknown. The store withdraws the question about it, so that its run can continue.
 
     Args:
         store: The store of the run.
-        run_id: The id of the run.
         row: The call, as last read.
         verdict: The person's decision.
         result: The result, a JSON value, if `verdict` is `result`.
         by: The person's id.
-        at: The current time.
 
     Raises:
         NotUnknown: The outcome of the call is no longer unknown.
@@ -356,12 +351,3 @@ async def settle_call(
                 is_settled = await ledger.give_up(row, by)
     if not is_settled:
         raise NotUnknown
-    await in_thread(lambda: _withdraw(store, run_id, row, at))
-
-
-def _withdraw(store: DurableStore, run_id: str, row: ExecutionRow, at: datetime) -> None:
-    for entry in _entries(store, run_id)[0]:
-        request = entry.request
-        of = (escape_line(request.tool_name), escape_line(request.tool_call_id or ''))
-        if entry.state == 'pending' and of == (row.tool_name, row.tool_call_id):
-            store.inbox_store.settle(entry.id, 'withdrawn', at=at)

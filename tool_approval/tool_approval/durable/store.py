@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Literal, cast
 
+from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import check_methods
 from tool_approval.inbox.errors import InboxUntrusted
 from tool_approval.inbox.store import Execute, ParkingStore, Row
@@ -126,10 +129,12 @@ class DurableStore:
         Raises:
             InboxUntrusted: The bytes were changed.
         """
-        made = (secrets.token_hex(32),)
         with self.inbox_store.transaction() as execute:
-            execute('INSERT INTO secret VALUES (1, ?) ON CONFLICT (id) DO NOTHING', made)
-            [(found,)] = execute('SELECT value FROM secret').fetchall()
+            return self._secret(execute)
+
+    def _secret(self, execute: Execute) -> bytes:
+        execute('INSERT INTO secret VALUES (1, ?) ON CONFLICT (id) DO NOTHING', (secrets.token_hex(32),))
+        [(found,)] = execute('SELECT value FROM secret').fetchall()
         try:
             key = bytes.fromhex(found)
         except (TypeError, ValueError):
@@ -237,6 +242,7 @@ class DurableStore:
         requests: Sequence[Row],
         deadline: datetime | None = None,
         *,
+        about: Mapping[str, tuple[str, int]] = MappingProxyType({}),
         at: datetime,
     ) -> bool:
         """In one atomic step, end a segment, post the run's requests, and let the run wait for their answers.
@@ -247,6 +253,8 @@ class DurableStore:
             state: The input of the next segment.
             requests: The requests to post. Existing requests are not changed, whether answered or not.
             deadline: Time from which the requests take no answer any more, by the clock of the database.
+            about: Key and attempt of the unsettled execution that a request asks about, by the request's id. If the
+                execution was settled meanwhile, the request is not posted.
             at: The current time.
 
         Returns:
@@ -261,6 +269,16 @@ class DurableStore:
             if parked.rowcount != 1:
                 return False
             for row in requests:
+                # Locks the row, so that a worker that settles the call at this moment finds the question.
+                # (test_store.py: test_a_call_that_is_settled_while_its_run_is_parked_leaves_no_open_question)
+                if (
+                    row.id in about
+                    and not execute(
+                        f'UPDATE executions SET state = state WHERE key = ? AND attempt = ? AND {_IS_UNSETTLED}',
+                        about[row.id],
+                    ).rowcount
+                ):
+                    continue
                 self.inbox_store.add_parked(execute, row, run_id, deadline)
             return True
 
@@ -371,7 +389,10 @@ class DurableStore:
                 "AND coalesce(result, '') = ?",
                 (note, row.key, row.attempt - 1, row.result or ''),
             )
-            return given_up.rowcount == 1 and _add(execute, replace(row, result=None))
+            if given_up.rowcount != 1:
+                return False
+            self._withdraw(execute, row, row.attempt - 1, row.changed_at)
+            return _add(execute, replace(row, result=None))
 
     def move(
         self,
@@ -383,6 +404,8 @@ class DurableStore:
         result: str | None = None,
     ) -> bool:
         """Change an execution in one atomic step, if its state and owner are still those of `row`.
+
+        If this settles a call whose outcome was unknown, the question about it is withdrawn in the same step.
 
         Args:
             row: The execution, as last read.
@@ -414,7 +437,18 @@ class DurableStore:
                     *(row.key, row.attempt, row.state, row.owner or '', row.result or '', to),
                 ),
             )
-            return moved.rowcount == 1
+            if moved.rowcount != 1:
+                return False
+            if row.state == 'unknown':
+                self._withdraw(execute, row, row.attempt, at)
+            return True
+
+    def _withdraw(self, execute: Execute, row: ExecutionRow, attempt: int, at: datetime) -> None:
+        """Withdraw the question about an attempt whose outcome was unknown."""
+        # Attack: a frozen worker goes on and records the result, and an approver of the open question lets the call run
+        # again (test_store.py: test_settling_a_call_withdraws_the_question_about_it).
+        question = question_id(self._secret(execute), row.run_id, about_unknown(row.key, attempt))
+        self.inbox_store.settle_parked(execute, 'withdrawn', at, 'id = ?', (question,))
 
     def latest(self, key: str) -> ExecutionRow | None:
         """Return the last attempt to execute a call, or `None`."""
@@ -429,8 +463,7 @@ class DurableStore:
     def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
         """Return executions whose outcome is unknown and was not settled, oldest first."""
         found = self._select(
-            f"SELECT {_EXECUTION} FROM executions WHERE state = 'unknown' AND owner IS NOT NULL "
-            'AND result IS NULL ORDER BY changed_at, key LIMIT ?',
+            f'SELECT {_EXECUTION} FROM executions WHERE {_IS_UNSETTLED} ORDER BY changed_at, key LIMIT ?',
             (limit,),
         )
         return [self._execution(each) for each in found]
@@ -475,6 +508,8 @@ class DurableStore:
             raise InboxUntrusted(self.place, 'a row was changed by another program') from None
 
 
+_IS_UNSETTLED = "state = 'unknown' AND owner IS NOT NULL AND result IS NULL"
+
 _IS_READY = (
     "agent = ? AND status IN ('queued', 'waiting') "
     "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending')"
@@ -510,6 +545,23 @@ def _add(execute: Execute, row: ExecutionRow) -> bool:
 
 def _number(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def question_id(secret: bytes, run_id: str, of: Sequence[object]) -> str:
+    """Return the id of a parked question of a run. It cannot be guessed without the secret key of the store.
+
+    Args:
+        secret: See `DurableStore.secret`.
+        run_id: The id of the run.
+        of: JSON values that name the subject of the question. The same values give the same id.
+    """
+    made = hmac.digest(secret, canonical_json([run_id, *of]).encode(), 'sha256')
+    return base64.urlsafe_b64encode(made).decode().rstrip('=')
+
+
+def about_unknown(key: str, attempt: int) -> Sequence[object]:
+    """Return what the question about a call of unknown outcome is about; see `question_id`."""
+    return ['unknown', key, attempt]
 
 
 def open_store(url: str) -> DurableStore:

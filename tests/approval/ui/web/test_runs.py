@@ -9,7 +9,7 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.ui.web.runs import RUNS_AT_ONCE
 
-from tests.approval.durable.parts import CALL, SOON, asked, executing, unknown, waiting
+from tests.approval.durable.parts import CALL, SOON, asked, asked_again, executing, unknown, waiting
 
 from .parts import HOSTILE, client_of, error_of, foreign_markup, text_of
 
@@ -269,7 +269,7 @@ def settle_form(desk, **fields):
     ],
 )
 def test_an_approver_settles_an_unknown_call_at_the_page(desk, store, fields, rows):
-    waiting(store, asked())
+    waiting(store, asked_again(store))
     unknown(store)
     shown = page(desk, '/run?run=order-17')
 

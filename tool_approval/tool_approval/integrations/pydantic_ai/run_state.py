@@ -98,6 +98,8 @@ class Question(BaseModel):
     """Content to post."""
     expires_at: AwareDatetime | None
     """Date and time when the request expires and is denied, or `None` if the request does not expire."""
+    about: tuple[str, int] | None = None
+    """Key and attempt of the call of unknown outcome that the question is about, or `None`."""
 
 
 class Stop(BaseModel):

@@ -7,7 +7,6 @@ ends with deferred calls, the durable run can be parked again. Start reading thi
 from __future__ import annotations
 
 import asyncio
-import base64
 import hmac
 import logging
 import zlib
@@ -25,7 +24,6 @@ from pydantic_ai_deferred import lineage
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.binding import Binding
-from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ASKED_ANEW, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
@@ -35,6 +33,7 @@ from tool_approval.core.tool_checks import ask_check
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.display import escape_line
 from tool_approval.durable.ledger import unknown_text
+from tool_approval.durable.store import about_unknown, question_id
 from tool_approval.inbox.entry import read_entry, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
@@ -262,18 +261,20 @@ class Segment:
             written = write_content(content)
         except (NotCanonicalError, RequestTooLarge) as error:
             return _denied(f'The inbox could not store the request ({error}), so the call was denied.')
-        made = hmac.digest(self.durable.key, canonical_json([self.run_id, *of]).encode(), 'sha256')
-        question_id = base64.urlsafe_b64encode(made).decode().rstrip('=')
-        return Question(id=question_id, content=written, expires_at=content.expires_at)
+        made = question_id(self.durable.key, self.run_id, of)
+        return Question(id=made, content=written, expires_at=content.expires_at)
 
     async def _park(self, stop: Stop) -> None:
         """End the segment. The run's state is kept in the store until its requests are answered."""
         at, store, questions = now(), self.durable.store, stop.questions
         rows = [Row(id=each.id, owner=self.run_id, content=each.content, posted_at=at) for each in questions]
         deadline = min((each.expires_at for each in questions if each.expires_at is not None), default=None)
+        about = {each.id: each.about for each in questions if each.about is not None}
         stop.questions = []
         state = write_state(self.state, 'history')
-        await self.durable.patiently(lambda: store.park(self.run_id, self.number, state, rows, deadline, at=at))
+        await self.durable.patiently(
+            lambda: store.park(self.run_id, self.number, state, rows, deadline, about=about, at=at)
+        )
 
     async def _asks_about_unknown(self, stop: Stop) -> bool:
         """Settle calls of unknown outcome, and return whether an approver must be asked about any of them."""
@@ -291,11 +292,11 @@ class Segment:
             request = call.restored.changed(
                 facts, description=text, described_by=None, remember_options=(), answers=ASKED_ANEW
             )
-            question = self._question(request, ['unknown', row.key, row.attempt], await self._time())
+            question = self._question(request, about_unknown(row.key, row.attempt), await self._time())
             if isinstance(question, Question):
                 found = answers.get(question.id)
                 if found is None or found.state == 'pending':
-                    stop.questions.append(question)
+                    stop.questions.append(question.model_copy(update={'about': (row.key, row.attempt)}))
                     continue
                 question = self._answer(found)
             controller = self.durable.controller.with_ui(Answers({call.id: question}))

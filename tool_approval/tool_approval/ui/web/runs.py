@@ -99,7 +99,7 @@ class Runs:
         found = await self.get(body.run)
         row = found.unsettled(body.key, body.attempt)
         found.check_may_settle(row, by)
-        await settle_call(self._known(), body.run, row, body.verdict, body.result, by=by.id, at=datetime.now(UTC))
+        await settle_call(self._known(), row, body.verdict, body.result, by=by.id)
         return await self.get(body.run)
 
     def _known(self) -> DurableStore:
