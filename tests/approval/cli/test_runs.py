@@ -8,7 +8,7 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule
 from tool_approval.inbox.stores import SQLiteStore
 
-from tests.approval.durable.parts import CALL, asked, asked_again, executing, unknown, waiting
+from tests.approval.durable.parts import CALL, asked, asked_again, change, executing, unknown, waiting
 from tests.approval.parts import NOON
 
 
@@ -53,6 +53,18 @@ def test_runs_are_listed_the_newest_first(tool_approval, store):
             'changed_at': '2026-03-04T12:00:00Z',
         }
     ]
+
+
+def test_damaged_times_are_shown_as_such(tool_approval, store):
+    waiting(store)
+    executing(store)
+    change(store, "UPDATE runs SET created_at = 'soon', changed_at = 'soon'")
+    change(store, "UPDATE executions SET changed_at = 'soon'")
+
+    assert tool_approval('runs', 'list').out == 'waiting    damaged           shop  order-17\n'
+    shown = tool_approval('runs', 'show', 'order-17').out
+    assert 'run order-17 of shop, started a time that is damaged' in shown
+    assert 'changed a time that is damaged' in shown
 
 
 @pytest.mark.parametrize('count', [1, 2, 3])

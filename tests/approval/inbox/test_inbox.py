@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from tool_approval.durable import DurableStore
 from tool_approval.inbox import (
     AlreadySettled,
     ApproverRule,
@@ -351,6 +352,38 @@ async def test_unreadable_row_hides_no_other_and_cannot_be_answered(agents, page
             await page.decide('x' * 43, YES, by=ADA, digest='d')
 
     assert 'another program changed it, or a later version wrote it' in caplog.text
+
+
+DAMAGED = {
+    # A time long ago is damaged too, and is pruned.
+    'PostgresStore': ['infinity', '20000-01-01 00:00:00+00'],
+    'SQLiteStore': ['soon', b'\xff', 2**62, 1e300],
+}
+
+
+@pytest.mark.parametrize('number', range(4))
+async def test_a_damaged_time_hides_no_other_request_and_is_reported(number, make_store, make_inbox):
+    place = DurableStore(make_store())
+    values = DAMAGED[type(place.inbox_store).__name__]
+    agents, page = make_inbox(), make_inbox()
+    hit, spared, done = [await agents.post(request_for(name)) for name in ('hit', 'spared', 'done')]
+    also = await agents.post(request_for('also'))
+    for request_id in (done, also):
+        await page.decide(request_id, YES, by=ADA, digest=(await page.get(request_id)).digest)
+
+    with place.inbox_store.transaction() as execute:
+        value = values[number % len(values)]
+        execute('UPDATE requests SET posted_at = ? WHERE id = ?', (value, hit))
+        execute('UPDATE requests SET settled_at = ? WHERE id = ?', (value, done))
+    place.close()
+
+    found, history = await page.open(), await page.history()
+    assert ([entry.id for entry in found], found.damaged) == ([spared], [hit])
+    assert ([entry.id for entry in history], history.damaged) == ([also], [done])
+    for request_id in (hit, done):
+        with pytest.raises(UnknownRequest):
+            await page.get(request_id)
+    await answer(page, found[0])
 
 
 async def test_an_answer_to_content_that_was_changed_in_the_store_approves_nothing(agents, page, monkeypatch):

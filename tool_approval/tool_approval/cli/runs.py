@@ -23,6 +23,7 @@ from tool_approval.durable.steering import (
     read_run,
     settle_call,
     summary_of,
+    time_text,
 )
 from tool_approval.inbox.stores import SQLiteStore
 
@@ -70,7 +71,8 @@ def _list(rows: Iterator[RunRow], options: argparse.Namespace, output: Output) -
         if options.json:
             output.json(summary_of(row).model_dump(mode='json'))
         else:
-            output.line(f'{row.status:9}  {row.changed_at:%Y-%m-%d %H:%M}  {row.agent}  {row.id}')
+            changed = f'{"damaged":16}' if row.changed_at is None else f'{row.changed_at:%Y-%m-%d %H:%M}'
+            output.line(f'{row.status:9}  {changed}  {row.agent}  {row.id}')
     if is_empty and not options.json:
         output.line('there are no runs with this status' if options.status else 'there are no runs')
 
@@ -80,7 +82,7 @@ def _show(details: RunDetails, options: argparse.Namespace, output: Output) -> N
     if options.json:
         output.json(view.model_dump(mode='json'))
         return
-    output.line(f'run {view.id} of {view.agent}, started {_time(view.created_at)}')
+    output.line(f'run {view.id} of {view.agent}, started {time_text(view.created_at)}')
     output.line(f'{view.why}.')
     _show_parts(view, output)
     if view.outcome is not None:
@@ -89,17 +91,17 @@ def _show(details: RunDetails, options: argparse.Namespace, output: Output) -> N
 
 def _show_parts(view: RunView, output: Output) -> None:
     for asked in view.requests:
-        until = '' if asked.expires_at is None else f', until {_time(asked.expires_at)}'
+        until = '' if asked.expires_at is None else f', until {time_text(asked.expires_at)}'
         what = f'{asked.tool_name} (call {asked.tool_call_id})'
         if asked.state == 'pending':
-            output.line(f'open since {_time(asked.posted_at)}{until}: {what}; {asked.approvers} may answer')
+            output.line(f'open since {time_text(asked.posted_at)}{until}: {what}; {asked.approvers} may answer')
         else:
-            output.line(f'asked for {what} at {_time(asked.posted_at)}: {asked.state}')
+            output.line(f'asked for {what} at {time_text(asked.posted_at)}: {asked.state}')
     for each in view.executions:
-        begun = 'not started' if each.started_at is None else f'started {_time(each.started_at)}'
+        begun = 'not started' if each.started_at is None else f'started {time_text(each.started_at)}'
         output.line(
             f'call {each.tool_call_id} of {each.tool_name}, attempt {each.attempt}: {each.state}, {begun}, '
-            f'changed {_time(each.changed_at)}'
+            f'changed {time_text(each.changed_at)}'
         )
         if each.is_unsettled:
             output.line(f'  the call may have run: settle it with `tool-approval runs settle`; its key is {each.key}')
@@ -135,7 +137,3 @@ def _verdict(options: argparse.Namespace) -> tuple[Verdict, object]:
     except (ValueError, RecursionError, NotCanonicalError):
         raise UsageError('--result must be JSON; text needs double quotes, as in \'"paid"\'') from None
     return 'result', result
-
-
-def _time(moment: datetime) -> str:
-    return f'{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC'

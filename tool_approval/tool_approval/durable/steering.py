@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias, TypeGuard
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
@@ -95,8 +95,8 @@ class ExecutionView(_View):
     """Id of the call in the run."""
     started_at: AwareDatetime | None
     """Time at which the attempt began to execute, in UTC."""
-    changed_at: AwareDatetime
-    """Time of the last change of state, in UTC."""
+    changed_at: AwareDatetime | None
+    """Time of the last change of state, in UTC, or `null` if the stored time is damaged."""
     is_unsettled: bool
     """Whether the outcome is unknown, and the call was neither tried again nor given up."""
 
@@ -110,10 +110,10 @@ class RunSummary(_View):
     """Name of the run's agent."""
     status: RunStatus
     """Status of the run. `queued` includes runs that are executing."""
-    created_at: AwareDatetime
-    """Time at which the run was started, in UTC."""
-    changed_at: AwareDatetime
-    """Time at which the run was last parked, resumed or ended, in UTC."""
+    created_at: AwareDatetime | None
+    """Time at which the run was started, in UTC, or `null` if the stored time is damaged."""
+    changed_at: AwareDatetime | None
+    """Time at which the run was last parked, resumed or ended, in UTC, or `null` if the stored time is damaged."""
 
 
 class RunView(RunSummary):
@@ -150,7 +150,7 @@ class RunDetails:
     @property
     def why(self) -> str:
         """Reason why the run does not continue, as a sentence without a full stop."""
-        at = f'{self.run.changed_at:%Y-%m-%d %H:%M:%S} UTC'
+        at = time_text(self.run.changed_at)
         since = f'since {at}'
         if has_ended(self.run):
             return f'The run ended at {at}: {self.run.status}'
@@ -218,6 +218,11 @@ class RunDetails:
             raise NobodyMay
         for entry in entries:
             entry.check_approver(by)
+
+
+def time_text(moment: datetime | None) -> str:
+    """Return a time for people."""
+    return 'a time that is damaged' if moment is None else f'{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC'
 
 
 def has_ended(run: RunRow) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import check_methods
 from tool_approval.inbox.errors import InboxUntrusted
-from tool_approval.inbox.store import Execute, ParkingStore, Row
+from tool_approval.inbox.store import Execute, ParkingStore, Row, whole
 from tool_approval.inbox.stores import SQLiteStore
 
 RunStatus = Literal['queued', 'waiting', 'done', 'failed', 'cancelled']
@@ -48,10 +48,10 @@ class RunRow:
     """Name of the agent. Only workers that have the agent can execute the run."""
     state: str
     """Input of the next segment, as JSON."""
-    created_at: datetime
-    """Time of creation, in UTC, in whole milliseconds."""
-    changed_at: datetime
-    """Time at which the run was last parked, resumed or ended."""
+    created_at: datetime | None
+    """Time of creation, in UTC, in whole milliseconds; `None` if the stored time is damaged."""
+    changed_at: datetime | None
+    """Time at which the run was last parked, resumed or ended; `None` if the stored time is damaged."""
     status: RunStatus = 'queued'
     """Status of the run."""
     segment: int = 0
@@ -76,8 +76,8 @@ class ExecutionRow:
     """Id of the call in the run."""
     idempotency_key: str
     """Key that the tool may pass to a remote service, so that the service executes this attempt only once."""
-    changed_at: datetime
-    """Time of the last change of state."""
+    changed_at: datetime | None
+    """Time of the last change of state; `None` if the stored time is damaged."""
     state: ExecutionState = 'approved'
     """State of the execution."""
     owner: str | None = None
@@ -86,7 +86,7 @@ class ExecutionRow:
     result: str | None = None
     """Outcome as JSON."""
     started_at: datetime | None = None
-    """Time at which the attempt began to execute."""
+    """Time at which the attempt began to execute; `None` before that, and if the stored time is damaged."""
 
     @property
     def is_unsettled(self) -> bool:
@@ -205,8 +205,8 @@ class DurableStore:
                     row.segment,
                     row.state,
                     row.outcome,
-                    _number(row.created_at),
-                    _number(row.changed_at),
+                    _number(whole(row.created_at)),
+                    _number(whole(row.changed_at)),
                 ),
             )
             return added.rowcount == 1
@@ -214,7 +214,7 @@ class DurableStore:
     def get_run(self, run_id: str) -> RunRow | None:
         """Return a run, or `None` if the id is unknown."""
         found = self._select(f'SELECT {_RUN} FROM runs WHERE id = ?', (run_id,))
-        return self._run(found[0]) if found else None
+        return _run(found[0]) if found else None
 
     def list_runs(
         self, status: RunStatus | None = None, limit: int = 100, after: str | None = None
@@ -232,7 +232,7 @@ class DurableStore:
             f'SELECT {_RUN} FROM runs WHERE 1 = 1 {of_status} {later} ORDER BY created_at DESC, id DESC LIMIT ?',
             (*(each for each in (status, after) if each is not None), limit),
         )
-        return [self._run(each) for each in found]
+        return [_run(each) for each in found]
 
     def park(
         self,
@@ -391,7 +391,7 @@ class DurableStore:
             )
             if given_up.rowcount != 1:
                 return False
-            self._withdraw(execute, row, row.attempt - 1, row.changed_at)
+            self._withdraw(execute, row, row.attempt - 1, whole(row.changed_at))
             return _add(execute, replace(row, result=None))
 
     def move(
@@ -453,12 +453,12 @@ class DurableStore:
     def latest(self, key: str) -> ExecutionRow | None:
         """Return the last attempt to execute a call, or `None`."""
         found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE key = ? ORDER BY attempt DESC LIMIT 1', (key,))
-        return self._execution(found[0]) if found else None
+        return _execution(found[0]) if found else None
 
     def executions_of(self, run_id: str) -> Sequence[ExecutionRow]:
         """Return all executions of a run."""
         found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE run_id = ? ORDER BY key, attempt', (run_id,))
-        return [self._execution(each) for each in found]
+        return [_execution(each) for each in found]
 
     def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
         """Return executions whose outcome is unknown and was not settled, oldest first."""
@@ -466,46 +466,11 @@ class DurableStore:
             f'SELECT {_EXECUTION} FROM executions WHERE {_IS_UNSETTLED} ORDER BY changed_at, key LIMIT ?',
             (limit,),
         )
-        return [self._execution(each) for each in found]
+        return [_execution(each) for each in found]
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> Sequence[tuple[Any, ...]]:
         with self.inbox_store.reading() as execute:
             return execute(statement, values).fetchall()
-
-    def _run(self, values: tuple[Any, ...]) -> RunRow:
-        run_id, agent, status, segment, state, outcome, created_at, changed_at = values
-        return RunRow(
-            id=run_id,
-            agent=agent,
-            status=status,
-            segment=segment,
-            state=state,
-            outcome=outcome,
-            created_at=self._moment(created_at),
-            changed_at=self._moment(changed_at),
-        )
-
-    def _execution(self, values: tuple[Any, ...]) -> ExecutionRow:
-        key, attempt, run_id, tool_name, call_id, state, owner, idempotency_key, result, changed_at, started_at = values
-        return ExecutionRow(
-            key=key,
-            attempt=attempt,
-            run_id=run_id,
-            tool_name=tool_name,
-            tool_call_id=call_id,
-            state=state,
-            owner=owner,
-            idempotency_key=idempotency_key,
-            result=result,
-            changed_at=self._moment(changed_at),
-            started_at=None if started_at is None else self._moment(started_at),
-        )
-
-    def _moment(self, number: object) -> datetime:
-        try:
-            return _EPOCH + timedelta(milliseconds=cast('int', number))
-        except (TypeError, OverflowError):
-            raise InboxUntrusted(self.place, 'a row was changed by another program') from None
 
 
 _IS_UNSETTLED = "state = 'unknown' AND owner IS NOT NULL AND result IS NULL"
@@ -524,6 +489,45 @@ _EXECUTION = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+def _moment(number: object) -> datetime | None:
+    """Return a stored time, or `None` if another program has damaged it. No decision depends on these times."""
+    try:
+        return _EPOCH + timedelta(milliseconds=cast('int', number))
+    except (TypeError, OverflowError):
+        return None
+
+
+def _run(values: tuple[Any, ...]) -> RunRow:
+    run_id, agent, status, segment, state, outcome, created_at, changed_at = values
+    return RunRow(
+        id=run_id,
+        agent=agent,
+        status=status,
+        segment=segment,
+        state=state,
+        outcome=outcome,
+        created_at=_moment(created_at),
+        changed_at=_moment(changed_at),
+    )
+
+
+def _execution(values: tuple[Any, ...]) -> ExecutionRow:
+    key, attempt, run_id, tool_name, call_id, state, owner, idempotency_key, result, changed_at, started_at = values
+    return ExecutionRow(
+        key=key,
+        attempt=attempt,
+        run_id=run_id,
+        tool_name=tool_name,
+        tool_call_id=call_id,
+        state=state,
+        owner=owner,
+        idempotency_key=idempotency_key,
+        result=result,
+        changed_at=_moment(changed_at),
+        started_at=_moment(started_at),
+    )
+
+
 def _add(execute: Execute, row: ExecutionRow) -> bool:
     added = execute(
         f'INSERT INTO executions ({_EXECUTION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING',
@@ -537,7 +541,7 @@ def _add(execute: Execute, row: ExecutionRow) -> bool:
             row.owner,
             row.idempotency_key,
             row.result,
-            _number(row.changed_at),
+            _number(whole(row.changed_at)),
         ),
     )
     return added.rowcount == 1

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from tool_approval.core.errors import ApprovalError
-from tool_approval.inbox.errors import InboxUntrusted
 from tool_approval.inbox.inbox import KEEP_HISTORY
 from tool_approval.inbox.keeper import PRUNE_S
 from tool_approval.inbox.store import Changes
@@ -137,10 +136,7 @@ class Sweep:
                 self._seen.add((run_id, segment))
 
     def _may_go_on(self, run_id: str) -> bool:
-        try:
-            row = self._store.get_run(run_id)
-        except InboxUntrusted:
-            return True  # it must not delay other runs: its segment ends it as failed
+        row = self._store.get_run(run_id)
         return row is not None and self._is_readable(row)
 
     def _run(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from hashlib import blake2b
 from hmac import compare_digest
 from typing import Any, Literal, cast
@@ -231,12 +232,14 @@ def read_entry(row: Row) -> InboxEntry:
             state=row.state,
             digest=digest_of(row.id, row.content),
             content=Content.model_validate(json.loads(row.content)),
-            posted_at=row.posted_at,
+            posted_at=cast('datetime', row.posted_at),  # a damaged time fails the validation
             settled_at=row.settled_at,
             answer=None if row.answer is None else Answer.model_validate(json.loads(row.answer)),
         )
     except (RecursionError, AttributeError):
         raise ValueError('a value is nested too deeply, or is not a string') from None
+    if (entry.state == 'pending') is not (entry.settled_at is None):
+        raise ValueError('the time of the answer is damaged')
     said = None if entry.answer is None else entry.answer.decision.approved
     if said is not {'approved': True, 'denied': False}.get(entry.state):
         raise ValueError('the state of the request does not match its answer')

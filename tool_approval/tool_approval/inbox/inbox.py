@@ -37,6 +37,15 @@ _ID = re.compile(r'[A-Za-z0-9_-]{43}')
 _log = logging.getLogger('tool_approval')
 
 
+class Entries(list[InboxEntry]):
+    """The requests of a list that can be read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.damaged: list[str] = []
+        """Ids of the requests that cannot be read, and so cannot be answered. They are not among the entries."""
+
+
 class Inbox:
     """Posts requests, waits for answers and accepts answers. Any number of runs, threads and event loops can use it.
 
@@ -236,8 +245,8 @@ class Inbox:
         """
         return _read(await self._row(request_id))
 
-    async def open(self, limit: int = 1000) -> list[InboxEntry]:
-        """Return open requests, oldest first.
+    async def open(self, limit: int = 1000) -> Entries:
+        """Return open requests, oldest first, and the ids of those that cannot be read.
 
         Raises:
             InboxUnavailable: The store cannot be reached.
@@ -245,9 +254,7 @@ class Inbox:
         self._keeper.start()
         return _readable(await self._worker.run(lambda: self.store.open(limit)))
 
-    async def history(
-        self, limit: int = 100, before: datetime | None = None, *, after: str | None = None
-    ) -> list[InboxEntry]:
+    async def history(self, limit: int = 100, before: datetime | None = None, *, after: str | None = None) -> Entries:
         """Return settled requests, newest first.
 
         Args:
@@ -261,7 +268,7 @@ class Inbox:
             InboxUnavailable: The store cannot be reached.
         """
         if after is not None and _ID.fullmatch(after) is None:
-            return []  # some stores fail on malformed ids
+            return Entries()  # some stores fail on malformed ids
         return _readable(await self._worker.run(lambda: self.store.history(limit, before, after)))
 
     def changes(self) -> AsyncGenerator[frozenset[str] | None]:
@@ -342,11 +349,13 @@ def _read(row: Row) -> InboxEntry:
         raise UnknownRequest from None
 
 
-def _readable(rows: Sequence[Row]) -> list[InboxEntry]:
-    entries: list[InboxEntry] = []
+def _readable(rows: Sequence[Row]) -> Entries:
+    entries = Entries()
     for row in rows:
-        with contextlib.suppress(UnknownRequest):  # one that cannot be read must not hide the others
+        try:
             entries.append(_read(row))
+        except UnknownRequest:  # one that cannot be read must not hide the others
+            entries.damaged.append(row.id)
     return entries
 
 

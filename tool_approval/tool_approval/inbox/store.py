@@ -37,14 +37,21 @@ class Row:
     """Id of the process that waits for the answer. A process sends one heartbeat for all its requests."""
     content: str
     """`Content` as JSON, at most 4 MiB."""
-    posted_at: datetime
-    """UTC time at which the request was posted, in whole milliseconds."""
+    posted_at: datetime | None
+    """UTC time at which the request was posted, in whole milliseconds; `None` if the stored time is damaged."""
     state: State = 'pending'
     """State of the request."""
     settled_at: datetime | None = None
-    """UTC time at which the request was settled, in whole milliseconds; `None` while the request is open."""
+    """UTC time at which the request was settled, in whole milliseconds; `None` while the request is open, and if the
+    stored time is damaged."""
     answer: str | None = None
     """`Answer` as JSON, at most 4 MiB; `None` unless the request was approved or denied."""
+
+
+def whole(posted_at: datetime | None) -> datetime:
+    """Return the time of a row to store. Only rows that a store has read can have a damaged one."""
+    assert posted_at is not None, 'a damaged row is never stored again'
+    return posted_at
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,6 +74,7 @@ class InboxStore(Protocol):
     - `InboxUnavailable`: The store cannot be reached or written to. Either nothing was changed, or the change is
       complete and the connection broke before the store could confirm it. The next call connects again.
     - `InboxUntrusted`: The store is not in the expected state, so a person must repair it. Nothing was changed.
+      A damaged row does not raise this error: it is returned as far as it can be read.
 
     When a method returns, its change is stored; only a power cut may still undo the change.
     """

@@ -162,7 +162,7 @@ def test_history_is_given_back_to_a_moment(desk):
     assert entries[0].id in [view['id'] for view in older['requests']]
     newest = everything['requests'][0]['id']
     assert desk.client.get(f'/api/v1/history?after={newest}').json()['requests'] == everything['requests'][1:]
-    assert desk.client.get('/api/v1/history?tool=none').json() == {'requests': [], 'more': None}
+    assert desk.client.get('/api/v1/history?tool=none').json() == {'requests': [], 'more': None, 'damaged': None}
 
 
 def test_errors_are_json_too(desk):

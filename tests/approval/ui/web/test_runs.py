@@ -9,7 +9,7 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.ui.web.runs import RUNS_AT_ONCE
 
-from tests.approval.durable.parts import CALL, SOON, asked, asked_again, executing, unknown, waiting
+from tests.approval.durable.parts import CALL, SOON, asked, asked_again, change, executing, unknown, waiting
 
 from .parts import HOSTILE, client_of, error_of, foreign_markup, text_of
 
@@ -119,6 +119,28 @@ def test_an_approver_cancels_a_run(desk, store):
     assert [row.state for row in store.inbox_store.get([first.id])] == ['withdrawn']
     assert desk.form('/run/cancel', {'run': 'order-17'}).status_code == 409
     assert error_of(cancel(desk)) == (409, 'not_possible_now')
+
+
+def test_damaged_times_are_shown_as_such_and_hide_nothing(desk, store):
+    waiting(store, hit := asked('pay'), asked('send_mail'))
+    executing(store)
+    change(store, "UPDATE runs SET created_at = 'soon', changed_at = 'soon'")
+    change(store, "UPDATE executions SET changed_at = 'soon'")
+    change(store, "UPDATE requests SET posted_at = 'soon' WHERE id = ?", hit.id)
+
+    assert 'changed at a time that is damaged' in text_of(page(desk, '/runs'))
+    shown = text_of(page(desk, '/run?run=order-17'))
+    assert 'since a time that is damaged; 1 of its requests cannot be read' in shown
+    open_ = text_of(page(desk, '/'))
+    assert '1 open request is damaged, and cannot be shown or answered' in open_
+    assert 'send_mail' in open_
+    assert '2 open requests are damaged' not in open_
+    listed = desk.client.get('/api/v1/requests').json()
+    assert ([each['tool_name'] for each in listed['requests']], listed['damaged']) == (['send_mail'], 1)
+    [run] = desk.client.get('/api/v1/runs').json()['runs']
+    assert (run['created_at'], run['changed_at']) == (None, None)
+    change(store, "UPDATE requests SET posted_at = 'soon'")
+    assert '2 open requests are damaged' in text_of(page(desk, '/'))
 
 
 def test_a_program_lists_reads_and_cancels_runs(desk, store):

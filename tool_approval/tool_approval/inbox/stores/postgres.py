@@ -17,7 +17,9 @@ from tool_approval.inbox.store import Changes, Execute, Row, Settled
 try:
     import psycopg
     from psycopg import sql
+    from psycopg.abc import Buffer
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
+    from psycopg.types.datetime import TimestamptzLoader
 except ImportError:  # pragma: no cover - a test takes psycopg away in a process of its own
     raise MissingExtraError('psycopg', extra='postgres') from None
 
@@ -53,6 +55,16 @@ def read_dsn(dsn: str) -> Mapping[str, object]:
         return dict(conninfo_to_dict(dsn))
     except psycopg.ProgrammingError:
         raise ValueError('the DSN is invalid; write postgresql://user:password@host/database') from None
+
+
+class _TimeLoader(TimestamptzLoader):
+    """Reads a time that Python cannot hold, such as `infinity`, as `None`, so that it blocks no other row."""
+
+    def load(self, data: Buffer) -> datetime | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        try:
+            return super().load(data)
+        except psycopg.DataError:
+            return None
 
 
 class PostgresConnection:
@@ -108,6 +120,7 @@ class PostgresConnection:
             raise InboxUnavailable(self._place, 'the store is closed')
         if self._connection is None:
             self._connection = psycopg.connect(self._dsn, autocommit=True)
+            self._connection.adapters.register_loader('timestamptz', _TimeLoader)
             self._set_up(self._connection)
         return self._connection
 
@@ -317,11 +330,11 @@ class PostgresStore:
     def history(self, limit: int, before: datetime | None = None, after: str | None = None) -> Sequence[Row]:
         """See `InboxStore`."""
         which = sql.SQL(
-            "WHERE state <> 'pending' AND settled_at < coalesce(%s, 'infinity'::timestamptz) "
+            "WHERE state <> 'pending' AND (%s::timestamptz IS NULL OR settled_at < %s) "
             'AND (%s::text IS NULL OR (settled_at, number) < (SELECT settled_at, number FROM requests WHERE id = %s)) '
             'ORDER BY settled_at DESC, number DESC LIMIT %s'
         )
-        return self._rows(which, (before, after, after, limit))
+        return self._rows(which, (before, before, after, after, limit))
 
     def beat(self, owner: str, number: int) -> None:
         """See `InboxStore`."""
@@ -440,7 +453,7 @@ def _row(values: tuple[Any, ...]) -> Row:
         id=request_id,
         owner=owner,
         content=content,
-        posted_at=posted_at.astimezone(UTC),
+        posted_at=None if posted_at is None else posted_at.astimezone(UTC),
         state=state,
         settled_at=None if settled_at is None else settled_at.astimezone(UTC),
         answer=answer,

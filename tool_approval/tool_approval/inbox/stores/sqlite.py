@@ -10,10 +10,10 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tool_approval.inbox.errors import InboxUntrusted
-from tool_approval.inbox.store import Changes, Execute, Row, Settled
+from tool_approval.inbox.store import Changes, Execute, Row, Settled, whole
 from tool_approval.storage import default_path as approvals_path
 
 from .sqlite_file import SQLiteFile, Synchronous
@@ -134,7 +134,7 @@ class SQLiteStore:
         """See `InboxStore`."""
         with self._database.reading() as database:
             [(number,)] = database.execute(f'SELECT {_CLOCK}')
-            return _moment(number)
+            return _EPOCH + timedelta(milliseconds=number)
 
     def add(self, row: Row, deadline: datetime | None = None) -> None:
         """See `InboxStore`.
@@ -144,7 +144,7 @@ class SQLiteStore:
             InboxError: The request cannot be stored.
         """
         expires = None if deadline is None else _number(deadline)
-        values = (row.id, row.owner, row.content, _number(row.posted_at), expires)
+        values = (row.id, row.owner, row.content, _number(whole(row.posted_at)), expires)
         with self._changing() as database:
             try:
                 database.execute(
@@ -266,7 +266,7 @@ class SQLiteStore:
         execute(
             'INSERT INTO requests (id, owner, content, posted_at, state, change, run, deadline) '
             f"VALUES (?, ?, ?, ?, 'pending', {_THIS}, ?, ?) ON CONFLICT (id) DO NOTHING",
-            (row.id, row.owner, row.content, _number(row.posted_at), run_id, expires),
+            (row.id, row.owner, row.content, _number(whole(row.posted_at)), run_id, expires),
         )
 
     def settle_parked(
@@ -322,8 +322,12 @@ def _number(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _moment(number: int) -> datetime:
-    return _EPOCH + timedelta(milliseconds=number)
+def _moment(number: object) -> datetime | None:
+    """Return a stored time, or `None` if another program has damaged it."""
+    try:
+        return _EPOCH + timedelta(milliseconds=cast('int', number))
+    except (TypeError, OverflowError):
+        return None
 
 
 def _row(values: tuple[Any, ...]) -> Row:
@@ -334,6 +338,6 @@ def _row(values: tuple[Any, ...]) -> Row:
         content=content,
         posted_at=_moment(posted_at),
         state=state,
-        settled_at=None if settled_at is None else _moment(settled_at),
+        settled_at=_moment(settled_at),
         answer=answer,
     )

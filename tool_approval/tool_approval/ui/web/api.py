@@ -142,9 +142,10 @@ class ApiRoutes:
         """List open requests, oldest first."""
         visitor = await self._visitors.visitor(request)
         limit, chosen = _limit(request), Filter(request.query_params)
-        found = [entry for entry in await self._inbox.open() if chosen.passes(entry)]
+        entries = await self._inbox.open()
+        found = [entry for entry in entries if chosen.passes(entry)]
         views = tuple(view_of(entry, visitor) for entry in found[:limit])
-        return _json(RequestList(requests=views, more=len(found) - len(views)))
+        return _json(RequestList(requests=views, more=len(found) - len(views), damaged=len(entries.damaged)))
 
     async def request(self, request: Request) -> Response:
         """Return a request."""

@@ -173,8 +173,10 @@ def _head(entry: InboxEntry, name: str) -> Html:
     )
 
 
-def timed(before: str, moment: datetime) -> Html:
-    """Render a time in UTC, which the page's script replaces with local time."""
+def timed(before: str, moment: datetime | None) -> Html:
+    """Render a time in UTC, which the page's script replaces with local time; `None` is a damaged time."""
+    if moment is None:
+        return element('span', before, 'a time that is damaged')
     return element('span', before, element('time', time_of(moment), datetime=moment.isoformat()))
 
 

@@ -21,7 +21,7 @@ from .cards import PageContext, card_of
 from .edit_form import edit_form, entered_in, preview_of, read_entered
 from .guard import draw_apart, wants_json
 from .html import Html, element
-from .pages import Filter, base_of, list_of, page, search_form, sentence, shown_text
+from .pages import Filter, base_of, damaged, list_of, page, search_form, sentence, shown_text
 from .refusals import HttpRefusal, refusal_of
 from .runs import RunRoutes, Runs
 from .view import DecisionBody, why_not
@@ -81,7 +81,7 @@ class PageRoutes:
         chosen = Filter(request.query_params)
         entries = await self._inbox.open()
         found = [entry for entry in entries if chosen.passes(entry)]
-        body = (chosen.form(entries, context.base), list_of(found, context))
+        body = (chosen.form(entries, context.base), damaged(entries), list_of(found, context))
         return page(request, 'Open requests', *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:

@@ -17,6 +17,7 @@ from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, facts, name_of
 from tool_approval.inbox import InboxEntry
 from tool_approval.inbox.entry import short_name
+from tool_approval.inbox.inbox import Entries
 
 from .cards import PageContext, buttons, card_of, hidden, note_field, response_key
 from .html import Html, element, joined, markup
@@ -181,6 +182,16 @@ def grouped(entries: Sequence[InboxEntry]) -> list[list[InboxEntry]]:
     for entry in entries:
         groups.setdefault(group_of(entry.request) or entry.id, []).append(entry)
     return list(groups.values())
+
+
+def damaged(entries: Entries) -> Html | None:
+    """Render the number of open requests that cannot be read."""
+    count = len(entries.damaged)
+    if not count:
+        return None
+    what = '1 open request is' if count == 1 else f'{count:,} open requests are'
+    told = f'{what} damaged, and cannot be shown or answered: another program changed the inbox, or a later version.'
+    return element('p', told, class_='notice', id='damaged')
 
 
 def list_of(entries: Sequence[InboxEntry], context: PageContext) -> Html:

@@ -172,6 +172,8 @@ class RequestList(ApiModel):
     """Requests. Open requests are sorted oldest first, and settled requests newest first."""
     more: int | None = None
     """Number of open requests that are not in the list; `null` in the history."""
+    damaged: int | None = None
+    """Number of open requests that cannot be read, and so cannot be answered; `null` in the history."""
 
 
 class RunList(ApiModel):
