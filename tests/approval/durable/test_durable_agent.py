@@ -1016,13 +1016,14 @@ def test_a_worker_waits_for_a_store_that_is_away(url, inbox, monkeypatch):
     assert len(failures) == 2
 
 
-@pytest.mark.parametrize('name', ['resume', 'finish'])
+@pytest.mark.parametrize('name', ['resume', 'get_run', 'requests_of', 'park', 'latest', 'move', 'finish'])
 def test_a_worker_waits_until_a_person_has_mended_the_store(name, url, inbox, monkeypatch):
     bot = Bot([PAY])
     method, failures = getattr(DurableStore, name), []
 
     def failing(self, *args, **keywords):
-        if failures:
+        # The run's own worker alone: the sweep and the approver have threads of other names.
+        if failures or threading.current_thread().name != 'tool-approval-inbox':
             return method(self, *args, **keywords)
         failures.append(name)
         raise InboxUntrusted(self.place, 'all may read it')

@@ -17,8 +17,9 @@ from tool_approval import ApprovalError, MissingExtraError
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
-from dbos import DBOS, DBOSConfig
+from dbos import DBOS, DBOSConfig, _sys_db
 from dbos._dbos import DBOS as DBOSClass
+from sqlalchemy.exc import DBAPIError
 from tool_approval.durable import engine
 from tool_approval.durable.engine import DBOSEngine, engine_url
 
@@ -34,6 +35,33 @@ def test_private_function_of_dbos_has_the_known_signature():
 
     assert list(parameters) == ['executor_ids']
     assert parameters['executor_ids'].default == ['local']
+
+
+def failed(cause):
+    return DBAPIError('INSERT', {}, cause)
+
+
+def of_sqlite(code):
+    error = sqlite3.OperationalError('no')
+    error.sqlite_errorcode = code
+    return error
+
+
+def test_faults_that_may_pass_are_told_from_those_that_do_not():
+    psycopg = pytest.importorskip('psycopg', reason='the development environment has psycopg')
+    errors = psycopg.errors
+    passing = [
+        *map(of_sqlite, (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY)),
+        errors.ReadOnlySqlTransaction(),
+        errors.IoError(),
+        errors.DiskFull(),
+        errors.AdminShutdown(),
+    ]
+    lasting = [of_sqlite(sqlite3.SQLITE_CORRUPT), errors.UndefinedTable(), errors.QueryCanceled(), ValueError('no')]
+
+    assert _sys_db.retriable_postgres_exception is engine.may_pass
+    assert [engine.may_pass(failed(each)) for each in (*passing, *lasting)] == [True] * 8 + [False] * 4
+    assert engine.may_pass(ValueError('of the agent')) is False
 
 
 @pytest.mark.parametrize('kind', ['sqlite', 'postgres'])

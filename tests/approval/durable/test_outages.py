@@ -1,7 +1,11 @@
 """PostgreSQL is away for five seconds in the middle of a durable run: nothing is lost, and nothing runs twice."""
 
 import asyncio
+import sqlite3
+import threading
 import time
+from contextlib import contextmanager
+from functools import partial
 
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -10,17 +14,101 @@ from pydantic_ai_deferred import Agent
 from tool_approval.durable import open_store
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.errors import InboxUnavailable
+from tool_approval.inbox.stores.sqlite_file import SQLiteFile
 
 from tests.approval.inbox.parts import answer
 from tests.loop.scripted import call
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
+psycopg = pytest.importorskip('psycopg', reason='the development environment has psycopg')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
+from sqlalchemy import Engine, event
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
 pytestmark = [pytest.mark.thorough, pytest.mark.untraced]
+
+
+@contextmanager
+def disk_full():
+    """What SQLite says to every writer while the disk is full."""
+
+    def execute(cursor, statement, *_):
+        if not statement.lstrip().upper().startswith(('SELECT', 'PRAGMA', 'BEGIN', 'ROLLBACK')):
+            error = sqlite3.OperationalError('database or disk is full')
+            error.sqlite_errorcode = sqlite3.SQLITE_FULL
+            raise error
+
+    def refused(self):
+        raise InboxUnavailable(self._place, 'database or disk is full')
+
+    event.listen(Engine, 'do_execute', execute)
+    changing = SQLiteFile.changing
+    SQLiteFile.changing = refused
+    try:
+        yield
+    finally:
+        SQLiteFile.changing = changing
+        event.remove(Engine, 'do_execute', execute)
+
+
+@contextmanager
+def read_only(server):
+    """A server that takes no writes for a while, as during a switch to another."""
+    with psycopg.connect(server.dsn, autocommit=True) as database:
+        database.execute('SET default_transaction_read_only = off')
+        database.execute('ALTER SYSTEM SET default_transaction_read_only = on')
+        database.execute('SELECT pg_reload_conf()')
+        try:
+            yield
+        finally:
+            database.execute('ALTER SYSTEM RESET default_transaction_read_only')
+            database.execute('SELECT pg_reload_conf()')
+
+
+@pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
+@pytest.mark.parametrize('point', ['model 1', 'tool', 'model 2'])
+def test_a_fault_of_the_store_parks_runs_and_fails_none(point, kind, url, request):
+    fault, paid, faults = disk_full, [], []
+    if kind == 'postgres':
+        url = request.getfixturevalue('postgres_url')
+        server = request.getfixturevalue('postgres')
+        fault = partial(read_only, server)
+
+    def away(here):
+        if here == point and not faults:
+            entered = fault()
+            entered.__enter__()
+            faults.append(here)
+            threading.Timer(3, entered.__exit__, (None, None, None)).start()
+
+    def respond(messages, info):
+        number = 1 + sum(isinstance(message, ModelResponse) for message in messages)
+        away(f'model {number}')
+        return ModelResponse(parts=[call('pay', '1', amount=10)] if number == 1 else [TextPart('done')])
+
+    agent = Agent(FunctionModel(respond), name='bot', capabilities=[DBOSDurability(), Approvals()])
+
+    @agent.tool_plain
+    def pay(amount: int) -> str:
+        away('tool')
+        paid.append(amount)
+        return f'paid {amount}'
+
+    durable = DurableAgent(agent, store=url)
+
+    async def main():
+        with Inbox(open_store(url).inbox_store) as inbox:
+            async with asyncio.timeout(60), durable.worker(polling=0.05, lease=30):
+                run = await durable.start('go', run_id='run')
+                while not (entries := await patiently(inbox.open)):
+                    await asyncio.sleep(0.1)
+                await patiently(lambda: answer(inbox, entries[0]))
+                return await run.result()
+
+    assert asyncio.run(main()) == 'done'
+    assert (paid, faults) == ([10], [point])
 
 
 async def patiently(action):

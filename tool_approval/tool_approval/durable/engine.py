@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import closing
@@ -14,14 +15,37 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
 from tool_approval.core.errors import ApprovalError, MissingExtraError
+from tool_approval.inbox.stores.sqlite_file import is_passing
 from tool_approval.storage.private_file import make_private_folder, open_private
 
 try:
-    from dbos import DBOS, DBOSConfig, SetWorkflowID
+    # The private module is the only place where the errors that DBOS waits for can be changed.
+    from dbos import DBOS, DBOSConfig, SetWorkflowID, _sys_db  # pyright: ignore[reportPrivateUsage]
+    from dbos._utils import retriable_postgres_exception
 except ImportError:
     raise MissingExtraError('dbos', extra='durable') from None
 
 T = TypeVar('T')
+
+_PASSING_STATES = re.compile('25006|58...')
+"""Source: PostgreSQL, appendix A: the database is read-only, or the server's system fails."""
+
+
+def may_pass(error: Exception) -> bool:
+    """Return whether an error of the engine's database may pass, so that DBOS repeats the statement."""
+    cause = getattr(error, 'orig', None)
+    if isinstance(cause, sqlite3.Error):
+        return is_passing(cause)
+    return (
+        retriable_postgres_exception(error)
+        or _PASSING_STATES.fullmatch(getattr(cause, 'sqlstate', '') or '') is not None
+    )
+
+
+# State of the process: DBOS waits for a database that cannot be reached, but raises if the disk is full or the database
+# is read-only, and every run that executes at this moment would have failed. The extra pins the version.
+# (test_outages.py: test_a_fault_of_the_store_parks_runs_and_fails_none)
+_sys_db.retriable_postgres_exception = may_pass  # pyright: ignore[reportPrivateImportUsage]
 
 GRACE_S = 10
 """Seconds that a stopping worker waits for its running segments. Most tools finish within this time. If a call is

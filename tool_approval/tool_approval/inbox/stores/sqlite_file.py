@@ -39,6 +39,11 @@ _PASSING = frozenset(
 """SQLite's codes for temporary errors. All other codes mean that the file is damaged or is not an inbox."""
 
 
+def is_passing(error: sqlite3.Error) -> bool:
+    """Return whether SQLite may work again later, for example because the disk is full."""
+    return getattr(error, 'sqlite_errorcode', sqlite3.SQLITE_ERROR) & 0xFF in _PASSING
+
+
 Synchronous = Literal['NORMAL', 'FULL']
 """SQLite's `synchronous` setting in WAL mode. Both values protect the file against corruption. With `NORMAL`, a power
 cut may undo the last changes, such as an answer or the state of a durable run. `FULL` keeps all changes."""
@@ -72,7 +77,7 @@ class SQLiteFile:
             except sqlite3.Error as error:
                 self._let_go()
                 problem = str(error)
-                if getattr(error, 'sqlite_errorcode', sqlite3.SQLITE_ERROR) & 0xFF in _PASSING:
+                if is_passing(error):
                     raise InboxUnavailable(self._place, problem) from error
                 hint = 'inspect the file, or move it away to start with a new one'
                 raise InboxUntrusted(self._place, f'{problem}; {hint}') from error

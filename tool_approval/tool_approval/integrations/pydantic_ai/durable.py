@@ -48,7 +48,10 @@ Factory: TypeAlias = Callable[..., Any]
 a coroutine function. The function is called in each segment."""
 
 RETRY_S = 1.0
-"""Seconds between two attempts to reach an unavailable store."""
+"""Seconds until the second attempt to use a store. The pause doubles with each further attempt."""
+
+LONGEST_RETRY_S = 8.0
+"""Longest pause in seconds between two attempts to use a store."""
 
 ALIVE_S = 1.0
 """Seconds between checks of whether this worker can still run segments."""
@@ -232,8 +235,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Run a segment for the engine. After a crash, the segment runs again from its beginning. Errors of the run are
         recorded, not raised.
         """
-        # Retry after any error of the store: an error raised here would leave the run `queued` forever.
-        if not await self.patiently(lambda: self.store.resume(run_id, number, at=now()), InboxError):
+        if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
             return
         status: Literal['done', 'failed'] = 'failed'
         try:
@@ -251,23 +253,30 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 raise  # the worker ends, not the run
             _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
             outcome = as_json({'error': type(error).__name__, 'message': str(error)})
-        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()), InboxError)
+        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()))
 
     async def do(self, action: Callable[[], T]) -> T:
         """Run `action`, which uses the store, in the store's thread."""
         return await self._thread.run(action)
 
-    async def patiently(self, action: Callable[[], T], passing: type[InboxError] = InboxUnavailable) -> T:
-        """Run `action`, which uses the store, and retry until the store can be reached."""
-        return await self.persistently(lambda: self.do(action), passing)
+    async def patiently(self, action: Callable[[], T]) -> T:
+        """Run `action`, which uses the store, and retry until the store can be used."""
+        return await self.persistently(lambda: self.do(action))
 
-    async def persistently(self, action: Callable[[], Awaitable[T]], passing: type[InboxError] = InboxUnavailable) -> T:
-        """Retry `action` until the store can be reached."""
+    async def persistently(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Retry `action` until the store can be used. Meanwhile the run waits, because the error is not one of the run.
+
+        A person may have to repair the store, so no error of the store ends the wait.
+        """
+        pause_s = RETRY_S
         while True:
             try:
                 return await action()
-            except passing:
-                await asyncio.sleep(RETRY_S)
+            except InboxError as error:
+                if pause_s == RETRY_S:
+                    _log.error('A durable run of %r waits: %s', self.name, error)
+                await asyncio.sleep(pause_s)
+                pause_s = min(LONGEST_RETRY_S, 2 * pause_s)
 
     def _checked_deps(self, deps: tuple[str, Mapping[str, Any]] | None) -> tuple[str, dict[str, Any]] | None:
         if deps is None:
