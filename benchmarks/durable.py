@@ -270,7 +270,7 @@ def plain_worker(pipe: Connection[Any, Any], url: str) -> None:
             if order == 'cpu':
                 link.answer(time.process_time())
             else:
-                await asyncio.to_thread(engine.enqueue, order, 0)
+                await asyncio.to_thread(engine.begin, [(order, 0)])
         await asyncio.to_thread(engine.close)
 
     asyncio.run(serve())

@@ -15,8 +15,6 @@ from tests.postgres_server import postgres, url_of
 __all__ = ('inbox', 'make_store', 'postgres', 'postgres_url', 'store', 'url')
 
 NUMBERS = count()
-AGENTS = ('bot', 'killed')
-"""The agents of the tests that execute many runs."""
 
 
 @pytest.fixture(params=['sqlite', 'postgres'])
@@ -50,21 +48,21 @@ def store(make_store):
 
 
 def prepare(url):
-    """Have the engine make its tables and the queues of `AGENTS`. Anew for each test, that would take it a second."""
+    """Have the engine make its tables. Anew for each test, that would take it a second."""
     pytest.importorskip('dbos', reason='the development environment has DBOS')
     from tool_approval.durable.engine import DBOSEngine, engine_url
 
     async def nothing(run_id, segment):
         """A segment that does nothing."""
 
-    def use(agent):
-        engine = DBOSEngine(engine_url(url), agent, nothing, worker='worker', polling_s=0.05)
+    def use():
+        engine = DBOSEngine(engine_url(url), 'bot', nothing, worker='worker', polling_s=0.05)
         engine.start()
         engine.close()
 
     # The first test that needs this may be asynchronous, and the engine does not start where a loop runs.
     with ThreadPoolExecutor(1) as thread:
-        list(thread.map(use, AGENTS))
+        thread.submit(use).result()
 
 
 @pytest.fixture(scope='session')

@@ -81,8 +81,8 @@ def test_segment_of_a_dead_worker_is_run_again_once(kind, tmp_path, request):
 
     first = DBOSEngine(url, 'bot', hang, worker='one', polling_s=0.05)
     first.start()
-    first.enqueue('run', 0)
-    first.enqueue('run', 0)
+    first.begin([('run', 0)])
+    first.begin([('run', 0)])
     eventually(lambda: ran == ['first'])
     # As a crash: nothing is written about the segment.
     DBOS.destroy()
@@ -90,7 +90,7 @@ def test_segment_of_a_dead_worker_is_run_again_once(kind, tmp_path, request):
     second = DBOSEngine(url, 'bot', end, worker='two', polling_s=0.05)
     second.start()
     try:
-        second.enqueue('run', 0)
+        second.begin([('run', 0)])
         second.take_up('one')
         second.take_up('one')
         eventually(lambda: 'second' in ran)
@@ -99,6 +99,70 @@ def test_segment_of_a_dead_worker_is_run_again_once(kind, tmp_path, request):
     finally:
         second.close()
     assert ran == ['first', 'second']
+
+
+def test_a_segment_that_cannot_be_started_is_reported_and_holds_up_no_other(tmp_path, monkeypatch):
+    ran = []
+
+    async def run(run_id, segment):
+        ran.append(run_id)
+
+    made = DBOSEngine(engine_url(str(tmp_path / 'state' / 'inbox.sqlite')), 'bot', run, worker='one', polling_s=0.05)
+    start = DBOS.start_workflow_async
+
+    def failing(function, agent, run_id, segment):
+        if run_id == 'bad':
+            raise OSError('no')
+        return start(function, agent, run_id, segment)
+
+    made.start()
+    try:
+        monkeypatch.setattr(DBOS, 'start_workflow_async', failing)
+        with pytest.raises(OSError, match='no'):
+            made.begin([('bad', 0), ('good', 0)])
+        eventually(lambda: ran == ['good'])
+    finally:
+        made.close()
+
+
+def test_segment_of_a_dead_worker_waits_for_a_worker_of_its_agent(tmp_path):
+    url = engine_url(str(tmp_path / 'state' / 'inbox.sqlite'))
+    ran = []
+
+    async def hang(run_id, segment):
+        ran.append('first')
+        await asyncio.Event().wait()
+
+    def segment_of(agent):
+        async def run(run_id, segment):
+            ran.append((agent, run_id))
+
+        return run
+
+    first = DBOSEngine(url, 'mine', hang, worker='one', polling_s=0.05)
+    first.start()
+    first.begin([('run', 0)])
+    eventually(lambda: ran == ['first'])
+    DBOS.destroy()
+
+    other = DBOSEngine(url, 'other', segment_of('other'), worker='two', polling_s=0.05)
+    other.start()
+    try:
+        other.take_up('one')
+        other.begin([('another', 0)])
+        eventually(lambda: ran[1:] == [('other', 'another')])
+        eventually(lambda: list(other.workers()) == ['one'])
+        assert len(ran) == 2
+    finally:
+        other.close()
+
+    again = DBOSEngine(url, 'mine', segment_of('mine'), worker='three', polling_s=0.05)
+    again.start()
+    try:
+        again.take_up('one')
+        eventually(lambda: ran[2:] == [('mine', 'run')])
+    finally:
+        again.close()
 
 
 @pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
@@ -117,7 +181,7 @@ def test_records_of_segments_that_ended_are_forgotten(kind, tmp_path, request, m
     made.start()
     try:
         for run_id in ('a', 'b', 'c', 'runs'):
-            made.enqueue(run_id, 0)
+            made.begin([(run_id, 0)])
         eventually(lambda: len(DBOS.list_workflows(status='SUCCESS')) == 3)
 
         made.prune(datetime.now(UTC) - timedelta(minutes=1))
@@ -139,9 +203,9 @@ def test_segments_that_will_not_be_run_again_are_reported(tmp_path):
     )
     made.start()
     try:
-        made.enqueue('a:b', 7)
+        made.begin([('a:b', 7)])
         eventually(lambda: made.given_up() == {('a:b', 7): 'ERROR'})
-        made.enqueue('a:b', 7)
+        made.begin([('a:b', 7)])
     finally:
         made.close()
 
@@ -156,7 +220,7 @@ def test_a_segment_of_another_store_is_not_run(tmp_path):
 
     first = DBOSEngine(url, 'bot', hang, worker='one', polling_s=0.05, store='removed:')
     first.start()
-    first.enqueue('run', 0)
+    first.begin([('run', 0)])
     eventually(lambda: ran == ['run'])
     assert first.workers() == {'one'}
     DBOS.destroy()
@@ -184,7 +248,7 @@ async def run(run_id, segment):
 made = DBOSEngine(engine_url(sys.argv[1]), 'bot', run, worker='one', polling_s=0.05)
 made.start()
 assert not made.is_broken
-made.enqueue('run', 0)
+made.begin([('run', 0)])
 ends_at = time.monotonic() + 20
 while not made.is_broken and time.monotonic() < ends_at:
     time.sleep(0.02)

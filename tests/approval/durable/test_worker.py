@@ -1,4 +1,4 @@
-"""The sweep: which runs are enqueued, whose work is taken up, and what a store that is away does to it."""
+"""The sweep: which runs are begun, whose work is taken up, and what a store that is away does to it."""
 
 from datetime import timedelta
 
@@ -7,13 +7,13 @@ from tool_approval.durable import RunRow, open_store
 from tool_approval.inbox.errors import InboxUnavailable
 from tool_approval.inbox.inbox import KEEP_HISTORY
 from tool_approval.inbox.keeper import PRUNE_S
-from tool_approval.inbox.store import Row
+from tool_approval.inbox.store import Changes, Row
 
 from tests.approval.parts import NOON, logged
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
-from tool_approval.durable.worker import AT_ONCE, Sweep
+from tool_approval.durable.worker import AT_ONCE, SWEEP_S, Sweep
 
 from .parts import eventually
 
@@ -22,15 +22,15 @@ class FakeEngine:
     """Keeps what it is asked for."""
 
     def __init__(self):
-        self.enqueued = []
+        self.begun = []
         self.taken = []
         self.pruned = []
         self.running = ['running']
         self.dead_letters = {}
         self.is_broken = False
 
-    def enqueue(self, run_id, segment):
-        self.enqueued.append((run_id, segment))
+    def begin(self, segments):
+        self.begun += segments
 
     def take_up(self, worker):
         self.taken.append(worker)
@@ -93,7 +93,7 @@ def looking(url):
     made.store.close()
 
 
-def test_each_run_that_waits_for_nothing_is_enqueued_once(looking):
+def test_each_run_that_waits_for_nothing_is_begun_once(looking):
     for number in range(AT_ONCE + 1):
         looking.add(f'run {number}')
     looking.add('of another agent', agent='other')
@@ -103,31 +103,56 @@ def test_each_run_that_waits_for_nothing_is_enqueued_once(looking):
     for _ in range(3):
         looking.sweep.look()
 
-    assert sorted(looking.engine.enqueued) == sorted((f'run {number}', 0) for number in range(AT_ONCE + 1))
+    assert sorted(looking.engine.begun) == sorted((f'run {number}', 0) for number in range(AT_ONCE + 1))
+
+
+def test_without_changes_the_store_is_not_read_before_the_next_sweep(looking, monkeypatch):
+    looking.sweep.look()
+    reading, reads = looking.store.inbox_store.reading, []
+    monkeypatch.setattr(looking.store.inbox_store, 'reading', lambda: reads.append(1) or reading())
+
+    looking.sweep.look(Changes())
+    assert reads == []
+
+    looking.time += SWEEP_S
+    looking.sweep.look(Changes())
+    assert len(reads) == 2
+
+
+def test_a_new_run_is_begun_before_the_next_sweep(looking):
+    looking.sweep.look()
+    assert looking.store.inbox_store.watch(0.0) is None
+    looking.add('run')
+    changed = looking.store.inbox_store.watch(5.0)
+
+    looking.sweep.look(changed)
+
+    assert changed == Changes(has_runs=True)
+    assert looking.engine.begun == [('run', 0)]
 
 
 def test_a_run_goes_on_when_its_question_is_answered(looking):
     looking.park('run')
     looking.sweep.look()
-    assert looking.engine.enqueued == []
+    assert looking.engine.begun == []
 
     looking.store.inbox_store.settle('run'.ljust(43, '_'), 'denied', at=NOON, answer='{}')
     looking.sweep.look()
 
-    assert looking.engine.enqueued == [('run', 1)]
+    assert looking.engine.begun == [('run', 1)]
 
 
-@pytest.mark.parametrize(('left', 'enqueued'), [(timedelta(hours=1), []), (timedelta(milliseconds=-1), [('run', 1)])])
+@pytest.mark.parametrize(('left', 'begun'), [(timedelta(hours=1), []), (timedelta(milliseconds=-1), [('run', 1)])])
 @pytest.mark.parametrize('set_to', [timedelta(days=-400), timedelta(days=400)])
-def test_a_deadline_passes_by_the_clock_of_the_store_and_not_of_the_worker(looking, set_to, left, enqueued):
+def test_a_deadline_passes_by_the_clock_of_the_store_and_not_of_the_worker(looking, set_to, left, begun):
     looking.park('run', deadline=looking.store.inbox_store.now() + left)
     looking.day = NOON + set_to
 
     looking.sweep.look()
 
     [row] = looking.store.requests_of('run')
-    assert row.state == ('expired' if enqueued else 'pending')
-    assert looking.engine.enqueued == enqueued
+    assert row.state == ('expired' if begun else 'pending')
+    assert looking.engine.begun == begun
 
 
 def test_the_work_of_a_dead_worker_is_taken_up(looking):
@@ -197,10 +222,10 @@ def test_looking_goes_on_when_the_store_is_back(looking, caplog, monkeypatch):
     monkeypatch.setattr(looking.store, 'expire', failing)
     looking.add('run')
     looking.sweep.start()
-    eventually(lambda: looking.engine.enqueued and any('go on' in each for each in logged(caplog)))
+    eventually(lambda: looking.engine.begun and any('go on' in each for each in logged(caplog)))
     looking.sweep.close()
 
-    assert looking.engine.enqueued == [('run', 0)]
+    assert looking.engine.begun == [('run', 0)]
     first, second = logged(caplog)
     assert first.startswith('Durable runs wait: ')
     assert 'gone' in first

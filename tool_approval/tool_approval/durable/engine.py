@@ -8,7 +8,7 @@ import asyncio
 import os
 import re
 import sqlite3
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime
 from pathlib import Path
@@ -19,8 +19,12 @@ from tool_approval.inbox.stores.sqlite_file import is_passing
 from tool_approval.storage.private_file import make_private_folder, open_private
 
 try:
-    # The private module is the only place where the errors that DBOS waits for can be changed.
-    from dbos import DBOS, DBOSConfig, SetWorkflowID, _sys_db  # pyright: ignore[reportPrivateUsage]
+    # DBOS has no public setting for what `start` and the statements below change. The extra pins the version.
+    from dbos import DBOS, DBOSConfig, SetWorkflowID, _sys_db, _workflow_commands  # pyright: ignore[reportPrivateUsage]
+    from dbos._dbos import (
+        _get_dbos_instance,  # pyright: ignore[reportPrivateUsage]
+        _get_or_create_dbos_registry,  # pyright: ignore[reportPrivateUsage]
+    )
     from dbos._utils import retriable_postgres_exception
 except ImportError:
     raise MissingExtraError('dbos', extra='durable') from None
@@ -47,6 +51,9 @@ def may_pass(error: Exception) -> bool:
 # (test_outages.py: test_a_fault_of_the_store_parks_runs_and_fails_none)
 _sys_db.retriable_postgres_exception = may_pass  # pyright: ignore[reportPrivateImportUsage]
 
+# State of the process: DBOS looks once a second for delayed workflows and for timeouts, neither of which segments have.
+_workflow_commands._BACKGROUND_JOBS_INTERVAL_SEC = 10.0  # pyright: ignore[reportPrivateUsage]
+
 GRACE_S = 10
 """Seconds that a stopping worker waits for its running segments. Most tools finish within this time. If a call is
 interrupted, its outcome is unknown."""
@@ -65,8 +72,11 @@ class Engine(Protocol):
         """Start the execution of segments in this process."""
         ...  # pragma: no cover - a protocol has no body
 
-    def enqueue(self, run_id: str, segment: int) -> None:
-        """Queue a segment for processes that run the same agent. A segment that is enqueued several times runs once."""
+    def begin(self, segments: Sequence[tuple[str, int]]) -> None:
+        """Start segments, given their run ids and numbers, here. Each runs once, in the process that was first.
+
+        If an error is raised, some of the segments may have been started.
+        """
         ...  # pragma: no cover - a protocol has no body
 
     def take_up(self, worker: str) -> None:
@@ -142,7 +152,7 @@ class DBOSEngine:
             agent: The name of the agent whose runs this process executes.
             run_segment: Function that runs a segment.
             worker: The id of this process. No other process ever has the same id.
-            polling_s: Seconds between two searches for segments that can be run.
+            polling_s: Seconds between two searches for segments that were taken up from dead workers.
             store: Identifier of the store that holds the runs, used as a prefix for workflow ids. The prefix is needed
                 because DBOS remembers ids, and a run of another store may have used the same id.
         """
@@ -152,7 +162,6 @@ class DBOSEngine:
         self._run_segment = run_segment
         self._worker = worker
         self._polling_s = polling_s
-        self._queue = f'tool-approval {agent}'
         self._running = 0
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -167,8 +176,11 @@ class DBOSEngine:
                 name=APPLICATION,
                 system_database_url=self._url,
                 sys_db_pool_size=CONNECTIONS,
+                # Otherwise each transaction begins with an empty one. DBOS tries again where a connection is broken.
+                db_engine_kwargs={'pool_pre_ping': False},
                 dbos_system_schema=SCHEMA,
-                application_version=APPLICATION_VERSION,
+                # Only a worker of the same agent resumes what a dead worker left.
+                application_version=f'{APPLICATION_VERSION} {self._agent}',
                 executor_id=self._worker,
                 log_level='CRITICAL',
             )
@@ -176,14 +188,28 @@ class DBOSEngine:
         if DBOS.executor_id != self._worker:
             raise ApprovalError('DBOS already runs in this process; durable runs need a separate worker process')
         _segments[self._agent] = self._run_counted
-        DBOS.listen_queues([self._queue])
+        # Segments start without a queue, which each worker would have to ask for work ten times a second. Only what was
+        # taken up from a dead worker is in a queue.
+        DBOS.listen_queues([])
+        registry = _get_or_create_dbos_registry()
+        registry.get_internal_queue()._polling_interval_sec = self._polling_s  # pyright: ignore[reportPrivateUsage]
         DBOS.launch()
-        DBOS.register_queue(self._queue, polling_interval_sec=self._polling_s, on_conflict='always_update')
 
-    def enqueue(self, run_id: str, segment: int) -> None:
-        """See `Engine`."""
-        with SetWorkflowID(self._id(run_id, segment)):
-            DBOS.enqueue_workflow(self._queue, _run_segment, self._agent, run_id, segment)
+    def begin(self, segments: Sequence[tuple[str, int]]) -> None:
+        """See `Engine`. DBOS lets only the process that records the start execute the segment."""
+
+        async def begin_one(run_id: str, segment: int) -> None:
+            with SetWorkflowID(self._id(run_id, segment)):
+                await DBOS.start_workflow_async(_run_segment, self._agent, run_id, segment)
+
+        async def begin_all() -> list[BaseException | None]:
+            return await asyncio.gather(*(begin_one(*each) for each in segments), return_exceptions=True)
+
+        # Not the loop of the caller, who waits here in a thread.
+        loop = _get_dbos_instance()._background_event_loop  # pyright: ignore[reportPrivateUsage]
+        for error in loop.submit_coroutine(begin_all()):
+            if error is not None:
+                raise error
 
     def take_up(self, worker: str) -> None:
         """See `Engine`."""

@@ -25,9 +25,9 @@ WATCH_S = 0.25
 """Seconds between two checks for changes that a store does not announce. Answers and new runs end the wait
 immediately."""
 
-SWEEP_S = 1.0
-"""Seconds between two checks of all parked runs, to find changes that were missed. A check of ten thousand runs
-takes a few milliseconds."""
+SWEEP_S = 2.0
+"""Seconds between two checks of all parked runs, to find passed deadlines and missed changes. A check of ten thousand
+runs takes a few milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
 """Maximum seconds before the worker notices that a store is available again."""
@@ -122,6 +122,8 @@ class Sweep:
             self._engine.prune(before)
         # A run is ready until its segment has begun and, while nothing waits, until it has ended.
         limit = len(self._seen) + AT_ONCE
+        if changed == Changes() and self._clock() < self._sweep_at:
+            return
         if changed is None or len(changed.settled) > AT_ONCE or self._clock() >= self._sweep_at:
             self._sweep_at = self._clock() + SWEEP_S
             self._store.expire()
@@ -129,11 +131,10 @@ class Sweep:
             self._seen.intersection_update(ready)
         else:
             ready = self._store.ready_after(self._agent, limit, changed.settled)
-        for run_id, segment in ready:
-            if (run_id, segment) not in self._seen:
-                if self._may_go_on(run_id):
-                    self._engine.enqueue(run_id, segment)
-                self._seen.add((run_id, segment))
+        new = [each for each in ready if each not in self._seen]
+        if new:
+            self._engine.begin([each for each in new if self._may_go_on(each[0])])
+            self._seen.update(new)
 
     def _may_go_on(self, run_id: str) -> bool:
         row = self._store.get_run(run_id)

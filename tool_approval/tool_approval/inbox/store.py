@@ -62,6 +62,8 @@ class Changes:
     """Ids of new requests."""
     settled: frozenset[str] = frozenset()
     """Ids of requests that are no longer open."""
+    has_runs: bool = False
+    """Whether a durable run was added. A store that keeps no durable runs never sets this."""
 
 
 class InboxStore(Protocol):

@@ -391,7 +391,8 @@ class PostgresStore:
             return None
         added = frozenset(each for each in sent if each.startswith(_ADDED))
         settled = frozenset(sent - added - {_RUN})
-        return Changes(added=frozenset(each.removeprefix(_ADDED) for each in added), settled=settled)
+        new = frozenset(each.removeprefix(_ADDED) for each in added)
+        return Changes(added=new, settled=settled, has_runs=_RUN in sent)
 
     @contextmanager
     def transaction(self) -> Generator[Execute]:

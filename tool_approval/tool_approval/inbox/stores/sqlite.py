@@ -315,6 +315,7 @@ class SQLiteStore:
         return Changes(
             added=frozenset(request_id for request_id, state, _ in found if state == 'pending'),
             settled=frozenset(request_id for request_id, state, _ in found if state != 'pending'),
+            has_runs=run != last_run,
         )
 
 

@@ -160,11 +160,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
         return DurableRun(self, run_id)
 
     @asynccontextmanager
-    async def worker(self, *, polling: float = 0.1, lease: float = LEASE_S) -> AsyncGenerator[None]:
+    async def worker(self, *, polling: float = 5.0, lease: float = LEASE_S) -> AsyncGenerator[None]:
         """While the context is open, execute this agent's runs on an event loop of the engine.
 
         Args:
-            polling: Seconds between two searches for segments that can be run.
+            polling: Seconds between two searches for segments that were taken up from dead workers. Runs and answers do
+                not wait for this search.
             lease: If a worker sends no heartbeat for this many seconds, the other workers treat it as dead and resume
                 its runs. The value must be the same in all workers.
 
