@@ -18,6 +18,7 @@ import secrets
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -46,6 +47,7 @@ from maintainers.peers.catalog import Environment
 from maintainers.peers.environments import REPOSITORY, InstallError, python_of
 from tool_approval import ApprovalDecision
 
+from .durable_faults import OURS, disturb
 from .inbox import SPAWN, Place, places
 from .spread import Spread, ratios, spread
 
@@ -708,7 +710,27 @@ def main() -> None:
     parser.add_argument('--runs', type=int, metavar='N', default=PARKED, help='runs to park on PostgreSQL')
     parser.add_argument('--sqlite-runs', type=int, metavar='N', default=2_000, help='runs to park on SQLite')
     parser.add_argument('--rounds', type=int, metavar='N', default=5, help='how often a call is compared')
+    parser.add_argument('--faults', action='store_true', help='disturb runs and look for an effect too many instead')
+    parser.add_argument('--disturbed-runs', type=int, metavar='N', default=50, help='runs to disturb on each store')
+    parser.add_argument('--seed', type=int, default=0, help='seed of the disturbances')
+    parser.add_argument('--agent', metavar='MODULE:FUNCTION', default=OURS, help='function that makes an agent')
     options = parser.parse_args()
+    if options.faults:
+        with places() as makers, tempfile.TemporaryDirectory() as folder:
+            made = [make() for make in makers]
+            count = sum(
+                disturb(
+                    store,
+                    place,
+                    url_of((store, place)),
+                    options.agent,
+                    options.disturbed_runs,
+                    options.seed,
+                    Path(folder),
+                )
+                for store, place in made
+            )
+        raise SystemExit(1 if count else 0)
     parked: list[Parked] = []
     resumed: list[Resumed] = []
     stories: dict[str, dict[str, list[Story]]] = {}

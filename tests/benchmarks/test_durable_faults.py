@@ -1,0 +1,101 @@
+"""The schedule of faults finds each thing that must not happen, and finds nothing where nothing happened."""
+
+import json
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tool_approval.durable import ExecutionRow, RunRow
+
+from tests.approval.durable.parts import asked
+from tests.approval.parts import NOON
+
+pytest.importorskip('dbos', reason='the development environment has DBOS')
+pytest.importorskip('psycopg', reason='the development environment has psycopg')
+
+from benchmarks.durable_faults import OURS, Found, Told, disturb, problems
+
+LATER = NOON + timedelta(seconds=1)
+RUN = RunRow(id='run', agent='payments', state='{}', created_at=NOON, changed_at=NOON, status='done', outcome='"paid"')
+REQUEST = replace(asked(call='1'), owner='run', state='approved', settled_at=NOON)
+CALL = ExecutionRow(
+    key='key',
+    attempt=1,
+    run_id='run',
+    tool_name='pay',
+    tool_call_id='1',
+    idempotency_key='once',
+    changed_at=NOON,
+    state='done',
+    started_at=NOON,
+)
+
+
+def answered(row):
+    """The request, with the answer that belongs to its state."""
+    answer = {
+        'decision': {'approved': row.state == 'approved', 'decided_by': 'ada'},
+        'by': {'id': 'ada'},
+        'digest': 'd' * 64,
+    }
+    return row if row.state not in ('approved', 'denied') else replace(row, answer=json.dumps(answer))
+
+
+def found(*, run=RUN, request=REQUEST, execution=CALL, effects=1, left=0):
+    return Found(
+        runs=[run],
+        requests=[answered(request)],
+        executions=[execution],
+        effects={('run', '1'): effects} if effects else {},
+        left=left,
+    )
+
+
+OPEN = replace(REQUEST, state='pending', settled_at=None)
+DENIED = replace(REQUEST, state='denied')
+UNKNOWN = replace(CALL, state='unknown')
+CANCELLED = replace(RUN, status='cancelled')
+
+
+@pytest.mark.parametrize(
+    ('given', 'problem'),
+    [
+        ({'run': replace(RUN, status='waiting')}, 'has not ended: waiting'),
+        ({'run': replace(RUN, status='failed')}, 'has failed'),
+        ({'effects': 2}, 'had 2 effects, but 1 approvals'),
+        ({'request': DENIED}, 'had 1 effects, but 0 approvals'),
+        ({'request': OPEN, 'effects': 0, 'execution': UNKNOWN}, 'is still open'),
+        ({'request': replace(REQUEST, content='{')}, 'cannot be read'),
+        ({'effects': 0}, 'is done, but had no effect'),
+        ({'run': CANCELLED, 'execution': replace(UNKNOWN, started_at=LATER)}, 'began after the run was cancelled'),
+        ({'left': 3}, '3 rows are left'),
+    ],
+)
+def test_each_problem_is_found(given, problem):
+    assert any(problem in each for each in problems(Told(), found(**given)))
+
+
+def test_an_approver_who_read_something_else_is_found():
+    told = Told(answers={REQUEST.id: 'denied'})
+
+    assert problems(told, found()) == ['an approver of run run read denied, but approved is stored']
+
+
+def test_without_a_problem_none_is_found():
+    told = Told(answers={REQUEST.id: 'approved'})
+
+    assert problems(told, found()) == []
+    assert problems(Told(), found(run=CANCELLED, execution=UNKNOWN)) == []
+    # A call that nobody was asked about may have its effect.
+    assert problems(Told(), replace(found(effects=0, execution=UNKNOWN), effects={('run', 'free'): 1})) == []
+
+
+@pytest.mark.thorough
+@pytest.mark.untraced
+def test_a_short_schedule_finds_nothing(tmp_path, capsys):
+    place = str(tmp_path / 'state' / 'inbox.sqlite')
+
+    count = disturb('SQLite', place, f'sqlite:///{place}', OURS, 4, 1, tmp_path)
+
+    assert count == 0, capsys.readouterr().err
+    assert '4 runs' in capsys.readouterr().out
