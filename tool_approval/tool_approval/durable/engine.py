@@ -84,7 +84,7 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     def workers(self) -> Collection[str]:
-        """Return the ids of all workers, alive or dead, that were running segments."""
+        """Return the ids of all workers of the agent, alive or dead, that were running segments."""
         ...  # pragma: no cover - a protocol has no body
 
     def given_up(self) -> Mapping[tuple[str, int], str]:
@@ -159,6 +159,7 @@ class DBOSEngine:
         self._store = store
         self._url = url
         self._agent = agent
+        self._version = f'{APPLICATION_VERSION} {agent}'
         self._run_segment = run_segment
         self._worker = worker
         self._polling_s = polling_s
@@ -180,7 +181,7 @@ class DBOSEngine:
                 db_engine_kwargs={'pool_pre_ping': False},
                 dbos_system_schema=SCHEMA,
                 # Only a worker of the same agent resumes what a dead worker left.
-                application_version=f'{APPLICATION_VERSION} {self._agent}',
+                application_version=self._version,
                 executor_id=self._worker,
                 log_level='CRITICAL',
             )
@@ -219,7 +220,9 @@ class DBOSEngine:
 
     def workers(self) -> Collection[str]:
         """See `Engine`."""
-        found = DBOS.list_workflows(name=_SEGMENT, status='PENDING', load_input=False, load_output=False)
+        found = DBOS.list_workflows(
+            name=_SEGMENT, status='PENDING', app_version=self._version, load_input=False, load_output=False
+        )
         return {each.executor_id for each in found if each.executor_id is not None}
 
     def given_up(self) -> Mapping[tuple[str, int], str]:

@@ -104,7 +104,7 @@ class Sweep:
         if self._clock() >= self._beat_at:
             self._beat_at = self._clock() + self._beat_s
             for dead in self._ledger.tick(self._engine.workers()):
-                _log.warning('A worker of durable runs has died; its runs are resumed')
+                _log.warning('A worker of durable runs has died; the workers of its agent resume its runs')
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
             for (run_id, segment), status in self._engine.given_up().items():
