@@ -1,5 +1,5 @@
 import pytest
-from tool_approval.core.redact import decision_entry, outcome_entry
+from tool_approval.core.entries import decision_entry, outcome_entry
 
 from tests.approval.parts import NOON, request_for
 from tool_approval import ApprovalDecision

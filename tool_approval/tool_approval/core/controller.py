@@ -18,12 +18,12 @@ from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, copied, digest, hash_text
 from .decision import RULES, AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
+from .entries import Outcome, decision_entry, outcome_entry
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
 from .memory import NO_STORE, ApprovalMemory, check_memory
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities, check_presenters, check_ui
-from .redact import Outcome, decision_entry, outcome_entry
 from .request import ApprovalRequest, RejectedEdit
 from .threads import RunCancelled, call_sync_or_async, together
 

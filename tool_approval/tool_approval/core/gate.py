@@ -17,9 +17,9 @@ from .binding import Binding
 from .canonical import canonical_json, copied
 from .controller import ApprovalController, Decided
 from .decision import ApprovalDecision
+from .entries import Outcome
 from .errors import NotCanonicalError, check_type
 from .presentation import EXTRA_ACCESS
-from .redact import Outcome
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import Approved, approved
 from .verdict import ApprovalResult, make_request

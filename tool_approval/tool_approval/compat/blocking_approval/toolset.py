@@ -16,11 +16,11 @@ from pydantic import BaseModel
 from tool_approval.approvals import Approvals, Path
 from tool_approval.core.arguments import materialised
 from tool_approval.core.config import Default
+from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import MissingExtraError, NotCanonicalError
 from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.core.protocols import AuditSink
-from tool_approval.core.redact import Outcome
 from tool_approval.core.request import ApprovalContext, describe
 from tool_approval.core.request import ApprovalRequest as CoreRequest
 from tool_approval.core.tool_checks import approving, ask_check, judging

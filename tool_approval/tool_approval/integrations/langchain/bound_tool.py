@@ -13,9 +13,9 @@ from langchain_core.tools import ArgsSchema, BaseTool, Tool
 from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
+from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
 from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused, Responded
-from tool_approval.core.redact import Outcome
 
 from .calls import CallReader
 
