@@ -52,7 +52,7 @@ def show(path: Path) -> None:
     """Print the log without the values that differ in each run."""
     for line in path.read_text().splitlines():
         entry = json.loads(line)
-        what = {True: 'approved', False: 'denied'}.get(entry.get('approved'), entry.get('outcome'))
+        what = {True: 'approved', False: 'denied'}.get(entry.get('approved'), entry.get('outcome', entry['event']))
         print(f'{entry["line"]}. {entry["run_id"]} {entry["tool_name"]} {what} {entry.get("payload", "")}'.rstrip())
 
 

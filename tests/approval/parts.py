@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from datetime import UTC, datetime
@@ -23,13 +24,43 @@ def noon() -> datetime:
 
 
 class ListSink:
-    """An audit sink in memory."""
+    """An audit sink in memory.
+
+    `entries` has the decisions, the refusals and what became of the calls that were decided. Questions, and calls that
+    the rules let run unasked, are apart, because every agent has many of them.
+    """
 
     def __init__(self):
-        self.entries: list[Mapping[str, Any]] = []
+        self.all: list[Mapping[str, Any]] = []
 
     def record(self, entry):
-        self.entries.append(deepcopy(dict(entry)))
+        self.all.append(deepcopy(dict(entry)))
+
+    @property
+    def entries(self):
+        return self._sorted()[0]
+
+    @property
+    def unasked(self):
+        """Calls that the rules let run unasked, and what became of them."""
+        return self._sorted()[1]
+
+    def _sorted(self):
+        entries: list[Mapping[str, Any]] = []
+        unasked: list[Mapping[str, Any]] = []
+        running: Counter[Any] = Counter()
+        for entry in self.all:
+            call = entry.get('tool_name'), entry.get('tool_call_id'), entry.get('digest')
+            is_begun = entry['event'] == 'unasked' and entry['decided_by'] == ['policy']
+            is_ended = entry['event'] == 'outcome' and running[call] > 0
+            running[call] += is_begun - is_ended
+            if entry['event'] != 'question':
+                (unasked if is_begun or is_ended else entries).append(entry)
+        return entries, unasked
+
+    @property
+    def questions(self):
+        return [entry for entry in self.all if entry['event'] == 'question']
 
     def decisions(self):
         return [entry for entry in self.entries if entry['event'] == 'decision']

@@ -261,7 +261,7 @@ def test_decision_and_outcome_of_a_response_are_logged():
     assert isinstance(settled, Responded)
     assert settled.text == '{"n":1,"token":"abcd"}'
     decision, outcome = sink.entries
-    assert (decision['approved'], decision['decided_by'], decision['note']) == (False, 'ada', 'from the wiki')
+    assert (decision['approved'], decision['decided_by'], decision['note']) == (False, ['ada'], 'from the wiki')
     assert decision['response'] == {'token': '[redacted]', 'n': 1}
     assert (outcome['outcome'], outcome['digest']) == ('responded', decision['digest'])
     assert 'response' not in outcome
@@ -275,7 +275,7 @@ def test_a_response_does_not_finish_an_approval_in_the_log(tmp_path: Any):
     settle(controller, call_of(tool_call_id='1'))
     settle(controller, call_of(tool_call_id='1'))
 
-    assert verify(path, key=b'k' * 32).unfinished == (1,)
+    assert verify(path, key=b'k' * 32).unfinished == (2,)
 
 
 def test_the_binding_of_a_response_lets_no_call_run():

@@ -90,7 +90,7 @@ def test_log_is_a_file_with_the_digest_of_the_settings_or_a_sink(tmp_path: Path,
     run(Approvals(ui=ScriptedUI([True]), log=sink))
 
     first, second = (json.loads(line) for line in log.read_text().splitlines())
-    assert (first['event'], second['event'], second['approved']) == ('settings', 'decision', False)
+    assert (first['event'], second['event']) == ('settings', 'blocked')
     assert first['settings_digest'] == second['settings_digest']
     assert [each['event'] for each in sink.entries] == ['decision', 'outcome']
 
@@ -153,7 +153,7 @@ def test_a_test_has_its_own_ui_memory_and_log_and_nothing_of_the_users(tmp_path:
     with approvals.testing(ScriptedUI(['s'])) as log:
         run(approvals, 'a')
         run(approvals, 'a')
-        assert [each['event'] for each in log] == ['decision', 'outcome'] * 2
+        assert [each['event'] for each in log] == ['question', 'decision', 'outcome', 'decision', 'outcome']
 
     assert len(sink.entries) == before
     assert [each.label for each in FileApprovalStore(tmp_path, default_path()).list_all()] == ["delete(path='a')"]

@@ -655,7 +655,7 @@ def test_a_crash_between_the_line_and_the_execution_leaves_an_unfinished_approva
         [(ended, _, errors)] = finish(start_python(CRASHES, tmp_path, how))
         assert (ended, errors) == (code, '')
     finding = verify(tmp_path / 'audit.jsonl', key=KEY)
-    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 2, (1, 2))
+    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 4, (2, 4))
     assert not (tmp_path / 'ran').exists()
 
     [(ended, _, errors)] = finish(start_python(CRASHES, tmp_path, 'not at all'))
@@ -663,7 +663,7 @@ def test_a_crash_between_the_line_and_the_execution_leaves_an_unfinished_approva
     assert (ended, errors) == (0, '')
     assert (tmp_path / 'ran').read_text() == 'a'
     finding = verify(tmp_path / 'audit.jsonl', key=KEY)
-    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 4, (1, 2))
+    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 7, (2, 4))
 
 
 FILLS = """
@@ -765,7 +765,7 @@ def test_a_secret_is_in_no_file_and_no_log_record(tmp_path, caplog):
     assert {path.name for path in files} == {'audit.jsonl', 'approvals.json', 'approvals.json.lock'}
     texts = [path.read_text() for path in files]
     assert sum('login' in text for text in texts) == 2
-    assert len(texts[[path.name for path in files].index('audit.jsonl')].splitlines()) == 12
+    assert len(texts[[path.name for path in files].index('audit.jsonl')].splitlines()) == 19
     logged = [record.getMessage() + str(record.exc_info) + str(record.exc_text) for record in caplog.records]
     assert any('failed with ValueError' in message for message in logged)
     for text in [*texts, *logged]:
@@ -783,7 +783,7 @@ def test_a_token_in_a_note_or_an_argument_is_in_no_file(tmp_path):
     sink.close()
     text = (tmp_path / 'audit.jsonl').read_text()
     assert token not in text
-    assert text.count('[redacted]') == 2
+    assert text.count('[redacted]') == 3
 
 
 def test_a_sinks_own_error_is_not_logged_with_what_it_quotes(caplog):

@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from .audit import JsonlAuditSink, load_key
 from .core.config import Default, ToolRule
-from .core.controller import ApprovalController
+from .core.controller import VALID_FOR, ApprovalController
 from .core.decision import ApprovalDecision, ApprovalMode
 from .core.errors import ApprovalConfigError
 from .core.execute import execute_tool
@@ -58,11 +59,16 @@ class Parts(TypedDict, total=False):
     adds nothing to the result of the function."""
     ledger: ExecutionLedger | None
     """Ledger that executes each call at most once."""
+    valid_for: timedelta | None
+    """Time between the decision on a call and its execution, after which the call no longer runs. One day, unless
+    given; `None` sets no limit."""
+    log_unasked: bool
+    """Whether the log has a line for each call that runs unasked; true unless given."""
     key: bytes | None
     """Secret key that binds approvals to calls. Needed if runs stop in one process and resume in another."""
 
 
-_OF_CONTROLLER = ('ui', 'remember', 'log', 'mode', 'timeout', 'presenters', 'key')
+_OF_CONTROLLER = ('ui', 'remember', 'log', 'mode', 'timeout', 'presenters', 'key', 'valid_for', 'log_unasked')
 
 
 class Approvals:
@@ -231,6 +237,8 @@ def _controller(rules: Any, parts: Parts) -> ApprovalController:
         presenters=presenters,
         timeout=parts.get('timeout'),
         key=parts.get('key'),
+        valid_for=parts.get('valid_for', VALID_FOR),
+        log_unasked=parts.get('log_unasked', True),
     )
 
 

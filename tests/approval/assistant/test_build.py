@@ -178,8 +178,8 @@ def test_the_log_begins_with_the_settings_and_has_the_decision_and_its_note(fold
     outcome(folder, state, [ToolCallPart('delete', {'path': 'notes.txt'})], answers=[denial])
 
     lines = [json.loads(line) for line in (state / 'audit' / 'decisions.jsonl').read_text().splitlines()]
-    assert [line['event'] for line in lines] == ['settings', 'decision']
-    assert lines[1]['note'] == 'not today'
+    assert [line['event'] for line in lines] == ['settings', 'question', 'decision']
+    assert lines[2]['note'] == 'not today'
     assert (state / 'audit' / 'decisions.jsonl').stat().st_mode & 0o777 == 0o600
     assert {path.stat().st_mode & 0o777 for path in (state, *state.iterdir()) if path.is_dir()} == {0o700}
 

@@ -587,19 +587,23 @@ def test_a_log_says_what_was_decided_and_how_calls_ended():
     run(toolset, WRITE, [call('write', 'w2', path='a'), call('read', 'r', path='a')])
 
     told = [(entry['tool_name'], entry['approved'], entry['decided_by']) for entry in sink.decisions()]
-    assert told == [('write', True, 'ui'), ('write', True, 'memory')]
+    assert told == [('write', True, ['ui']), ('write', True, ['memory'])]
     assert sink.outcomes() == ['executed', 'executed']
+    assert [(entry['event'], entry['tool_name']) for entry in sink.unasked] == [
+        ('unasked', 'read'),
+        ('outcome', 'read'),
+    ]
     assert {entry['run_id'] for entry in sink.entries} != {None}
 
 
 @pytest.mark.parametrize(
     ('answer', 'configs', 'expected', 'error'),
     [
-        (NO, {}, (False, 'ui', 'not today'), ApprovalDenied),
+        (NO, {}, ('decision', ['ui'], 'not today'), ApprovalDenied),
         (
             YES,
             {'write': {'approval': 'blocked'}},
-            (False, 'policy', 'the tool is blocked by `tool_configs`'),
+            ('blocked', ['policy'], 'the tool is blocked by `tool_configs`'),
             ApprovalBlocked,
         ),
     ],
@@ -611,7 +615,7 @@ def test_a_log_says_what_was_refused(answer, configs, expected, error):
         run(wrapped(Files().toolset(), Asked(answer), tool_configs=configs, log=sink), WRITE)
 
     [entry] = sink.entries
-    assert (entry['approved'], entry['decided_by'], entry['note']) == expected
+    assert (entry['event'], entry['decided_by'], entry['note']) == expected
 
 
 def test_a_log_says_that_a_tool_failed():

@@ -1,4 +1,6 @@
 import asyncio
+import hashlib
+import json
 import subprocess
 import sys
 import threading
@@ -430,25 +432,52 @@ def test_every_decision_is_written_down_before_it_is_returned_with_what_it_is_bo
     decide(controller, request)
     decide(controller, request)
 
+    digest, public = controller.digest('delete', {'path': 'a', 'content': 'long'}), _sha256_of({'path': 'a'})
+    assert sink.questions == [
+        {
+            'event': 'question',
+            'at': '2026-03-04T12:00:00+00:00',
+            'tool_name': 'delete',
+            'tool_call_id': 'call',
+            'run_id': 'run',
+            'session_id': 'chat',
+            'caller': 'helper',
+            'requester': None,
+            'lineage': [lineage[0].model_dump()],
+            'digest': digest,
+            'payload': {'path': 'a'},
+            'public_digest': public,
+            'no_public_digest': None,
+            'ui': 'RecordingUI',
+            'asked': [],
+        }
+    ]
     assert sink.entries[0] == {
         'event': 'decision',
+        'at': '2026-03-04T12:00:00+00:00',
         'tool_name': 'delete',
         'tool_call_id': 'call',
         'run_id': 'run',
         'session_id': 'chat',
         'caller': 'helper',
+        'requester': None,
         'lineage': [lineage[0].model_dump()],
-        'digest': controller.digest('delete', {'path': 'a', 'content': 'long'}),
+        'digest': digest,
+        'question_digest': digest,
         'payload': {'path': 'a'},
+        'public_digest': public,
+        'no_public_digest': None,
         'approved': True,
         'note': None,
         'has_changed_arguments': False,
         'changed_payload': None,
         'remember': 'session',
         'remember_option': 'exact',
-        'is_remembered': False,
-        'decided_by': 'ada',
+        'how': 'person',
+        'decided_by': ['ada'],
         'decided_at': '2026-03-04T12:00:00+00:00',
+        'remembered_at': None,
+        'expires_at': '2026-03-05T12:00:00+00:00',
         'mode': 'interactive',
     }
     assert sink.entries[1] == {
@@ -456,8 +485,45 @@ def test_every_decision_is_written_down_before_it_is_returned_with_what_it_is_bo
         'note': "remembered: delete(path='a')",
         'remember': 'none',
         'remember_option': None,
-        'is_remembered': True,
+        'how': 'memory',
+        'remembered_at': '2026-03-04T12:00:00+00:00',
     }
+
+
+def _sha256_of(payload):
+    text = json.dumps({'payload': payload, 'tool_name': 'delete'}, separators=(',', ':'))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Failing:
+    """A sink that fails at entries of one kind."""
+
+    def __init__(self, event):
+        self._event = event
+
+    def record(self, entry):
+        if entry['event'] == self._event:
+            raise AuditError('log', 'the disk is full')
+
+
+def test_a_question_that_cannot_be_logged_is_not_asked():
+    ui = RecordingUI(True)
+
+    decision = decide(ApprovalController(ui=ui, audit=Failing('question')), request_for())
+
+    assert (decision.approved, decision.decided_by, ui.requests) == (False, 'audit', [])
+
+
+def test_the_log_names_who_is_asked():
+    class Asking(RecordingUI):
+        def asks(self, request):
+            return ['ada', f'group of {request.tool_name}']
+
+    sink = ListSink()
+
+    decide(ApprovalController(ui=Asking(True), audit=sink), request_for())
+
+    assert [(entry['ui'], entry['asked']) for entry in sink.questions] == [('Asking', ['ada', 'group of delete'])]
 
 
 def test_a_decision_that_cannot_be_written_is_a_denial_and_is_not_remembered(caplog):
@@ -487,7 +553,7 @@ def test_an_outcome_that_cannot_be_written_is_logged(caplog, error, told):
 
 def test_an_outcome_names_the_call_and_the_kind_of_its_error():
     sink = ListSink()
-    controller = ApprovalController(audit=sink, key=KEY)
+    controller = ApprovalController(audit=sink, key=KEY, now=noon)
 
     controller.record_outcome(request_for(tool_call_id='call'), 'failed', error=ValueError('hunter22'))
 
@@ -499,10 +565,16 @@ def test_an_outcome_names_the_call_and_the_kind_of_its_error():
             'run_id': None,
             'session_id': None,
             'caller': None,
+            'requester': None,
             'lineage': [],
+            'at': '2026-03-04T12:00:00+00:00',
             'digest': controller.digest('delete', {'path': 'a'}),
+            'public_digest': _sha256_of({'path': 'a'}),
+            'no_public_digest': None,
             'outcome': 'failed',
             'error': 'ValueError',
+            'started_at': None,
+            'took_ms': None,
         }
     ]
 
@@ -511,28 +583,40 @@ def test_without_a_sink_nothing_is_written():
     controller = ApprovalController('approve_all')
 
     controller.record_outcome(request_for(), 'executed')
-    controller.record_unasked(request_for(), approved=False, note='never')
+    controller.record_unasked(request_for(), note='never')
+    controller.record_question(request_for())
 
     assert decide(controller, request_for()).approved
 
 
-@pytest.mark.parametrize(('approved', 'note'), [(False, 'never'), (True, None)])
-def test_decision_of_the_policy_is_logged(approved, note):
+@pytest.mark.parametrize(('event', 'note'), [('blocked', 'never'), ('unasked', None)])
+def test_a_call_that_nobody_is_asked_about_is_logged(event, note):
     sink = ListSink()
 
-    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), approved=approved, note=note)
+    ApprovalController(audit=sink, now=noon).record_unasked(request_for(), note=note)
 
-    [entry] = sink.entries
-    assert (entry['approved'], entry['note'], entry['decided_by']) == (approved, note, 'policy')
+    [entry] = sink.all
+    assert (entry['event'], entry.get('note'), entry['decided_by']) == (event, note, ['policy'])
+    assert (entry['at'], entry['payload']) == (NOON.isoformat(), {'path': 'a'})
+
+
+def test_calls_that_run_unasked_can_be_left_out_of_the_log_and_blocked_ones_cannot():
+    sink = ListSink()
+    controller = ApprovalController(audit=sink, log_unasked=False)
+
+    controller.record_unasked(request_for())
+    controller.record_unasked(request_for(), note='never')
+
+    assert [entry['event'] for entry in sink.entries] == ['blocked']
 
 
 def test_decision_of_the_policy_that_cannot_be_logged_is_an_error():
     controller = ApprovalController(audit=Broken(AuditError('log', 'gone')))
 
     with pytest.raises(AuditError):
-        controller.record_unasked(request_for(), approved=False, note='never')
+        controller.record_unasked(request_for(), note='never')
     with pytest.raises(AuditError):
-        controller.record_unasked(request_for(), approved=True)
+        controller.record_unasked(request_for())
 
 
 @pytest.mark.parametrize('is_lasting', [True, False])

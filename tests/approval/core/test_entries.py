@@ -12,8 +12,9 @@ def entry_of(request, **decision):
         request,
         ApprovalDecision(**{'approved': True, 'decided_at': NOON, **decision}),
         digest='d',
+        at=NOON,
         mode='interactive',
-        is_remembered=False,
+        how='person',
     )
 
 
@@ -78,7 +79,7 @@ def test_a_decision_may_be_undated():
 
 
 def test_only_the_type_of_an_error_is_logged():
-    entry = outcome_entry(SECRET, 'failed', digest=None, error=ValueError('hunter22'))
+    entry = outcome_entry(SECRET, 'failed', digest=None, at=NOON, error=ValueError('hunter22'))
 
     assert (entry['error'], entry['digest']) == ('ValueError', None)
-    assert outcome_entry(SECRET, 'executed', digest='d', error=None)['error'] is None
+    assert outcome_entry(SECRET, 'executed', digest='d', at=NOON)['error'] is None

@@ -72,7 +72,22 @@ def test_a_call_that_needs_no_approval_runs_in_every_mode(mode):
     tool, sink = Checked(lambda ctx: None), ListSink()
 
     assert run_tool(tool, {'path': 'a'}, ApprovalController(mode, ui=deny_all(), audit=sink)) == 'ran'
-    assert sink.entries == []
+    assert [(entry['event'], entry.get('outcome')) for entry in sink.all] == [
+        ('unasked', None),
+        ('outcome', 'executed'),
+    ]
+
+
+class Full:
+    def record(self, entry):
+        raise AuditError('log', 'the disk is full')
+
+
+def test_a_call_that_cannot_be_logged_does_not_run():
+    tool = Checked(lambda ctx: None)
+
+    with pytest.raises(ApprovalDenied, match='could not be written to the audit log'):
+        run_tool(tool, {'path': 'a'}, ApprovalController(audit=Full()))
 
 
 @pytest.mark.parametrize(('function', 'result'), [(delete, 'deleted a'), (delete_later, 'deleted a later')])
@@ -116,7 +131,7 @@ def test_a_block_of_the_tools_own_refuses_in_every_mode_and_is_written_down(mode
         run_tool(tool, {'path': '/etc'}, ApprovalController(mode, ui=ui, audit=sink))
 
     assert (tool.ran, ui.requests) == ([], [])
-    assert [(entry['approved'], entry['decided_by']) for entry in sink.entries] == [(False, 'policy')]
+    assert [(entry['event'], entry['decided_by']) for entry in sink.entries] == [('blocked', ['policy'])]
 
 
 def test_refusal_that_cannot_be_logged_is_an_error_and_nothing_runs():

@@ -101,7 +101,7 @@ def test_first_answer_counts_and_the_other_ui_learns_whose_it_was(decision, is_f
     assert (decided.approved, decided.note) == (decision.approved, decision.note)
     assert slow.ended == [('a', decision.decided_by)]
     [entry] = log.entries
-    assert entry['decided_by'] == decision.decided_by
+    assert entry['decided_by'] == [decision.decided_by]
 
 
 @pytest.mark.parametrize('decisions', [(YES, NO), (NO, YES)])

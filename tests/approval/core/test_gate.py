@@ -7,7 +7,7 @@ import pytest
 from tool_approval.core.arguments import read_arguments
 from tool_approval.core.gate import DENIED, NO_ARGUMENTS, Allowed, Binding, Call, Gate, GateResult, Refused
 from tool_approval.core.request import CallFacts
-from tool_approval.core.tool_checks import take_approval
+from tool_approval.core.tool_checks import CallBlocked, take_approval
 from tool_approval.testing import RecordingUI, approve_all
 
 from tests.approval.parts import ListSink, request_for
@@ -40,6 +40,32 @@ ASKS, RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 BLOCKS = ApprovalResult.blocked('Not on Sundays.')
 
 
+class Secretive:
+    """A tool that blocks calls, and says what the log shows of them."""
+
+    def check_approval(self, ctx):
+        raise CallBlocked('Not on Sundays.', payload={'path': 'a', 'note': 'token=abc123'})
+
+
+@pytest.mark.parametrize(
+    ('checks', 'policy', 'payload'),
+    [
+        ([Secretive()], {}, {'path': 'a', 'note': '[redacted]'}),
+        ([], {'delete': {'approval': 'blocked'}}, {'path': 'a'}),
+        ([Checked(ASKS)], {'delete': {'approval': 'blocked'}}, {}),
+        ([Checked(BLOCKS)], {}, {}),
+    ],
+)
+def test_a_blocked_call_is_logged_with_what_is_known_to_be_no_secret(checks, policy, payload):
+    sink = ListSink()
+    gate = Gate(ApprovalController(policy=policy, audit=sink))
+
+    [settled] = asyncio.run(decided(gate, call_of(checks=checks)))
+
+    assert isinstance(settled, Refused)
+    assert [(entry['event'], entry['payload']) for entry in sink.all] == [('blocked', payload)]
+
+
 def test_the_calls_of_a_response_are_decided_together_and_each_by_itself():
     ui = RecordingUI(lambda request: request.args['path'] == 'yes')
     sink = ListSink()
@@ -65,7 +91,8 @@ def test_the_calls_of_a_response_are_decided_together_and_each_by_itself():
         (1, 2),
         (2, 2),
     ]
-    assert [entry['approved'] for entry in sink.decisions()] == [False, True, False]
+    assert [entry['approved'] for entry in sink.decisions()] == [True, False]
+    assert [entry['event'] for entry in sink.entries] == ['blocked', 'decision', 'decision']
 
 
 def test_a_call_runs_as_it_was_approved_and_as_nothing_else():
@@ -106,7 +133,7 @@ async def test_a_call_that_is_blocked_after_it_was_approved_leaves_no_approval_o
     confirmed = gate.confirm(await gate.prepare(call), settled.binding)
 
     assert confirmed == Refused(reason='Not on Sundays.', is_block=True)
-    assert [entry.get('outcome', entry.get('approved')) for entry in sink.entries] == [True, 'refused', False]
+    assert [entry.get('outcome', entry['event']) for entry in sink.entries] == ['decision', 'refused', 'blocked']
 
 
 @pytest.mark.parametrize(('now', 'is_allowed'), [({'network': True}, True), ({'git': ['/w']}, False), (None, False)])

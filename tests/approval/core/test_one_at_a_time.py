@@ -75,7 +75,7 @@ def test_answer_for_the_session_covers_the_identical_call_behind_it():
     decide_all(ApprovalController(ui=ui, audit=log), *map(request_for, 'aba'))
 
     assert ui.asked == ['a', 'b']
-    assert [entry['is_remembered'] for entry in log.decisions()] == [False, False, True]
+    assert [entry['how'] == 'memory' for entry in log.decisions()] == [False, False, True]
 
 
 def test_ui_with_one_at_a_time_false_is_asked_all_at_once():
@@ -127,7 +127,7 @@ async def test_answer_for_the_session_covers_waiting_calls_of_other_runs():
 
     assert ui.asked == ['a']
     assert [decision.approved for decision in decisions] == [True] * 3
-    assert [entry['is_remembered'] for entry in log.decisions()] == [False, True, True]
+    assert [entry['how'] == 'memory' for entry in log.decisions()] == [False, True, True]
 
 
 async def test_memory_that_fails_denies_the_waiting_call_and_releases_the_turn(caplog):

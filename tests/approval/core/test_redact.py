@@ -175,7 +175,7 @@ def test_excluded_values_disappear_from_notes_and_labels():
 
     asyncio.run(controller.request_approval(request))
 
-    assert [entry['note'] for entry in written] == [f'I saw {REDACTED}']
+    assert [entry['note'] for entry in written if entry['event'] == 'decision'] == [f'I saw {REDACTED}']
     assert [approval.label for approval in memory.list_approvals()] == [f'{REDACTED} to ada']
     assert 'swordfish' not in repr(written)
 

@@ -147,3 +147,9 @@ def test_a_usual_description_is_not_repeated(fields: dict[str, str], labels: lis
 
     assert [label for label, _ in facts(request)] == labels
     assert is_usual(request) == (labels == ['why'])
+
+
+def test_the_person_the_agent_works_for_is_shown_and_escaped() -> None:
+    assert of_metadata(requester='ada')['for'] == 'ada'
+    assert of_metadata(requester='\x1b[2K')['for'] == '<U+001B>[2K'
+    assert 'for' not in of_metadata()

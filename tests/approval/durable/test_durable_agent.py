@@ -35,6 +35,7 @@ from tool_approval import (
     ApprovalMemory,
     ApprovalPresentation,
     ApprovalResult,
+    AuditError,
 )
 
 from .parts import SOON, change
@@ -130,7 +131,7 @@ def test_an_approved_call_executes_once_and_its_run_ends(kind, url, request):
 
     assert told == {'1': ['paid 10', 'success']}
     assert bot.paid == [10]
-    assert [(entry['decided_by'], entry['approved']) for entry in sink.decisions()] == [('ada', True)]
+    assert [(entry['decided_by'], entry['approved']) for entry in sink.decisions()] == [(['ada'], True)]
     assert sink.outcomes() == ['executed']
 
 
@@ -1100,3 +1101,48 @@ def test_a_structured_output_comes_back_as_what_it_is(url):
                 assert await run.result() == expected
 
     asyncio.run(main())
+
+
+def test_an_approval_that_expired_while_another_question_was_open_is_asked_again(url):
+    bot, sink, later = Bot([PAY, call('pay', '2', amount=20)]), ListSink(), [timedelta(0)]
+    controller = ApprovalController(audit=sink, valid_for=timedelta(hours=1), now=lambda: datetime.now(UTC) + later[0])
+    durable = bot.durable(url, controller)
+
+    async def run(inbox):
+        async with working(durable):
+            started = await durable.start('go', run_id='run')
+            first, second = await soon(inbox, 2)
+            await answer(inbox, first, YES)
+            later[0] = timedelta(hours=2)
+            await answer(inbox, second, YES)
+            again = await soon(inbox, 2)
+            later[0] = timedelta(0)
+            for entry in again:
+                await answer(inbox, entry, YES)
+            return json.loads(await started.result()), {first.id, second.id} & {entry.id for entry in again}
+
+    with Inbox(open_store(url).inbox_store) as inbox:
+        told, same = asyncio.run(run(inbox))
+
+    assert told == {'1': ['paid 10', 'success'], '2': ['paid 20', 'success']}
+    assert same == set()
+    assert len(sink.questions) == 4
+
+
+def test_a_question_that_cannot_be_logged_is_not_asked(url, caplog):
+    class Full:
+        def record(self, entry):
+            if entry['event'] == 'question':
+                raise AuditError('log', 'the disk is full')
+
+    bot = Bot([PAY])
+
+    assert asyncio.run(denied_alone(bot.durable(url, ApprovalController(audit=Full())))) == 'denied'
+    assert bot.paid == []
+
+
+async def denied_alone(durable):
+    async with working(durable):
+        run = await durable.start('go', run_id='run')
+        [(_, outcome)] = json.loads(await run.result()).values()
+        return outcome

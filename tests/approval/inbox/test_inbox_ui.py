@@ -6,6 +6,7 @@ import threading
 from datetime import timedelta
 
 import pytest
+from tool_approval.display import facts
 from tool_approval.inbox import (
     AlreadySettled,
     Approver,
@@ -96,9 +97,9 @@ async def test_an_answer_is_remembered_and_written_down_as_any_other(inbox, page
     first, second = await asking, await controller.request_approval(request)
 
     assert (first.approved, second.approved, await page.open()) == (True, True, [])
-    assert [(entry['decided_by'], entry['is_remembered']) for entry in sink.decisions()] == [
-        ('ada', False),
-        ('ada', True),
+    assert [(entry['decided_by'], entry['how']) for entry in sink.decisions()] == [
+        (['ada'], 'person'),
+        (['ada'], 'memory'),
     ]
 
 
@@ -209,6 +210,24 @@ async def test_requester_may_answer_if_self_approval_is_allowed(inbox, page):
     [decision], [entry] = await asked(controller, page, YES)
 
     assert (decision.decided_by, entry.content.requester) == ('ada', 'ada')
+    assert ('for', 'ada') in facts(entry.request)
+
+
+async def test_requester_of_the_request_counts_if_the_ui_has_none(inbox, page):
+    controller = ApprovalController(ui=InboxUI(inbox))
+
+    asking, entry = await asking_about(request_for(metadata={'requester': 'eve'}), controller, page)
+    await answer(page, entry)
+    await asking
+
+    assert entry.content.requester == 'eve'
+
+
+def test_the_log_is_told_who_may_answer(inbox):
+    rule = ApproverRule(users=frozenset({'bob', 'ada'}), groups=frozenset({'ops'}))
+
+    assert InboxUI(inbox, approvers={'*': rule}).asks(request_for()) == ['ada', 'bob', 'group ops']
+    assert InboxUI(inbox).asks(request_for()) == []
 
 
 @pytest.mark.parametrize('timeout', [0, -1, float('nan')])

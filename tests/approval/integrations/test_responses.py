@@ -79,7 +79,7 @@ def test_a_response_is_the_tools_successful_result(way: Any, value: Any):
     [part] = [each for each in parts(result) if each.tool_name == 'pay']
     assert (part.content, part.outcome) == (value, 'success')
     assert [(each['event'], each.get('decided_by')) for each in sink.entries] == [
-        ('decision', 'ada'),
+        ('decision', ['ada']),
         ('outcome', None),
     ]
     assert sink.outcomes() == ['responded']

@@ -7,6 +7,7 @@ import pytest
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.settings import SettingsAudit, TrustStore, load_settings
 
+from tests.approval.parts import noon
 from tool_approval import ApprovalController, AuditError, execute_tool
 
 pytest.importorskip('yaml')
@@ -48,10 +49,11 @@ def test_log_starts_with_the_absence_of_a_file(tmp_path):
         def record(self, entry):
             written.append(dict(entry))
 
-    SettingsAudit(Sink(), load_settings(directory=tmp_path))
+    SettingsAudit(Sink(), load_settings(directory=tmp_path), now=noon)
 
     assert written[0] == {
         'event': 'settings',
+        'at': '2026-03-04T12:00:00+00:00',
         'source': None,
         'settings_digest': 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
         'trusted': True,

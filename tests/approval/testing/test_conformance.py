@@ -153,7 +153,7 @@ class SharedSink(ListSink):
 
     def __init__(self, entries):
         super().__init__()
-        self.entries = entries
+        self.all = entries
 
 
 class Buffers(SharedSink):
@@ -166,13 +166,13 @@ class Buffers(SharedSink):
     def record(self, entry):
         self.buffer.append(entry)
         if len(self.buffer) == 2:
-            self.entries.extend(self.buffer)
+            self.all.extend(self.buffer)
             self.buffer.clear()
 
 
 class PutsTheNewestFirst(SharedSink):
     def record(self, entry):
-        self.entries.insert(0, dict(entry))
+        self.all.insert(0, dict(entry))
 
 
 class StartsAnew(SharedSink):

@@ -22,7 +22,7 @@ def shell(command: str) -> dict[str, object]:
 
 
 def told(talk: Talk) -> list[tuple[object, ...]]:
-    return [(entry['tool_name'], entry['approved'], entry['decided_by']) for entry in talk.entries()]
+    return [(entry['tool_name'], entry['approved'], *entry['decided_by']) for entry in talk.entries()]
 
 
 def has_question(shown: str) -> bool:
@@ -403,7 +403,7 @@ def test_a_question_is_in_the_inbox_too_and_either_answers_it(talk: Talk) -> Non
     assert status == 0
     assert [path.name for path in talk.cwd.iterdir()] == ['a.txt']
     assert [entry['approved'] for entry in talk.entries()] == [True, False]
-    assert talk.entries()[0]['decided_by'] == 'bob'
+    assert talk.entries()[0]['decided_by'] == ['bob']
     with Inbox(SQLiteStore(talk.state / 'tool-approval' / 'inbox.sqlite')) as inbox:
         outcomes = [entry.outcome.partition(' by ')[0] for entry in asyncio.run(inbox.history())]
     assert outcomes == ['Denied', 'Approved']

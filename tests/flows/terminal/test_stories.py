@@ -18,7 +18,7 @@ def stable(shown: str) -> str:
 
 def decisions(story: Story) -> list[tuple[object, ...]]:
     entries = [entry for entry in story.entries() if entry['event'] == 'decision']
-    return [(entry['tool_name'], entry['approved'], entry['decided_by'], entry.get('note')) for entry in entries]
+    return [(entry['tool_name'], entry['approved'], *entry['decided_by'], entry.get('note')) for entry in entries]
 
 
 def test_question_pauses_the_run_before_any_side_effect_and_earlier_output_stays_visible(story: Story) -> None:

@@ -44,7 +44,8 @@ class Finding:
     problem: str | None = None
     """The problem with the broken line."""
     unfinished: tuple[int, ...] = ()
-    """Line numbers of approvals without an outcome. The call is still running, or its process ended too early."""
+    """Line numbers of approvals, and of calls that ran unasked, without an outcome. The call is still running, or its
+    process ended too early."""
 
 
 def chained(entry: Mapping[str, Any], *, previous: Head, key: bytes) -> tuple[bytes, Head]:
@@ -120,7 +121,7 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
 
 def _pair(entry: Mapping[str, Any], number: int, open_approvals: dict[tuple[object, ...], list[int]]) -> None:
     call, run_id = (entry.get('tool_name'), entry.get('tool_call_id'), entry.get('digest')), entry.get('run_id')
-    if entry.get('event') == 'decision' and entry.get('approved') is True:
+    if entry.get('event') == 'unasked' or (entry.get('event') == 'decision' and entry.get('approved') is True):
         open_approvals.setdefault((*call, run_id), []).append(number)
     elif entry.get('event') == 'outcome' and entry.get('outcome') != 'responded':
         # A decision between two runs has no run id; its outcome has the id of the resumed run.

@@ -1,57 +1,76 @@
-"""Implement `tool-approval audit`: show the log of decisions, and verify that it is unchanged."""
+"""Implement `tool-approval audit`: show the log, verify that it is unchanged, and make a trace of it for others."""
 
 from __future__ import annotations
 
 import argparse
 import os
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from tool_approval.audit import load_key, verify
-from tool_approval.core.canonical import canonical_json, decode_arguments
-from tool_approval.core.errors import NotCanonicalError
+from tool_approval.audit import agentack_events, load_key, read_entries, verify
+from tool_approval.core.canonical import canonical_json
+from tool_approval.storage.private_file import default_path
 
 from .output import Output, UsageError
 
 BROKEN: Final = 1
-_LONGEST_LINE: Final = 1024 * 1024
-"""Maximum length in bytes of a line that an audit sink writes."""
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
-    """Show or verify the audit log."""
-    return _show(options.log, output) if options.action == 'show' else _verify(options, output)
+    """Show, verify or trace the audit log. Without paths, the log and the key of `tool-approval run` are used."""
+    state = default_path().parent
+    log, key = options.log or str(state / 'audit' / 'decisions.jsonl'), str(state / 'keys' / 'audit.key')
+    match options.action:
+        case 'show':
+            return _show(log, output)
+        case 'trace':
+            return _trace(log, output)
+        case _:
+            if options.log is not None and options.key is None:
+                raise UsageError('name the key file of the log with `--key FILE`')
+            return _verify(log, options.key or key, options, output)
 
 
 def _show(path: str, output: Output) -> int:
-    with open(path, 'rb') as log:
-        number = 0
-        while (line := log.readline(_LONGEST_LINE + 1)) != b'':
-            number += 1
-            output.line(f'{number:5}  {_described(line)}')
-            if len(line) > _LONGEST_LINE:
-                raise UsageError(f'line {number} of {path} is too long for an audit log; the rest was not read')
+    for number, entry in enumerate(read_entries(path), start=1):
+        output.line(f'{number:5}  {_described(entry)}')
     return 0
 
 
-def _described(line: bytes) -> str:
-    try:
-        entry = decode_arguments(line.decode())
-        payload = canonical_json(entry.get('payload'))
-    except (NotCanonicalError, UnicodeDecodeError):
+def _trace(path: str, output: Output) -> int:
+    for event in agentack_events(read_entries(path)):
+        output.json(event)
+    return 0
+
+
+def _described(entry: Mapping[str, Any] | None) -> str:
+    if entry is None:
         return 'this is not a line of an audit log'
+    payload = canonical_json(entry.get('payload'))
     match entry.get('event'):
+        case 'question':
+            what = f'asked {_names(entry, "asked") or _text(entry, "ui")}'
         case 'decision':
             word = 'approved' if entry.get('approved') is True else 'denied'
             word = word if entry.get('response') is None else 'answered in place of the tool'
-            note = '' if entry.get('note') is None else f': {entry.get("note")}'
-            when = _text(entry, 'decided_at')
-            return f'{when}  {word} by {_text(entry, "decided_by")}  {_text(entry, "tool_name")} {payload}{note}'
+            remembered = ' before' if entry.get('how') == 'memory' else ''
+            what = f'{word} by {_names(entry, "decided_by") or "-"}{remembered}'
+        case 'unasked':
+            what = f'runs unasked by {_names(entry, "decided_by") or "-"}'
+        case 'blocked':
+            what = f'blocked by {_names(entry, "decided_by") or "-"}'
         case 'outcome':
             error = '' if entry.get('error') is None else f' ({entry.get("error")})'
-            return f'{_text(entry, "outcome")}{error}  {_text(entry, "tool_name")}'
+            return f'{_text(entry, "at")}  {_text(entry, "outcome")}{error}  {_text(entry, "tool_name")}'
         case event:
-            return f'{event}'
+            return f'{_text(entry, "at")}  {event}'
+    note = '' if entry.get('note') is None else f': {entry.get("note")}'
+    return f'{_text(entry, "at")}  {what}  {_text(entry, "tool_name")} {payload}{note}'
+
+
+def _names(entry: Mapping[str, Any], key: str) -> str:
+    names: object = entry.get(key)
+    return ', '.join(map(str, cast('list[object]', names))) if isinstance(names, list) else ''
 
 
 def _text(entry: Mapping[str, Any], key: str) -> str:
@@ -59,11 +78,11 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else '-'
 
 
-def _verify(options: argparse.Namespace, output: Output) -> int:
+def _verify(log: str, key: str, options: argparse.Namespace, output: Output) -> int:
     # Loading would create a missing key, and with a new key every log looks broken.
-    if not os.path.lexists(options.key):
-        raise UsageError(f'there is no key file {options.key}; name the key file with which the log was written')
-    finding = verify(options.log, key=load_key(options.key), head=options.head)
+    if not os.path.lexists(key):
+        raise UsageError(f'there is no key file {key}; name the key file with which the log was written')
+    finding = verify(log, key=load_key(key), head=options.head)
     status = 0 if finding.is_intact else BROKEN
     if options.json:
         output.json(

@@ -43,7 +43,7 @@ _ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at l
 _STORE: Final = _option('--store', metavar='FILE', help='the file of approvals; by default, in your state directory')
 _PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or postgresql://...; by default, your own')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
-_LOG: Final = _option('log', metavar='LOG', help='the log')
+_LOG: Final = _option('log', nargs='?', metavar='LOG', help='the log; by default, the log of `tool-approval run`')
 
 COMMANDS: Final = (
     CommandEntry(
@@ -220,25 +220,29 @@ exit status: 0 = done, 2 = failed
     ),
     CommandEntry(
         'audit',
-        'show or verify the log of decisions',
+        'show or verify the log of calls and decisions',
         actions=(
             CommandEntry('show', 'show a line for each entry, without verifying the log', options=(_LOG,)),
             CommandEntry(
                 'verify',
                 'verify that every line is unchanged',
                 options=(
-                    _option('--key', required=True, metavar='FILE', help="the file with the log's key"),
+                    _option('--key', metavar='FILE', help="the file with the log's key; needed if a log is named"),
                     _option('--head', metavar='DIGEST', help='detect lines removed since `verify` printed this head'),
                     _JSON,
                     _LOG,
                 ),
             ),
+            CommandEntry('trace', 'print a trace for the checker agentack, made from the log alone', options=(_LOG,)),
         ),
         ending="""\
 examples:
+  tool-approval audit show                                the log of `tool-approval run`
+  tool-approval audit verify
   tool-approval audit show log/audit.jsonl
   tool-approval audit verify log/audit.jsonl --key ~/.config/my-agent/audit.key
   tool-approval audit verify log/audit.jsonl --key audit.key --head 3f2a...
+  tool-approval audit trace log/audit.jsonl > trace.jsonl && agentack check trace.jsonl
 
 exit status: 0 = the log was shown or is intact, 1 = it is not intact, 2 = it could not be read
 """,

@@ -28,6 +28,12 @@ class Binding(NamedTuple):
     """Name of the approver, if a person approved the call."""
     remembered: str | None = None
     """Id of the remembered approval that approved the call, if any."""
+    decided_at: str | None = None
+    """Time of the decision, in the form of ISO 8601."""
+    expires_at: str | None = None
+    """Time after which the call no longer runs, in the form of ISO 8601; `None` for no limit."""
+    seal: str = ''
+    """Keyed hash of the digest and the two times."""
     response: Any = None
     """The approver's response in the tool's place; `None` if there is none. With a response, no digest is kept, so the
     binding lets no call run."""
@@ -47,6 +53,9 @@ class Binding(NamedTuple):
             'by_policy': self.by_policy,
             'approver': self.approver,
             'remembered': self.remembered,
+            'decided_at': self.decided_at,
+            'expires_at': self.expires_at,
+            'seal': self.seal,
             **({} if self.response is None else {'response': copied(self.response)}),
         }
 
@@ -65,6 +74,9 @@ class Binding(NamedTuple):
             by_policy=carried.get('by_policy') is not False,
             approver=_text(carried.get('approver')),
             remembered=_text(carried.get('remembered')),
+            decided_at=_text(carried.get('decided_at')),
+            expires_at=_text(carried.get('expires_at')),
+            seal=_text(carried.get('seal')) or '',
             response=response,
         )
 

@@ -10,7 +10,7 @@ import copy
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,7 +18,7 @@ from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, copied, digest, hash_text
 from .decision import RULES, AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
-from .entries import Outcome, decision_entry, outcome_entry
+from .entries import How, Outcome, decision_entry, outcome_entry, question_entry, unasked_entry
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
 from .memory import NO_STORE, ApprovalMemory, check_memory
 from .policy import ApprovalPolicy
@@ -26,6 +26,14 @@ from .presentation import ApprovalPresentation
 from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities, check_presenters, check_ui
 from .request import ApprovalRequest, RejectedEdit
 from .threads import RunCancelled, call_sync_or_async, together
+
+VALID_FOR = timedelta(days=1)
+"""Default time between a decision and the execution. Chosen: an approver who answers in the evening finds the call run
+in the morning, and nothing that was approved last week runs today."""
+
+CLOCK_SKEW = timedelta(minutes=5)
+"""How far in the future a decision may lie, because the clocks of two computers differ. Chosen: clocks that are set
+over the network differ by seconds."""
 
 ASKED_ANEW: tuple[AllowedAnswer, ...] = ('approve',)
 """Answers to the question whether a call of unknown outcome runs again, beside `deny`."""
@@ -42,9 +50,12 @@ MOST_EDITS = 20
 """Maximum number of invalid edits of one call, after which it is denied. No person tries as often, and a program that
 answers with ever new edits must not be asked for ever."""
 
-Reread: TypeAlias = Callable[[Mapping[str, Any]], object]
-"""Function that takes the arguments of an edit. It raises `ValueError`, with the reason, if the tool cannot take them.
-"""
+Reread: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Function that takes the arguments of an edit, and returns them as the tool gets them. It raises `ValueError`, with
+the reason, if the tool cannot take the edit."""
+
+UNLOGGED = 'The decision could not be written to the audit log, so the call was denied.'
+"""Reason for a denial if there is no line in the log."""
 
 
 class Decided(NamedTuple):
@@ -60,6 +71,8 @@ class Decided(NamedTuple):
     """Id of the remembered approval that approved the request, if any."""
     is_persons: bool = False
     """Whether the UI returned the decision of a person, named or not."""
+    expires_at: datetime | None = None
+    """Time after which an approved call no longer runs; `None` for no limit."""
 
 
 class _Asked(NamedTuple):
@@ -87,6 +100,8 @@ class ApprovalController:
         presenters: Mapping[str, Presenter] | None = None,
         timeout: float | None = None,
         key: bytes | None = None,
+        valid_for: timedelta | None = VALID_FOR,
+        log_unasked: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Combine policy, UI, memory and audit log.
@@ -97,15 +112,18 @@ class ApprovalController:
             policy: The rules, or a mapping from tool names and globs to rules.
             ui: UI to ask. Without a UI, requests that need an answer are denied.
             memory: Remembered approvals; if `None`, a new memory for this process.
-            audit: Log of all decisions and outcomes. A decision is written before the call runs.
+            audit: Log of all questions, decisions and outcomes. A decision is written before the call runs.
             presenters: Functions, by tool name, that make the content to show; called right before asking.
             timeout: Seconds allowed to a presenter, and separately to the approver. After that, the request is denied.
             key: Secret key that binds approvals to arguments. Pass a lasting key if runs stop in one process and resume
                 in another.
+            valid_for: Time between the decision on a call and its execution, after which the call no longer runs;
+                `None` for no limit. An approval from the memory is decided when it is found.
+            log_unasked: Whether the log has a line for each call that runs unasked, too.
             now: Clock.
 
         Raises:
-            ValueError: The mode is unknown, or the timeout is not positive.
+            ValueError: The mode is unknown, or the timeout or `valid_for` is not positive.
             TypeError: An argument has a wrong type, such as a `ui` without `choose`, or a store as `memory`.
             ApprovalConfigError: The policy is invalid.
         """
@@ -117,6 +135,9 @@ class ApprovalController:
         check_type('key', key, 'bytes', bytes)
         if timeout is not None and not timeout > 0:
             raise ValueError(f'the timeout must be a positive number of seconds, not {timeout!r}')
+        check_type('valid_for', valid_for, 'a `timedelta`', timedelta)
+        if valid_for is not None and not valid_for > timedelta():
+            raise ValueError(f'`valid_for` must be positive, not {valid_for!r}')
         self.mode: ApprovalMode = read_mode(mode)
         self.policy = policy if isinstance(policy, ApprovalPolicy) else ApprovalPolicy(policy)
         self.ui = ui
@@ -126,7 +147,11 @@ class ApprovalController:
         self._timeout_s = timeout
         self._key = key or secrets.token_bytes(32)
         self._has_lasting_key = bool(key)
-        self._now = now
+        self.valid_for = valid_for
+        """Time between the decision on a call and its execution, after which the call no longer runs."""
+        self._log_unasked = log_unasked
+        self.now = now
+        """Clock."""
 
     def use_key(self, key: bytes) -> None:
         """From now on, use the lasting `key` to bind approvals, unless a key was passed to the constructor."""
@@ -182,11 +207,35 @@ class ApprovalController:
                 again, or there were `MOST_EDITS` edits. The last edit is then returned.
         """
         decisions: dict[int, Decided] = {}
-        asked: dict[int, _Asked] = {}
         requests = [self._limited(request) for request in requests]
         # A batch is not a group: requests that a page answers together may be separate questions elsewhere.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
-        for index, request in enumerate(requests):
+        open_requests = list(range(len(requests)))
+        while open_requests:
+            before = dict(decisions)
+            await self._decide_some(requests, open_requests, decisions, rereads, batch_id)
+            # A call whose approval expired while a question about another was open is asked about again. A UI that
+            # gives the old answer again is not asked for ever.
+            open_requests = [
+                index
+                for index, decided in decisions.items()
+                if self.has_expired(decided) and (index not in before or _is_later(decided, before[index]))
+            ]
+            for index in open_requests:
+                self.record_outcome(requests[index], 'expired', digest=decisions[index].digest)
+        return [decisions[index] for index in range(len(requests))]
+
+    async def _decide_some(
+        self,
+        requests: Sequence[ApprovalRequest],
+        indices: Sequence[int],
+        decisions: dict[int, Decided],
+        rereads: Sequence[Reread] | None,
+        batch_id: str | None,
+    ) -> None:
+        asked: dict[int, _Asked] = {}
+        for index in indices:
+            request = requests[index]
             digest = self.digest_of(request)
             decided = self._decide_alone(request, digest)
             remembered = self._remembered(request) if decided is None else None
@@ -199,7 +248,6 @@ class ApprovalController:
                 asked[index] = _Asked(placed, digest, None if rereads is None else rereads[index])
         if asked:
             await self._ask_all(asked, decisions)
-        return [decisions[index] for index in range(len(requests))]
 
     async def triage(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalRequest | None]:
         """Find out which requests of a response would now go to the approver, without deciding or recording anything.
@@ -235,13 +283,24 @@ class ApprovalController:
         )
         if isinstance(shown, ApprovalDecision):
             return None
+        self.record_question(request)
         [answer] = await ask(self.ui, [shown], mode=self.mode, timeout_s=self._timeout_s)
         if answer.decided_by in RULES:
             return None
         by = answer.decided_by or 'ui'
-        once = answer.model_copy(update={'remember': 'none', 'decided_by': by, 'decided_at': self._now()})
-        self._record(request, once, self.digest_of(request))
+        once = answer.model_copy(update={'remember': 'none', 'decided_by': by, 'decided_at': self.now()})
+        self._record(request, once, self.digest_of(request), how='person')
         return once.approved
+
+    def has_expired(self, decided: Decided) -> bool:
+        """Return whether an approval has expired."""
+        return decided.decision.approved and decided.expires_at is not None and self.now() > decided.expires_at
+
+    def expires(self, decision: ApprovalDecision) -> datetime | None:
+        """Return the time after which a call no longer runs; `None` for no limit, and for a call that was denied."""
+        if not decision.approved or decision.decided_at is None or self.valid_for is None:
+            return None
+        return decision.decided_at + self.valid_for
 
     def still_holds(self, request: ApprovalRequest, *, approver: str | None, remembered: str | None) -> str | None:
         """Check again whether an earlier approval is still valid.
@@ -290,6 +349,10 @@ class ApprovalController:
         """
         return digest(tool_name, args, bound_to or {}, key=self._key)
 
+    def seal(self, digest: str, *times: str | None) -> str:
+        """Return a keyed hash of the digest of an approval and its times, so that no host can change the times."""
+        return hash_text(canonical_json([digest, *times]), key=self._key, purpose=b'seal')
+
     def bound_to(self, arguments: CallArguments, declared: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values, besides the arguments shown, that an approval is bound to.
 
@@ -316,16 +379,45 @@ class ApprovalController:
         except (NotCanonicalError, UnicodeEncodeError):
             return False
 
-    def record_unasked(
-        self, request: ApprovalRequest, *, approved: bool, note: str | None = None, by: str = 'policy'
-    ) -> None:
-        """Log a decision that was made without asking: by policy, or by `other` code.
+    @property
+    def logs_unasked(self) -> bool:
+        """Whether calls that run unasked are logged."""
+        return self.audit is not None and self._log_unasked
+
+    def record_unasked(self, request: ApprovalRequest, *, note: str | None = None, by: str = 'policy') -> None:
+        """Log a call without a question: it is about to run, or, with a note, it is blocked.
 
         Raises:
             AuditError: The entry cannot be written. The call must not run.
         """
-        decision = ApprovalDecision(approved=approved, note=note, decided_by=by, decided_at=self._now())
-        self._record(request, decision, self.digest_of(request))
+        if self.audit is not None and (note is not None or self.logs_unasked):
+            digest = self.digest_of(request)
+            self.audit.record(unasked_entry(request, digest=digest, at=self.now(), by=by, note=note))
+
+    def record_decision(self, request: ApprovalRequest, *, approved: bool, note: str | None, by: str) -> None:
+        """Log a decision that other code made.
+
+        Raises:
+            AuditError: The entry cannot be written. The call must not run.
+        """
+        decision = ApprovalDecision(approved=approved, note=note, decided_by=by, decided_at=self.now())
+        self._record(request, decision, self.digest_of(request), how=_how(by, is_remembered=False))
+
+    def record_question(self, request: ApprovalRequest) -> None:
+        """Log that an approver is about to be asked. Without a UI, there is no question.
+
+        Raises:
+            AuditError: The entry cannot be written. The question must not be asked.
+        """
+        abilities = UIAbilities.of(self.ui)
+        if self.audit is None or self.ui is None or abilities.only_reads:
+            return
+        asked: Sequence[str] = () if abilities.asks is None else abilities.asks(request)
+        self.audit.record(
+            question_entry(
+                request, digest=self.digest_of(request), at=self.now(), ui=type(self.ui).__name__, asked=asked
+            )
+        )
 
     def record_outcome(
         self,
@@ -334,22 +426,37 @@ class ApprovalController:
         *,
         error: BaseException | None = None,
         digest: str | None = None,
+        started_at: datetime | None = None,
         settled_by: str | None = None,
+        is_changed: bool = False,
     ) -> None:
         """Log the outcome of a call. A failure to write the entry is only reported, since the call cannot be undone.
 
         Args:
             request: The approved request, or a request with the same tool, call id and run id.
-            outcome: `executed`, `failed` or `refused`.
+            outcome: The outcome.
             error: Exception that the call raised; only its type is written.
             digest: Digest of the decision; computed from the request if `None`.
+            started_at: Time when the call began to run; `None` if it did not run.
             settled_by: Name of the person who settled an unknown outcome.
+            is_changed: Whether the call ran with arguments that an approver changed.
         """
         if self.audit is None:
             return
         try:
             digest = self.digest_of(request) if digest is None else digest
-            self.audit.record(outcome_entry(request, outcome, digest=digest, error=error, settled_by=settled_by))
+            self.audit.record(
+                outcome_entry(
+                    request,
+                    outcome,
+                    digest=digest,
+                    at=self.now(),
+                    started_at=started_at,
+                    error=error,
+                    settled_by=settled_by,
+                    is_changed=is_changed,
+                )
+            )
         except Exception as failure:  # noqa: BLE001 - the call has run, and its result must not be lost
             problem = failure if isinstance(failure, AuditError) else type(failure).__name__
             _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)
@@ -408,7 +515,7 @@ class ApprovalController:
         def settle(decisions: list[ApprovalDecision], *, is_remembered: bool = False) -> list[Decided]:
             pairs = zip(questions, decisions, strict=True)
             return [
-                self._settle(each.request, each.digest, decision, is_remembered=is_remembered)
+                self._settle(each.request, each.digest, decision, is_remembered=is_remembered, reread=each.reread)
                 for each, decision in pairs
             ]
 
@@ -421,6 +528,8 @@ class ApprovalController:
             if isinstance(view, ApprovalDecision):
                 return settle([view] * len(questions))
             shown.append(view)
+        if not self._log_questions(questions):
+            return settle([ApprovalDecision(approved=False, note=UNLOGGED, decided_by='audit')] * len(questions))
         # 6. The approver, or the answer to another run's question while this one waited for its turn.
         loop = asyncio.get_running_loop()
         ends_at = None if self._timeout_s is None else loop.time() + self._timeout_s
@@ -447,6 +556,14 @@ class ApprovalController:
                 self.memory.grant(each.request, answer.decided_by)
         return settled
 
+    def _log_questions(self, questions: Sequence[_Asked]) -> bool:
+        try:
+            for each in questions:
+                self.record_question(each.request)
+        except AuditError:  # reported with the decision
+            return False
+        return True
+
     def _limited(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request with the answers that the policy allows too."""
         return request.limited(self.policy.rule_for(request.tool_name).answers)
@@ -457,9 +574,17 @@ class ApprovalController:
         return self.memory.lookup(request) if is_allowed else None
 
     def _settle(
-        self, request: ApprovalRequest, digest: str | None, decision: ApprovalDecision, *, is_remembered: bool = False
+        self,
+        request: ApprovalRequest,
+        digest: str | None,
+        decision: ApprovalDecision,
+        *,
+        is_remembered: bool = False,
+        reread: Reread | None = None,
     ) -> Decided:
         """Complete a decision, log it and remember it."""
+        asked = digest
+        is_unasked = decision.decided_by == 'policy'
         if decision.approved and decision.override_args is not None:
             decision = self._judged_again(request, decision, decision.override_args)
         if decision.override_args is not None:
@@ -468,14 +593,27 @@ class ApprovalController:
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
             raise StoreError('', NO_STORE)
         by = approver or ('memory' if is_remembered else 'ui')
-        filled_in = {'decided_by': by, 'decided_at': decision.decided_at or self._now()}
+        remembered_at = decision.decided_at if is_remembered else None
+        # An answer from the memory is decided when it is looked up.
+        filled_in = {'decided_by': by, 'decided_at': (None if is_remembered else decision.decided_at) or self.now()}
         decision = ApprovalDecision.model_validate({**vars(decision), **filled_in})
         try:
-            self._record(request, decision, digest, is_remembered=is_remembered)
+            if is_unasked:
+                self.record_unasked(request, note=None if decision.approved else decision.note or '')
+            else:
+                self._record(
+                    request,
+                    decision,
+                    digest,
+                    how=_how(approver, is_remembered=is_remembered),
+                    question_digest=asked,
+                    changed_to=_as_read(decision.override_args, reread),
+                    remembered_at=remembered_at,
+                    expires_at=self.expires(decision),
+                )
         except AuditError as error:
             _log.error('A call of %r was denied: %s', request.tool_name, error)
-            note = 'The decision could not be written to the audit log, so the call was denied.'
-            denial = ApprovalDecision(approved=False, note=note, decided_by='audit', decided_at=self._now())
+            denial = ApprovalDecision(approved=False, note=UNLOGGED, decided_by='audit', decided_at=self.now())
             return Decided(denial, digest)
         # Remember only after logging, so that every remembered approval is in the log.
         if decision.remember != 'none':
@@ -486,7 +624,14 @@ class ApprovalController:
             remembered = '' if found is None else found.id  # revoked meanwhile: `still_holds` finds nothing under ''
         person = None if approver in RULES else approver
         is_persons = approver not in RULES and not is_remembered
-        return Decided(decision, digest, approver=person, remembered=remembered, is_persons=is_persons)
+        return Decided(
+            decision,
+            digest,
+            approver=person,
+            remembered=remembered,
+            is_persons=is_persons,
+            expires_at=self.expires(decision),
+        )
 
     def _judged_again(
         self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]
@@ -525,11 +670,11 @@ class ApprovalController:
         return request.detached(presentation=presentation)
 
     def _record(
-        self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, is_remembered: bool = False
+        self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, how: How, **details: Any
     ) -> None:
         if self.audit is not None:
             self.audit.record(
-                decision_entry(request, decision, digest=digest, mode=self.mode, is_remembered=is_remembered)
+                decision_entry(request, decision, digest=digest, at=self.now(), mode=self.mode, how=how, **details)
             )
 
     def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
@@ -539,6 +684,29 @@ class ApprovalController:
             return digest(request.tool_name, args, request.bound, key=self._key)
         except NotCanonicalError:
             return None
+
+
+def _how(decided_by: str | None, *, is_remembered: bool) -> How:
+    """Return what decided. `decided_by` is the approver of the decision, or the name of a rule."""
+    if is_remembered:
+        return 'memory'
+    rule: Any = decided_by  # one of the names in `How`
+    return rule if decided_by in RULES else 'person'
+
+
+def _is_later(decided: Decided, before: Decided) -> bool:
+    now, then = decided.decision.decided_at, before.decision.decided_at
+    return now is not None and then is not None and now > then
+
+
+def _as_read(override_args: Mapping[str, Any] | None, reread: Reread | None) -> Mapping[str, Any] | None:
+    """Return the arguments of an edit as the tool gets them; `None` if there are none, or the tool cannot take them."""
+    if override_args is None or reread is None:
+        return None
+    try:
+        return reread(override_args)
+    except ValueError:
+        return None
 
 
 async def _with_valid_edit(

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .errors import NotCanonicalError
+from .jcs import public_digest
 from .redact import Redactor
 from .request import ApprovalRequest
 
-Outcome = Literal['executed', 'failed', 'refused', 'responded']
-"""Outcome of a call: it ran, it raised, it was refused right before it ran, or a person answered in its place."""
+Outcome = Literal['executed', 'failed', 'refused', 'expired', 'deferred', 'responded']
+"""Outcome of a call: it ran, it raised, it was refused right before it ran, its approval expired before it ran, it was
+put off without a result, or a person answered in its place."""
+
+How = Literal['person', 'memory', 'policy', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'other']
+"""Source of a decision: a person, a remembered approval, or one of the rules that `decided_by` names."""
+
+
+def question_entry(
+    request: ApprovalRequest, *, digest: str | None, at: datetime, ui: str, asked: Sequence[str]
+) -> dict[str, Any]:
+    """Return the log entry of a question.
+
+    Args:
+        request: Request that is about to be shown.
+        digest: Digest of the request.
+        at: Time of the question.
+        ui: Name of the UI's class.
+        asked: Names of the people and groups who are asked, as far as the UI knows them.
+    """
+    names = [whole_characters(each) for each in asked]
+    return {'event': 'question', **_content(request, digest, at), 'ui': ui, 'asked': names}
+
+
+def unasked_entry(
+    request: ApprovalRequest, *, digest: str | None, at: datetime, by: str, note: str | None
+) -> dict[str, Any]:
+    """Return the log entry of a call without a question: it is about to run, or it is blocked.
+
+    Args:
+        request: Request that describes the call.
+        digest: Digest of the call.
+        at: Time of the entry.
+        by: `policy`, or `other` for code outside of this package.
+        note: Why the call is blocked; `None` if it runs.
+    """
+    content = _content(request, digest, at)
+    if note is None:
+        return {'event': 'unasked', **content, 'decided_by': [by]}
+    redacted = whole_characters(Redactor.of(request.args, request.payload).text(note))
+    return {'event': 'blocked', **content, 'decided_by': [by], 'note': redacted}
 
 
 def decision_entry(
@@ -20,8 +61,13 @@ def decision_entry(
     decision: ApprovalDecision,
     *,
     digest: str | None,
+    at: datetime,
     mode: ApprovalMode,
-    is_remembered: bool,
+    how: How,
+    question_digest: str | None = None,
+    changed_to: Mapping[str, Any] | None = None,
+    remembered_at: datetime | None = None,
+    expires_at: datetime | None = None,
 ) -> dict[str, Any]:
     """Return the log entry of a decision.
 
@@ -29,28 +75,39 @@ def decision_entry(
         request: Request that was decided.
         decision: The decision, with `decided_at`.
         digest: Digest that the decision is bound to; `None` if the arguments have no canonical form.
+        at: Time of the entry.
         mode: The controller's mode.
-        is_remembered: Whether the decision came from the memory.
+        how: Source of the decision.
+        question_digest: Digest of the call as it was asked about, if the approver changed arguments; otherwise, it is
+            `digest`.
+        changed_to: The arguments as the tool gets them, if the approver changed arguments and the tool takes these.
+        remembered_at: Time of the remembered approval, if the decision came from the memory.
+        expires_at: Time after which an approved call no longer runs; `None` for no limit.
     """
     override = decision.override_args
     is_lasting = decision.is_lasting and not request.hides_arguments
     redactor = Redactor.of(request.args, request.payload)
+    content = _content(request, digest, at, redactor)
+    changed: Any = None
+    if override is not None:
+        changed = _changed(request, override if changed_to is None else changed_to, redactor)
+        content |= _digests(request.tool_name, changed)
     return {
         'event': 'decision',
-        **_identity(request, digest),
-        'payload': redactor.value(
-            request.payload if digest is not None and request.payload is request.args else _writable(request.payload)
-        ),
+        **content,
+        'question_digest': digest if question_digest is None else question_digest,
         'approved': decision.approved,
         'note': None if decision.note is None else _note(decision.note, request, decision, redactor),
         'has_changed_arguments': override is not None,
-        'changed_payload': None if override is None else _changed(request, override, redactor),
+        'changed_payload': changed,
         **({} if decision.response is None else {'response': redactor.value(decision.response)}),
         'remember': decision.remember if is_lasting else 'none',
         'remember_option': decision.remember_option if is_lasting else None,
-        'is_remembered': is_remembered,
-        'decided_by': decision.decided_by,
-        'decided_at': None if decision.decided_at is None else decision.decided_at.isoformat(),
+        'how': how,
+        'decided_by': [] if decision.decided_by is None else [decision.decided_by],
+        'decided_at': _text(decision.decided_at),
+        'remembered_at': _text(remembered_at),
+        'expires_at': _text(expires_at),
         'mode': mode,
     }
 
@@ -66,29 +123,70 @@ def outcome_entry(
     outcome: Outcome,
     *,
     digest: str | None,
-    error: BaseException | None,
+    at: datetime,
+    started_at: datetime | None = None,
+    error: BaseException | None = None,
     settled_by: str | None = None,
+    is_changed: bool = False,
 ) -> dict[str, Any]:
-    """Return the log entry of an outcome. Only the type of `error` is written, because its text may quote arguments."""
+    """Return the log entry of an outcome.
+
+    Args:
+        request: The call as it ran, or as it would have run.
+        outcome: The outcome.
+        digest: Digest of the decision.
+        at: Time of the entry.
+        started_at: Time when the call began to run; `None` if it did not run.
+        error: Exception that the call raised. Only its type is written, because its text may quote arguments.
+        settled_by: Name of the person who settled an unknown outcome.
+        is_changed: Whether the call ran with arguments that an approver changed.
+    """
+    redactor = Redactor.of(request.args, request.payload)
+    payload = _changed(request, request.args, redactor) if is_changed else redactor.value(_writable(request.payload))
+    # The clock may have been set back.
+    took = None if started_at is None else max(0, round((at - started_at) / timedelta(milliseconds=1)))
     return {
         'event': 'outcome',
-        **_identity(request, digest),
+        **_identity(request, digest, at),
+        **_digests(request.tool_name, payload),
         'outcome': outcome,
         'error': None if error is None else type(error).__name__,
+        'started_at': _text(started_at),
+        'took_ms': took,
         **({} if settled_by is None else {'settled_by': whole_characters(settled_by)}),
     }
 
 
-def _identity(request: ApprovalRequest, digest: str | None) -> dict[str, Any]:
+def _content(
+    request: ApprovalRequest, digest: str | None, at: datetime, redactor: Redactor | None = None
+) -> dict[str, Any]:
+    redactor = redactor or Redactor.of(request.args, request.payload)
+    is_sound = digest is not None and request.payload is request.args
+    payload = redactor.value(request.payload if is_sound else _writable(request.payload))
+    return {**_identity(request, digest, at), 'payload': payload, **_digests(request.tool_name, payload)}
+
+
+def _digests(tool_name: str, payload: Any) -> dict[str, Any]:
+    found, problem = public_digest(tool_name, payload)
+    return {'public_digest': found, 'no_public_digest': problem}
+
+
+def _identity(request: ApprovalRequest, digest: str | None, at: datetime) -> dict[str, Any]:
     return {
+        'at': at.isoformat(),
         'tool_name': request.tool_name,
         'tool_call_id': request.tool_call_id,
         'run_id': request.run_id,
         'session_id': request.session_id,
         'caller': request.facts.caller,
+        'requester': None if request.facts.requester is None else whole_characters(request.facts.requester),
         'lineage': [level.model_dump() for level in request.lineage],
         'digest': digest,
     }
+
+
+def _text(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
 
 
 def _note(note: str, request: ApprovalRequest, decision: ApprovalDecision, redactor: Redactor) -> str:

@@ -107,7 +107,7 @@ async def execute_tool(
     with judging():
         prepared = await gate.prepare(call_with(args))
         if prepared.verdict.is_pre_approved:
-            return await run(Allowed(call=prepared.call, request=None, binding=None))
+            return await run(_allowed(name, gate.run_unasked(prepared)))
         [settled] = await gate.decide_all([prepared])
         if isinstance(settled, Responded):
             return settled.response

@@ -74,6 +74,11 @@ class FirstOf:
         """Ask about a group, and return a decision for each request, in order."""
         return await _Questions(self._uis, self._abilities, requests, mode).decide()
 
+    def asks(self, request: ApprovalRequest) -> list[str]:
+        """Return the people and groups whom the UIs ask, as far as the UIs know them."""
+        named = [name for each in self._abilities if each.asks is not None for name in each.asks(request)]
+        return list(dict.fromkeys(named))
+
     def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
         """Return whether a person may still approve a request at one of the UIs. A UI without `may_approve` allows any
         approver.

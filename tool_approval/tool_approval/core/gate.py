@@ -8,26 +8,38 @@ is the tool's result.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from hmac import compare_digest
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
 
 from .arguments import ARGUMENTS, TYPES, CallArguments
 from .binding import Binding
 from .canonical import canonical_json, copied
-from .controller import ApprovalController, Decided
+from .controller import CLOCK_SKEW, ApprovalController, Decided
 from .decision import ApprovalDecision
 from .entries import Outcome
-from .errors import NotCanonicalError, check_type
+from .errors import AuditError, NotCanonicalError, check_type
 from .presentation import EXTRA_ACCESS
 from .request import ApprovalContext, ApprovalRequest, CallFacts
-from .tool_checks import Approved, approved
+from .tool_checks import Approved, approved, has_check
 from .verdict import ApprovalResult, make_request
 
 T = TypeVar('T')
 
+_log = logging.getLogger('tool_approval')
+
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """Reason for refusing a call that differs from the approved call."""
+
+EXPIRED = 'The approval of this call has expired, so the call was not run. Call the tool again to ask anew.'
+"""Reason for refusing a call that was approved too long ago."""
+
+FROM_THE_FUTURE = 'The approval of this call is dated in the future, so the call was not run: the clock was set back.'
+"""Reason for refusing a call whose approval cannot be dated."""
 
 DENIED = (
     'The approver denied this call. Do not try this call in another form; ask what to do instead, or go on without it.'
@@ -39,6 +51,9 @@ def denied_because(note: str) -> str:
     """Return the text for the model that a person denied a call, with the person's note."""
     return f'The approver denied this call, so it was not run: {note}'
 
+
+UNLOGGED = 'The call could not be written to the audit log, so it was not run.'
+"""Reason for refusing a call that would run unasked."""
 
 NO_ARGUMENTS = CallArguments(shown={}, is_altered=False, bound={})
 """Placeholder for arguments that cannot be read."""
@@ -122,7 +137,7 @@ class Allowed(NamedTuple):
     call: Call
     """The call, which contains the arguments to run it with."""
     request: ApprovalRequest | None
-    """Request under which the outcome is recorded; `None` if no decision was needed."""
+    """Request under which the outcome is recorded; `None` for a call that runs unasked and is not logged."""
     binding: Binding | None
     """Binding of the approval; `None` if code outside this package approved the call."""
     decision: ApprovalDecision | None = None
@@ -228,6 +243,7 @@ class Execution:
         self._gate = gate
         self._allowed = allowed
         self._outcome_of = outcome_of
+        self._started_at: datetime | None = None
 
     @property
     def notice(self) -> str | None:
@@ -240,6 +256,7 @@ class Execution:
 
     def __enter__(self) -> Self:
         """Make the approval available to the tool."""
+        self._started_at = self._gate.controller.now()
         call, request, binding = self._allowed.call, self._allowed.request, self._allowed.binding
         # Attack: values that a host carries with the digest claim more than the approver saw. The request was made
         # again and compared with the digest (test_confinement.py).
@@ -251,7 +268,7 @@ class Execution:
         """Record the outcome."""
         approved.reset(self._token)
         outcome = self.outcome if error is None else self._outcome_of(error)
-        self._gate.record(self._allowed, outcome, error)
+        self._gate.record(self._allowed, outcome, error, started_at=self._started_at)
 
 
 class Gate:
@@ -298,6 +315,8 @@ class Gate:
                 default=self.default,
                 facts=call.facts,
             )
+        if verdict.is_blocked and verdict.payload is None and blocked is None and not any(map(has_check, call.checks)):
+            verdict = replace(verdict, payload=context.args)  # no check that could say which arguments are secret
         request = make_request(
             context if name == call.tool_name else context.model_copy(update={'tool_name': call.tool_name}),
             verdict,
@@ -327,7 +346,8 @@ class Gate:
             else:
                 asked.append((index, prepared))
         rereads = [_once(prepared.call.reread) for _, prepared in asked]
-        all_decided = await self.controller.decide([prepared.request for _, prepared in asked], rereads)
+        read = [_shown_by(reread) for reread in rereads]
+        all_decided = await self.controller.decide([prepared.request for _, prepared in asked], read)
         for (index, prepared), decided, reread in zip(asked, all_decided, rereads, strict=True):
             settled[index] = self._settle(prepared, decided, reread)
         return [settled[index] for index in range(len(calls))]
@@ -355,7 +375,7 @@ class Gate:
             digest = self.controller.digest(request.tool_name, request.args, request.bound)
         except NotCanonicalError as error:
             return self._unusable(settled, error)
-        binding = settled.binding._replace(digest=digest, bound_to=request.bound_to)
+        binding = self._sealed(settled.binding._replace(digest=digest, bound_to=request.bound_to))
         return settled._replace(request=request, binding=binding)
 
     def confirm(self, prepared: Prepared, binding: Binding | None) -> Refused | Allowed:
@@ -375,6 +395,8 @@ class Gate:
         if binding is not None and not self.is_bound(binding, prepared.call, prepared.verdict.bound_to):
             self.record(allowed, 'refused')
             return Refused(reason=CHANGED)
+        if (reason := self.lapsed(allowed)) is not None:
+            return Refused(reason=reason)
         # Attack: an approval comes from another process, which was not given the answers that the tool allows.
         answer = 'edit' if binding is not None and binding.has_changed_arguments else 'approve'
         if binding is not None and prepared.verdict.is_needs_approval and not prepared.request.allows(answer):
@@ -404,6 +426,8 @@ class Gate:
         """
 
         def check() -> str | None:
+            if (lapsed := self.lapsed(allowed)) is not None:
+                return lapsed
             reason = self.still_holds(allowed) if recheck is None else recheck()
             if reason is not None:
                 self.record(allowed, 'refused')
@@ -429,6 +453,21 @@ class Gate:
         request = allowed.request or self._anew(allowed.call)
         return self.controller.still_holds(request, approver=approver, remembered=remembered)
 
+    def lapsed(self, allowed: Allowed) -> str | None:
+        """Right before a call runs, return why it is too late to run it, and log that; `None` if it is in time."""
+        binding = allowed.binding
+        if binding is None or binding.expires_at is None or binding.decided_at is None:
+            return None
+        now, valid_for = self.controller.now(), self.controller.valid_for
+        decided_at, expires_at = datetime.fromisoformat(binding.decided_at), datetime.fromisoformat(binding.expires_at)
+        if decided_at > now + CLOCK_SKEW:
+            self.record(allowed, 'refused')
+            return FROM_THE_FUTURE
+        if now <= expires_at and (valid_for is None or now <= decided_at + valid_for):
+            return None
+        self.record(allowed, 'expired')
+        return EXPIRED
+
     def _anew(self, call: Call) -> ApprovalRequest:
         return ApprovalRequest.of_call(
             call.tool_name,
@@ -447,6 +486,9 @@ class Gate:
             call: Call that is about to run.
             declared: Values that the tool declares now. `None` uses the values declared when the call was approved.
         """
+        # Attack: whoever stores the approval of a stopped run changes its times.
+        if not self._is_sealed(binding):
+            return False
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
         # A decision that was made between two runs was bound only to the arguments shown.
         if not {ARGUMENTS, TYPES}.isdisjoint(binding.bound_to) or call.arguments.has_secrets:
@@ -461,7 +503,16 @@ class Gate:
 
     def bind(self, request: ApprovalRequest, *, by_policy: bool) -> Binding:
         """Return the binding of a pre-approved call, for which no decision was needed. `request` describes the call."""
-        return _binding(request, self.controller.digest_of(request), by_policy=by_policy)
+        return self._sealed(_binding(request, self.controller.digest_of(request), by_policy=by_policy))
+
+    def _is_sealed(self, binding: Binding) -> bool:
+        try:
+            return compare_digest(binding.seal.encode(), self._sealed(binding).seal.encode())
+        except (NotCanonicalError, UnicodeEncodeError):
+            return False
+
+    def _sealed(self, binding: Binding) -> Binding:
+        return binding._replace(seal=self.controller.seal(binding.digest, binding.decided_at, binding.expires_at))
 
     def execution(
         self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'
@@ -480,6 +531,7 @@ class Gate:
         outcome: Outcome,
         error: BaseException | None = None,
         *,
+        started_at: datetime | None = None,
         settled_by: str | None = None,
     ) -> None:
         """Log the outcome of a call, unless this is left to the code that wraps the execution."""
@@ -492,8 +544,34 @@ class Gate:
             error=error if outcome == 'failed' else None,
             # The digest of the decision pairs the two log entries, even if the arguments now have another form.
             digest=None if binding is None else binding.decided,
+            started_at=started_at,
             settled_by=settled_by,
+            is_changed=binding is not None and binding.has_changed_arguments,
         )
+
+    def run_unasked(self, prepared: Prepared, binding: Binding | None = None) -> Allowed | Refused:
+        """Log that a call is about to run without a question, and allow it. A call that cannot be logged is refused.
+
+        Args:
+            prepared: The call, which needs no approval.
+            binding: Binding of the call, if the adapter needs one.
+        """
+        if not self.controller.logs_unasked or prepared.call.is_enclosed:
+            return Allowed(call=prepared.call, request=None, binding=binding)
+        binding = binding or self.bind(prepared.request, by_policy=True)
+        return self._logged(prepared, 'policy') or Allowed(prepared.call, prepared.request, binding)
+
+    def run_approved_by_others(self, prepared: Prepared) -> Allowed | Refused:
+        """Log that other code approved a call, and confirm it. A call that cannot be logged is refused."""
+        return self._logged(prepared, 'other') or self.confirm(prepared, None)
+
+    def _logged(self, prepared: Prepared, by: str) -> Refused | None:
+        try:
+            self.controller.record_unasked(prepared.request, by=by)
+        except AuditError as error:
+            _log.error('A call of %r was refused: %s', prepared.call.tool_name, error)
+            return Refused(reason=UNLOGGED)
+        return None
 
     def block(self, prepared: Prepared) -> Refused:
         """Log that policy refuses a call without asking an approver, and return the refusal.
@@ -502,7 +580,7 @@ class Gate:
             AuditError: The entry cannot be written.
         """
         reason = prepared.verdict.reason or f'The tool {prepared.call.tool_name!r} is blocked.'
-        self.controller.record_unasked(prepared.request, approved=False, note=reason)
+        self.controller.record_unasked(prepared.request, note=reason)
         return Refused(reason=reason, is_block=True)
 
     def refuse(self, prepared: Prepared, reason: str) -> Refused:
@@ -511,7 +589,7 @@ class Gate:
         Raises:
             AuditError: The entry cannot be written.
         """
-        self.controller.record_unasked(prepared.request, approved=False, note=reason)
+        self.controller.record_unasked(prepared.request, note=reason)
         return Refused(reason=reason)
 
     def _settle(self, prepared: Prepared, decided: Decided, reread: Callable[[Mapping[str, Any]], Call]) -> GateResult:
@@ -525,7 +603,14 @@ class Gate:
             return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision, is_note=is_note)
         call, request = prepared.call, prepared.request
         binding = _binding(request, decided.digest, by_policy=decision.decided_by == 'policy')
-        binding = binding._replace(approver=decided.approver, remembered=decided.remembered)
+        binding = self._sealed(
+            binding._replace(
+                approver=decided.approver,
+                remembered=decided.remembered,
+                decided_at=None if decision.decided_at is None else decision.decided_at.isoformat(),
+                expires_at=None if decided.expires_at is None else decided.expires_at.isoformat(),
+            )
+        )
         allowed = Allowed(call=call, request=request, binding=binding, decision=decision)
         if decision.override_args is None:
             return allowed
@@ -535,7 +620,7 @@ class Gate:
             return self._unusable(allowed, error)
         changed = request.changed(args=call.arguments.shown, bound_to=self._bound_to(call, binding.declared))
         digest = self.controller.digest(changed.tool_name, changed.args, changed.bound)
-        binding = binding._replace(digest=digest, bound_to=changed.bound_to, has_changed_arguments=True)
+        binding = self._sealed(binding._replace(digest=digest, bound_to=changed.bound_to, has_changed_arguments=True))
         return allowed._replace(call=call, request=changed, binding=binding)
 
     def _unusable(self, allowed: Allowed, error: ValueError) -> Refused:
@@ -558,6 +643,10 @@ def _once(reread: Callable[[Mapping[str, Any]], Call]) -> Callable[[Mapping[str,
         return read[text]
 
     return once
+
+
+def _shown_by(reread: Callable[[Mapping[str, Any]], Call]) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
+    return lambda args: reread(args).arguments.shown
 
 
 def _binding(request: ApprovalRequest, digest: str | None, *, by_policy: bool) -> Binding:

@@ -70,6 +70,10 @@ class UIAbilities(NamedTuple):
     returned for this request. Otherwise, input typed for this request could answer the next question."""
     may_approve: Callable[[ApprovalRequest, str], bool] | None = None
     """Whether an approver may still approve a request; called right before the call runs."""
+    asks: Callable[[ApprovalRequest], Sequence[str]] | None = None
+    """Names of the people and groups that are asked about a request, for the log; called right before the question."""
+    only_reads: bool = False
+    """Whether the UI asks no question, and only returns answers to questions that were asked and logged before."""
 
     @classmethod
     def of(cls, ui: object) -> Self:
@@ -79,6 +83,7 @@ class UIAbilities(NamedTuple):
         one_at_a_time: object = getattr(ui, 'one_at_a_time', None)
         withdraw: object = getattr(ui, 'withdraw', None)
         may_approve: object = getattr(ui, 'may_approve', None)
+        asks: object = getattr(ui, 'asks', None)
         is_said = isinstance(one_at_a_time, bool)
         return cls(
             choose_group=choose_group if callable(choose_group) else None,
@@ -87,6 +92,8 @@ class UIAbilities(NamedTuple):
             asks_in_turn=one_at_a_time if is_said else _may_block(choose) or _may_block(choose_group),
             withdraw=withdraw if callable(withdraw) else None,
             may_approve=cast('Callable[[ApprovalRequest, str], bool]', may_approve) if callable(may_approve) else None,
+            asks=cast('Callable[[ApprovalRequest], Sequence[str]]', asks) if callable(asks) else None,
+            only_reads=getattr(ui, 'only_reads', False) is True,
         )
 
 
@@ -188,14 +195,14 @@ class ApprovalStore(Protocol):
 
 
 class AuditSink(Protocol):
-    """Writes decisions and outcomes to a log. `record` is called from the event loop's thread, one entry at a time."""
+    """Writes what happens to calls to a log. `record` is called from the event loop's thread, one entry at a time."""
 
     def record(self, entry: Mapping[str, Any]) -> None:
         """Write one entry. Return only when the entry is stored outside this process, such as in a file or on a server.
 
         Args:
-            entry: A JSON object with secrets redacted. `event` is `decision`, `outcome` or `settings`; the
-                documentation of the audit log lists the fields.
+            entry: A JSON object with secrets redacted. `event` is `question`, `decision`, `outcome`, `unasked`,
+                `blocked` or `settings`; the documentation of the audit log lists the fields.
 
         Raises:
             AuditError: The entry cannot be written. The call does not run.

@@ -107,6 +107,8 @@ class CallFacts(NamedTuple):
     """Id of the conversation for which approvals are remembered."""
     caller: str | None = None
     """Name of the calling agent."""
+    requester: str | None = None
+    """Id of the person the agent works for."""
     lineage: tuple[LineageEntry, ...] = ()
     """Agents and tool calls above this call, from the outermost run inwards."""
     toolset_id: str | None = None
@@ -160,7 +162,7 @@ class CallFacts(NamedTuple):
         return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller, **found}
 
 
-_TEXTS = ('run_id', 'session_id', 'caller', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
+_TEXTS = ('run_id', 'session_id', 'caller', 'requester', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
 """Facts that are strings. The name of each fact is also its metadata key."""
 
 _NUMBERS = ('position', 'batch_size')

@@ -24,6 +24,20 @@ _log = logging.getLogger('tool_approval')
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
+class CallBlocked(PermissionError):
+    """Raised by a tool's `check_approval` to block a call, and to say what the log shows of it."""
+
+    def __init__(self, reason: str, *, payload: Mapping[str, Any]) -> None:
+        """Block the call.
+
+        Args:
+            reason: Text for the model.
+            payload: Values that are logged, without secrets.
+        """
+        self.payload = payload
+        super().__init__(reason)
+
+
 class Approved(NamedTuple):
     """An approval that the called tool can read with `take_approval`."""
 
@@ -188,7 +202,8 @@ async def ask_check(
     except Exception as error:  # noqa: BLE001 - a call that cannot be judged must not run
         # A `PermissionError` with an error number comes from the operating system, and is not a verdict.
         if isinstance(error, PermissionError) and error.errno is None:
-            return ApprovalResult.blocked(str(error) or f'{context.tool_name!r} is not permitted.')
+            payload = error.payload if isinstance(error, CallBlocked) else None
+            return ApprovalResult.blocked(str(error) or f'{context.tool_name!r} is not permitted.', payload)
         _log.error('The approval check of tool %r failed with %s', context.tool_name, without_text(error))
         return ApprovalResult.blocked(
             f'The approval check of {context.tool_name!r} failed ({type(error).__name__}), so the call was not run.'

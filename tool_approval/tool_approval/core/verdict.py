@@ -37,9 +37,15 @@ class ApprovalResult:
     """Answers that are allowed; see `ApprovalRequest.answers`."""
 
     @classmethod
-    def blocked(cls, reason: str) -> Self:
-        """Refuse the call in every mode, without asking."""
-        return cls(status='blocked', reason=reason)
+    def blocked(cls, reason: str, payload: Mapping[str, Any] | None = None) -> Self:
+        """Refuse the call in every mode, without asking.
+
+        Args:
+            reason: Why the call is blocked.
+            payload: Values to log. `None` logs no arguments of a tool with a check, because only the check knows which
+                of them are secret.
+        """
+        return cls(status='blocked', reason=reason, payload=payload)
 
     @classmethod
     def pre_approved(cls) -> Self:

@@ -54,6 +54,7 @@ def facts(
     found = [
         ('your edit', text(_rejected(request))),
         ('agent', _agent(request, ascii_only=ascii_only, whole=whole)),
+        ('for', text(request.facts.requester)),
         ('worker', '' if worker == request.facts.caller else text(worker)),
         ('toolset', text(request.facts.toolset_id)),
         ('about', '' if is_automatic(request) else text(request.attributed_description)),

@@ -100,7 +100,8 @@ class InboxUI:
             channels: Channels to notify of each request and its outcome.
             approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone
                 with access to a channel.
-            requester: Id of the person the agent works for, or a function that returns it for a request.
+            requester: Id of the person the agent works for, or a function that returns it for a request. `None` uses
+                the requester of the request, which `Approvals(requester=...)` sets.
             forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
                 requests without a known requester are denied.
             now: Function that returns the current time, for times that are shown or recorded.
@@ -170,18 +171,21 @@ class InboxUI:
     def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
         """Return whether an approver is still allowed to approve a request. Group membership is not checked again."""
         rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
-        requester = self._requester(request) if callable(self._requester) else self._requester
+        requester = self._requester_of(request)
         is_listed = all(rule.groups or approver in rule.users for rule in rules)
         return is_listed and not (self._forbid_self_approval and requester in (None, approver))
 
     def content_of(self, request: ApprovalRequest, now: datetime) -> Content | ApprovalDecision:
         """Return the content to post for a request at a time of the store, or a denial if no one may approve it."""
-        requester = self._requester(request) if callable(self._requester) else self._requester
+        requester = self._requester_of(request)
         approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
         if self._forbid_self_approval and requester is None:
             return _denied('Self-approval is forbidden and the requester is unknown, so the call was denied.')
         if approvers is not None and not any(rule.users or rule.groups for rule in approvers):
             return _denied(f'No approver is listed for {request.tool_name!r}, so the call was denied.')
+        if requester is not None:
+            known = {**request.metadata, 'requester': requester}
+            request = request.changed(request.facts._replace(requester=requester), metadata=known)
         return Content(
             request=request,
             approvers=approvers,
@@ -189,6 +193,17 @@ class InboxUI:
             forbid_self_approval=self._forbid_self_approval,
             expires_at=now + timedelta(seconds=self._timeout_s),
         )
+
+    def asks(self, request: ApprovalRequest) -> list[str]:
+        """Return the listed users and groups; empty if everyone with access to a channel may answer."""
+        rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        users = {user for rule in rules for user in rule.users}
+        groups = {group for rule in rules for group in rule.groups}
+        return [*sorted(users), *(f'group {name}' for name in sorted(groups))]
+
+    def _requester_of(self, request: ApprovalRequest) -> str | None:
+        given = self._requester(request) if callable(self._requester) else self._requester
+        return request.facts.requester if given is None else given
 
     def decision_of(self, entry: InboxEntry) -> ApprovalDecision:
         """Return the decision on a settled request."""

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -310,12 +311,15 @@ def _shell_rule(rule: ShellRule, known: frozenset[str]) -> ShellRule | None:
 class SettingsAudit:
     """An audit sink that first writes a line about the settings, and adds the digest of the settings to every line."""
 
-    def __init__(self, sink: AuditSink, loaded: LoadedSettings) -> None:
+    def __init__(
+        self, sink: AuditSink, loaded: LoadedSettings, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         """Write a line about the loaded settings.
 
         Args:
             sink: The sink to which the lines are written.
             loaded: The settings that apply to the audited decisions.
+            now: Clock.
 
         Raises:
             AuditError: The line cannot be written.
@@ -325,6 +329,7 @@ class SettingsAudit:
         sink.record(
             {
                 'event': 'settings',
+                'at': now().isoformat(),
                 'source': None if loaded.source is None else whole_characters(str(loaded.source)),
                 'settings_digest': loaded.digest,
                 'trusted': loaded.trusted,

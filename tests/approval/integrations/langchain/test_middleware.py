@@ -212,7 +212,7 @@ def test_changed_arguments_that_cannot_run_are_refused(run, files, changed, deci
 
     assert files.ran == []
     assert told == [('write', reason, 'error')]
-    assert [entry['approved'] for entry in audit.decisions()] == decisions
+    assert [entry.get('approved', False) for entry in audit.entries if entry['event'] != 'outcome'] == decisions
     assert audit.outcomes() == ['refused']
 
 
@@ -226,7 +226,7 @@ def test_a_blocked_call_never_becomes_a_question(run, files, mode):
     assert ui.requests == []
     assert files.ran == []
     assert told == [('write', 'The system is not yours.', 'error')]
-    assert [(entry['approved'], entry['decided_by']) for entry in audit.decisions()] == [(False, 'policy')]
+    assert [(entry['event'], entry['decided_by']) for entry in audit.entries] == [('blocked', ['policy'])]
 
 
 def test_blocked_and_free_calls_of_a_response_are_not_counted_among_the_requests(run, files):
@@ -313,13 +313,16 @@ def test_decision_and_outcome_are_written_down_with_one_digest(run, files):
     assert decided['digest'] == came['digest'] is not None
 
 
-def test_a_call_that_needs_no_approval_leaves_no_line(run, files):
+def test_a_call_that_needs_no_approval_is_logged_as_unasked(run, files):
     audit = ListSink()
 
     run(scripted(WRITE, 'done'), files.tools(), ApprovalController(audit=audit), default='none')
 
     assert files.ran == ['write a old']
-    assert audit.entries == []
+    assert [(entry['event'], entry.get('outcome')) for entry in audit.all] == [
+        ('unasked', None),
+        ('outcome', 'executed'),
+    ]
 
 
 def test_a_tool_that_raises_is_written_down_as_failed(run):

@@ -157,7 +157,7 @@ def test_an_answer_holds_only_for_the_call_that_was_shown(run: Runner, files: Fi
 
     assert files.ran == []
     assert (content, status) == ("The tool 'write' is blocked by policy." if change == 'policy' else CHANGED, 'error')
-    assert [entry['approved'] for entry in paused.audit.decisions()] == [False]
+    assert [entry.get('approved', False) for entry in paused.audit.entries] == [False]
 
 
 def test_an_edit_that_does_not_fit_is_refused_with_the_reason(run: Runner, files: Files):

@@ -96,7 +96,7 @@ def test_a_call_without_its_binding_does_not_run():
     result = agent.run_sync('go', deferred_tool_handler=handler)
 
     assert returns(result.all_messages())['1'] == (UNBOUND, 'failed')
-    assert log.told == [('decision', True, '1'), ('decision', False, '1')]
+    assert log.told == [('decision', True, '1'), ('blocked', None, '1')]
 
 
 def test_a_tool_that_refuses_itself_has_failed_and_says_nothing_of_changed_arguments():

@@ -40,7 +40,7 @@ def test_lineage_is_empty_in_the_outermost_run():
 
     helper(controller).run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
-    assert lines_of(log) == [('decision', 'wipe', []), ('decision', 'delete', []), ('outcome', 'delete', [])]
+    assert lines_of(log) == [('blocked', 'wipe', []), ('decision', 'delete', []), ('outcome', 'delete', [])]
 
 
 def test_lineage_of_a_nested_run_names_the_call_that_started_it():
@@ -55,7 +55,7 @@ def test_lineage_of_a_nested_run_names_the_call_that_started_it():
     boss.run_sync('go', deferred_tool_handler=Approvals(controller, default='none'))
 
     assert lines_of(log) == [
-        ('decision', 'wipe', ['delegate']),
+        ('blocked', 'wipe', ['delegate']),
         ('decision', 'delete', ['delegate']),
         ('outcome', 'delete', ['delegate']),
     ]

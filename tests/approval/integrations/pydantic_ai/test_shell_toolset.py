@@ -131,7 +131,7 @@ def test_command_whose_judgement_changed_since_its_approval_is_logged_as_refused
     )
 
     assert log.told[:2] == [('decision', True, '1'), ('outcome', 'refused', '1')]
-    assert log.told[2:] == ([('decision', False, '1')] if becomes == 'blocked' else [])
+    assert log.told[2:] == ([('blocked', None, '1')] if becomes == 'blocked' else [])
     assert os.listdir(tmp_path / 'there') == []
 
 

@@ -92,7 +92,7 @@ def test_a_blocked_call_never_becomes_a_question_and_is_written_down():
 
     assert ran == []
     assert told == {'1': ("The tool 'read' is blocked by policy.", 'failed')}
-    assert log.told == [('decision', False, '1')]
+    assert log.told == [('blocked', None, '1')]
 
 
 def test_a_blocked_call_stays_blocked_when_somebody_else_approves_it():
@@ -328,7 +328,7 @@ def test_call_blocked_after_its_approval_has_one_outcome_in_every_arrangement(la
     told, _ = run_in(layer, ApprovalToolset(closing, controller), controller, WRITE)
 
     assert (ran, log.ended(), told) == ([], [('refused', None)], 'closed by now')
-    digests = {each['digest'] for each in log.entries if each['event'] == 'outcome' or each['approved']}
+    digests = {each['digest'] for each in log.entries if each['event'] == 'outcome' or each.get('approved')}
     assert len(digests) == 1
 
 
@@ -383,8 +383,8 @@ def test_call_approved_by_other_code_has_one_outcome_in_two_approval_toolsets():
 
     agent.run_sync('go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True}))
 
-    assert (ran, log.told) == (['write a '], [('decision', True, '1'), ('outcome', 'executed', '1')])
-    assert log.entries[0]['decided_by'] == 'other'
+    assert (ran, log.told) == (['write a '], [('unasked', None, '1'), ('outcome', 'executed', '1')])
+    assert log.entries[0]['decided_by'] == ['other']
 
 
 class Watching(WrapperToolset[Any]):
@@ -519,7 +519,7 @@ def test_arguments_without_a_json_form_are_refused_before_anybody_is_asked():
         "The arguments of 'scale' are invalid (a number is too long or not finite), so the call was not run.",
         'failed',
     )
-    assert log.told == [('decision', False, '1')]
+    assert log.told == [('blocked', None, '1')]
 
 
 @pytest.mark.parametrize('layer', ['ours', 'host'])

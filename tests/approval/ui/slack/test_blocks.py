@@ -172,3 +172,9 @@ def test_approver_without_a_name_is_shown_by_id():
     answer = Answer(decision=ApprovalDecision(approved=True), by=Approver(id='ada'), digest='d' * 64)
 
     assert 'answered by `ada` at' in message_of(entry_of(ApprovalRequest(tool_name='t'), 'approved', answer)).text
+
+
+def test_the_person_the_agent_works_for_is_shown():
+    message = message_of(entry_of(ApprovalRequest(tool_name='pay', metadata={'requester': 'ada'})))
+
+    assert any(text.startswith('*for*') or text == 'ada' for text in texts_of(message.blocks))

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -34,6 +35,7 @@ except ImportError as error:
 
 from tool_approval.integrations.pydantic_ai.arguments import function_of
 from tool_approval.integrations.pydantic_ai.requests import executing
+from tool_approval.integrations.pydantic_ai.results import outcome_of
 from tool_approval.integrations.pydantic_ai.seatbelt import frozen, guarding
 
 from .memory import ApprovalMemory
@@ -177,7 +179,7 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
             verdict = await self._judge(name, args, ctx, tool)
             _check_block(name, verdict, record)
             if verdict.is_pre_approved:
-                record, approved = _Record(), None
+                record, approved = record.of_unasked(), None
             else:
                 approved, shown = args, frozen(args)
                 try:
@@ -292,25 +294,37 @@ class _Record:
 
     def decide(self, *, approved: bool, by: str, note: str | None = None) -> None:
         if self.gate is not None and self.request is not None:
-            self.gate.controller.record_unasked(self.request, approved=approved, note=note, by=by)
+            self.gate.controller.record_decision(self.request, approved=approved, note=note, by=by)
+
+    def of_unasked(self) -> _Record:
+        if self.gate is None or self.request is None or not self.gate.controller.logs_unasked:
+            return _Record()
+        self.gate.controller.record_unasked(self.request)
+        return self
+
+    def block(self, reason: str | None) -> None:
+        if self.gate is not None and self.request is not None:
+            self.gate.controller.record_unasked(self.request, note=reason or 'The call is blocked.')
 
     @contextmanager
     def execution(self) -> Generator[None]:
+        started_at = None if self.gate is None else self.gate.controller.now()
         try:
             yield
         except BaseException as error:
-            self._end('failed', error)
+            self._end(outcome_of(error), error, started_at=started_at)
             raise
-        self._end('executed')
+        self._end('executed', started_at=started_at)
 
-    def _end(self, outcome: Outcome, error: BaseException | None = None) -> None:
+    def _end(self, outcome: Outcome, error: BaseException | None = None, *, started_at: datetime | None) -> None:
         if self.gate is not None and self.request is not None:
-            self.gate.controller.record_outcome(self.request, outcome, error=error)
+            error = error if outcome == 'failed' else None
+            self.gate.controller.record_outcome(self.request, outcome, error=error, started_at=started_at)
 
 
 def _check_block(name: str, verdict: ApprovalResult, record: _Record) -> None:
     if verdict.is_blocked:
-        record.decide(approved=False, by='policy', note=verdict.reason)
+        record.block(verdict.reason)
         raise ApprovalBlocked(name, verdict.reason)
 
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeGuard, cast
 from langchain_core.messages import ToolCall, ToolMessage, convert_to_messages
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import ArgsSchema, BaseTool, Tool
+from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
@@ -190,7 +191,7 @@ class BoundTool(StandIn):
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
             return ready
-        with self._gate.execution(self._allowed) as execution:
+        with self._gate.execution(self._allowed, outcome_of=_outcome_of_error) as execution:
             result = self._inner.invoke(ready, config, **kwargs)
             execution.outcome = _outcome_of(result)
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
@@ -200,7 +201,7 @@ class BoundTool(StandIn):
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
             return ready
-        with self._gate.execution(self._allowed) as execution:
+        with self._gate.execution(self._allowed, outcome_of=_outcome_of_error) as execution:
             result = await self._inner.ainvoke(ready, config, **kwargs)
             execution.outcome = _outcome_of(result)
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
@@ -215,10 +216,20 @@ class BoundTool(StandIn):
             call = None
         if call is None or self._allowed.binding is None or not self._gate.is_bound(self._allowed.binding, call):
             self._gate.record(self._allowed, 'refused')
-            self._refused = answer(Refused(reason=CHANGED), name=self._reader.name, call_id=call_id_of(input))
-            return self._refused
+            return self._refuse(CHANGED, input)
+        if (lapsed := self._gate.lapsed(self._allowed)) is not None:
+            return self._refuse(lapsed, input)
         self._refused = None
         return with_arguments(input, call.given)
+
+    def _refuse(self, reason: str, input: ToolInput) -> ToolMessage:
+        self._refused = answer(Refused(reason=reason), name=self._reader.name, call_id=call_id_of(input))
+        return self._refused
+
+
+def _outcome_of_error(error: BaseException) -> Outcome:
+    # The host pauses a graph with an exception.
+    return 'deferred' if isinstance(error, GraphBubbleUp) else 'failed'
 
 
 def _outcome_of(result: object) -> Outcome:

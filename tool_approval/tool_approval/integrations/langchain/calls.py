@@ -105,10 +105,13 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
         call = reader.read(given)
     except ValueError as error:
         return reader.unfit(error)
-    [settled] = await gate.decide_all([await gate.prepare(call)])
+    prepared = await gate.prepare(call)
+    [settled] = await gate.decide_all([prepared])
     settled = await gate.judge_changed(settled)
-    if not isinstance(settled, Allowed) or settled.request is None:
+    if not isinstance(settled, Allowed):
         return settled
+    if settled.request is None:
+        return gate.run_unasked(prepared, settled.binding)
     # Confirm again: the facts may have changed while the approver was asked.
     return gate.confirm(await gate.prepare(settled.call), settled.binding)
 
@@ -117,7 +120,8 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
     """Return the run, session and agent of a call as far as these are known.
 
     Args:
-        config: The configuration, whose `configurable.thread_id` (or else `configurable.session_id`) is the session.
+        config: The configuration, whose `configurable.thread_id` (or else `configurable.session_id`) is the session,
+            and whose `configurable.requester` is the id of the person the agent works for.
         caller: Name of the agent, instead of the name in the configuration.
         run_id: The id of the agent run. `None` uses the id in the configuration. Inside a graph, that id changes with
             each step. Therefore, if the session has no id, an approval for the session ends with the call.
@@ -132,6 +136,7 @@ def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str
         run_id=run_id or _text(config.get('run_id')) or step,
         session_id=_text(configurable.get('thread_id')) or _text(configurable.get('session_id')),
         caller=caller or named,
+        requester=_text(configurable.get('requester')),
     )
 
 

@@ -159,6 +159,8 @@ def _decision(given: object, question: Question) -> ApprovalDecision:
 class AnsweringUI:
     """Gives the answer that a reviewer gave while the run was paused."""
 
+    only_reads = True
+
     def __init__(self, controller: ApprovalController, answer: Answer) -> None:
         """Take the answer, and the controller whose key binds it to the question."""
         self._controller = controller

@@ -27,7 +27,7 @@ from tool_approval.core.threads import blocking
 from .arguments import find_tool
 from .batch import Batch
 from .guard import ApprovalToolset, is_declared, is_outside, only_reveals
-from .requests import Session, facts_of
+from .requests import Requester, Session, facts_of
 from .results import CallPlace, External, execute_once, refuse
 from .seatbelt import is_guarded, is_same
 
@@ -70,6 +70,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         *,
         external: External | None = None,
         session: Session = None,
+        requester: Requester = None,
         others: Others = 'log',
         inherit: bool = True,
         id: str | None = 'approvals',
@@ -81,6 +82,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             rules: The rules; see `tool_approval.approvals.Rules`. A settings file that is named here is trusted.
             external: Functions that execute external calls or answer questions, by tool name.
             session: The conversation for which approvals are remembered.
+            requester: Id of the person the agent works for, or a function that takes the run's context and returns it,
+                such as `lambda ctx: ctx.deps.user`. Approvers see it, and the log contains it.
             others: How to treat a call that needs approval and that other code, such as another capability, approved
                 in the same run: `log` runs it and logs that others approved it, `ask` asks the approver too, `refuse`
                 refuses it. The mode `strict` refuses it in any case.
@@ -105,6 +108,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Functions that execute external calls, by tool name."""
         self.session = session
         """The conversation for which approvals are remembered."""
+        self.requester = requester
+        """Id of the person the agent works for, or a function that returns it."""
         self._answered: dict[str | None, set[str]] = {}
         self._keeping: Keeping | None = None
         self.others: Others = others
@@ -217,7 +222,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         return await (batch.answer() if self._keeping is None else self._keeping.ask(batch.answer))
 
     def _batch(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Batch:
-        facts = facts_of(ctx, self.session)
+        facts = facts_of(ctx, self.session, requester=self.requester)
         return Batch(self.controller, requests, external=self.external, facts=facts, ctx=ctx, ledger=self.ledger)
 
     async def answer(

@@ -242,8 +242,8 @@ class Batch:
             return None
         if settled.request is not None:
             return settled
-        self.gate.controller.record_unasked(prepared.request, approved=True)
-        return settled._replace(request=prepared.request)
+        ran = self.gate.run_unasked(prepared, settled.binding)
+        return self._allowed(prepared, ran) if isinstance(ran, Refused) else ran
 
     async def carry_out(self, allowed: Allowed) -> None:
         """Run one external call, and answer the call with the result."""

@@ -14,7 +14,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import Allowed, ExecutionLedger, Gate, GateResult, Prepared, Refused, Responded
+from tool_approval.core.gate import ExecutionLedger, Gate, GateResult, Prepared, Refused, Responded
 from tool_approval.core.tool_checks import judging
 
 from .arguments import call_arguments, checks_of
@@ -122,7 +122,9 @@ class ApprovalToolset(WrapperToolset[Any]):
             return binding.response  # of the approver, in the tool's place
         approvals = self._approvals
         gate = approvals.gate
-        call, blocked = executing(ctx, name, tool_args, session=approvals.session, tool=tool)
+        call, blocked = executing(
+            ctx, name, tool_args, session=approvals.session, tool=tool, requester=approvals.requester
+        )
         checks = list(checks_of(toolset, tool))
         call = call._replace(
             facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
@@ -160,7 +162,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         if verdict.is_blocked:
             return gate.block(prepared)
         if verdict.is_pre_approved:
-            return Allowed(call=prepared.call, request=None, binding=None)
+            return gate.run_unasked(prepared)
         raise ApprovalRequired(metadata=conventional(prepared.request))
 
     async def _approved_by_others(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
@@ -174,8 +176,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             return settled
         if self._approvals.others == 'refuse' or gate.controller.mode == 'strict':
             return gate.refuse(prepared, NOT_BY_OTHERS)
-        gate.controller.record_unasked(prepared.request, approved=True, by='other')
-        return gate.confirm(prepared, None)
+        return gate.run_approved_by_others(prepared)
 
 
 _OF_THE_HOST = frozenset({'tool-search', 'capability-load'})

@@ -80,7 +80,8 @@ def request_of(
         return request
     # If the handler names no session, the toolset's session stays.
     place = {'run_id': known.run_id, 'session_id': known.session_id or request.session_id, 'lineage': known.lineage}
-    facts = request.facts._replace(caller=known.caller, **place, **(tool or {}))
+    requester = known.requester or request.facts.requester
+    facts = request.facts._replace(caller=known.caller, requester=requester, **place, **(tool or {}))
     return request.changed(facts, metadata={**request.metadata, **facts.as_metadata()}, **place)
 
 
@@ -96,7 +97,7 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
     return ApprovalRequest.of_call(
         call.tool_name,
         args,
-        CallFacts.of(metadata)._replace(run_id=None, session_id=None, caller=None),
+        CallFacts.of(metadata)._replace(run_id=None, session_id=None, caller=None, requester=None),
         description=description or describe(call.tool_name, args),
         reason=reason,
         tool_call_id=call.tool_call_id,
@@ -121,16 +122,24 @@ def _first_text(metadata: Mapping[str, Any], *keys: str) -> str | None:
     return next((text for text in texts if isinstance(text, str) and text), None)
 
 
-def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | None = None) -> CallFacts:
+Requester: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
+"""Id of the person the agent works for, or a function that takes the run's context and returns it."""
+
+
+def facts_of(
+    ctx: RunContext[Any], session: Session = None, tool_name: str | None = None, *, requester: Requester = None
+) -> CallFacts:
     """Return the facts that the host knows about a call.
 
     Args:
         ctx: The run that makes the call.
         session: The conversation for which approvals are remembered.
         tool_name: Name by which the model calls the tool. If `None`, the facts about the tool are left out.
+        requester: Id of the person the agent works for.
 
     Raises:
-        UserError: The session is not a string, whether given, returned by a function or read from `deps.session_id`.
+        UserError: The session or the requester is not a string, whether given, returned by a function or read from
+            `deps.session_id`.
     """
     if session is None:
         session_id = session_of_deps(ctx.deps)
@@ -141,6 +150,7 @@ def facts_of(ctx: RunContext[Any], session: Session = None, tool_name: str | Non
         run_id=ctx.run_id,
         session_id=session_id,
         caller=agent.name if agent is not None else None,
+        requester=_text(requester(ctx) if callable(requester) else requester, 'requester', names='requester'),
         lineage=tuple(
             LineageEntry(
                 agent_name=level.agent_name,
@@ -164,6 +174,7 @@ def executing(
     session: Session = None,
     tool: ToolsetTool[Any] | None = None,
     tool_call_id: str | None = None,
+    requester: Requester = None,
 ) -> tuple[Call, str | None]:
     """Return the call that is about to execute, and the reason if the call cannot be judged (otherwise `None`).
 
@@ -175,11 +186,12 @@ def executing(
         tool: Used to find the name by which the model calls the tool, and the facts about the tool. Without a tool,
             the call keeps `name` and has no facts about a tool.
         tool_call_id: The call's id; `None` uses the id of `ctx`.
+        requester: Id of the person the agent works for.
     """
     call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id
     # A wrapping toolset may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
     called = name if tool is None else called_name(ctx, name, tool)
-    facts = facts_of(ctx, session, None if tool is None else called)
+    facts = facts_of(ctx, session, None if tool is None else called, requester=requester)
     arguments, problem = NO_ARGUMENTS, None
     try:
         args = materialised(args)
@@ -208,9 +220,9 @@ def session_of_deps(deps: object) -> str | None:
     return _text(getattr(deps, 'session_id', None), 'deps.session_id')
 
 
-def _text(given: object, name: str) -> str | None:
+def _text(given: object, name: str, *, names: str = 'session') -> str | None:
     if given is not None and not isinstance(given, str):
-        raise UserError(f'`{name}` must be a string, not {type(given).__name__}, because it names the session.')
+        raise UserError(f'`{name}` must be a string, not {type(given).__name__}, because it names the {names}.')
     return given or None
 
 

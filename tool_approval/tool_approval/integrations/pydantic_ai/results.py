@@ -180,6 +180,8 @@ def outcome_of(end: object) -> Outcome:
     """
     if type(end) is exceptions.ToolFailed:
         return vars(end).get(_OUTCOME, 'failed')
+    if isinstance(end, exceptions.ApprovalRequired | exceptions.CallDeferred):
+        return 'deferred'
     return 'failed'
 
 

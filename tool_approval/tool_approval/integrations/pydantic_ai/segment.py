@@ -24,9 +24,10 @@ from pydantic_ai_deferred import lineage
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.binding import Binding
-from tool_approval.core.controller import ASKED_ANEW, ApprovalController
+from tool_approval.core.canonical import canonical_json
+from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
-from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError
 from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared, denied_because
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.tool_checks import ask_check
@@ -85,6 +86,7 @@ class Answers:
     """UI that gives a controller the answers that arrived while no process waited."""
 
     one_at_a_time = False
+    only_reads = True
 
     def __init__(self, answers: Mapping[str, ApprovalDecision]) -> None:
         self._answers = answers
@@ -168,6 +170,10 @@ class Segment:
         at = await self._time()
         for index, call in enumerate(stop.calls):
             request, answer = shown.get(call.id), answers.get(call.id)
+            late: list[str] = []
+            if answer is not None and (until := durable.controller.expires(answer)) and durable.controller.now() > until:
+                # The approval expired while a question about another call was open.
+                late, answer = [until.isoformat()], answers.pop(call.id) and None
             if request is None:
                 if answer is not None and not answer.approved:
                     # The approver has denied it, even if memory or a rule would approve it now.
@@ -179,8 +185,8 @@ class Segment:
                 continue
             if answer is None:
                 # Other arguments, or another definition of the tool, make another question.
-                of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest]
-                question = self._question(request, of, at)
+                of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest, *late]
+                question = self._unlogged(request) or self._question(request, of, at)
                 if isinstance(question, ApprovalDecision):
                     call.denial = answers[call.id] = question
                 else:
@@ -245,6 +251,15 @@ class Segment:
             judged = self.durable.controller.policy.judge_request(request)
             verdict = judged if judged.is_blocked else verdict
         return batch.restore(_part(self.state.history, call.id), request, verdict)
+
+    def _unlogged(self, request: ApprovalRequest) -> ApprovalDecision | None:
+        """Log that an approver is about to be asked, and return the denial if that cannot be logged."""
+        try:
+            self.durable.controller.with_ui(self.durable.ui).record_question(request)
+        except AuditError as error:
+            _log.error('A call of %r was denied: %s', request.tool_name, error)
+            return _denied(UNLOGGED)
+        return None
 
     async def _time(self) -> datetime:
         """Return the time by the clock of the store, which decides about deadlines."""
@@ -358,7 +373,7 @@ class Segment:
 
     async def prepared(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Stop:
         """Return the calls of a response in their stored form."""
-        facts = facts_of(ctx, self.session)._replace(run_id=self.run_id)
+        facts = facts_of(ctx, self.session, requester=self.durable.approvals.requester)._replace(run_id=self.run_id)
         batch = Batch(self.durable.controller, requests, external=self.durable.approvals.external, facts=facts, ctx=ctx)
         prepared = await batch.prepare()
         count = len(requests.approvals)

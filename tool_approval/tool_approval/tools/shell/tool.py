@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tool_approval.core.errors import ApprovalBlocked, printable
 from tool_approval.core.presentation import BRIEF_ACCESS, EXTRA_ACCESS, ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
+from tool_approval.core.tool_checks import CallBlocked
 from tool_approval.os_sandbox.access import ExtraAccess
 
 from .config import ShellConfig
@@ -97,7 +98,8 @@ class ShellTool:
         """Return the request for approval, or `None` if the command may run without approval.
 
         Raises:
-            PermissionError: The command is blocked, or is not a string.
+            CallBlocked: The command is blocked; a subclass of `PermissionError`.
+            PermissionError: The command is not a string.
             MissingExtraError: tree-sitter is not installed.
         """
         command: object = ctx.args.get('command')
@@ -105,7 +107,7 @@ class ShellTool:
             raise PermissionError('`command` must be a string')
         explanation = self.explain(command)
         if explanation.decision == 'block':
-            raise PermissionError(_refusal(explanation))
+            raise CallBlocked(_refusal(explanation), payload={'command': command})
         asked = ctx.args.get('access')
         extra = self.extra_access(explanation, asked)
         # A command without approval gets no extra access.

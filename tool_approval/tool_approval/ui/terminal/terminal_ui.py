@@ -87,6 +87,10 @@ class TerminalUI:
         own._presenters = self._presenters or dict(presenters)
         return own
 
+    def asks(self, request: ApprovalRequest) -> list[str]:
+        """Return the name of the person at the terminal."""
+        return [self._person]
+
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask about one request.
 
