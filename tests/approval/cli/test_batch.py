@@ -134,7 +134,7 @@ def test_root_replaced_between_two_lines_is_read_again(work):
 def is_for_access_alone(answer):
     return answer['decision'] == 'ask' and [
         part['kind'] for part in answer['parts'] if part['decision'] != 'allow'
-    ] == ['arguments']
+    ] == ['access']
 
 
 def test_the_sample_commands_are_decided_as_expected(tool_approval):

@@ -199,3 +199,12 @@ def test_note_suggests_presets_if_the_file_has_none(tool_approval, work):
     ]
     hint = '`extends: [default, rust]` allows reading, testing and checking without approval'
     assert hints == [[f'the file extends no preset; {hint}'], []]
+
+
+def test_commands_that_may_run_outside_of_the_sandbox_are_named(tool_approval, work):
+    (work / 'approvals.yaml').write_text('shell: {host: [git push, npm]}')
+
+    shown = tool_approval('check').out
+
+    assert 'note: approvals.yaml:1: shell.host.0: `git push` may run outside of the OS sandbox, as you' in shown
+    assert 'warning: approvals.yaml:1: shell.host.1: `npm` runs files that an agent may have written' in shown

@@ -146,3 +146,22 @@ def test_doctor_reports_a_machine_without_own_toolchains(tool_approval, backends
     monkeypatch.setenv('PATH', '/usr/bin')
 
     assert 'toolchain         none, so commands can use only system programs' in tool_approval('doctor').out
+
+
+def test_doctor_names_the_programs_that_may_run_outside_of_the_sandbox(tool_approval, backends, work, monkeypatch):
+    for folder, name in (('cache', 'gh'), ('../bin', 'git')):
+        (work / folder).mkdir(exist_ok=True)
+        (work / folder / name).touch(mode=0o755)
+    monkeypatch.setenv('PATH', f'{work}/cache:{work.parent}/bin')
+    (work / 'approvals.yaml').write_text(
+        'sandbox: {paths: {cache: {root: cache, mode: rw}}}\nshell: {host: [git push, gh]}'
+    )
+
+    shown = tool_approval('doctor').out
+
+    assert f'shell.host        git push: {work.parent}/bin/git\n' in shown
+    assert "shell.host        gh: 'gh' is in no folder of PATH to which no command can write" in shown
+
+    (work / 'approvals.yaml').write_text('shell: {host: 1}')
+
+    assert 'shell.host' not in tool_approval('doctor').out

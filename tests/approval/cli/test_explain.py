@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -348,3 +349,48 @@ def test_the_case_of_a_rule_is_named(tool_approval, work, args, decision, said):
     finished = tool_approval('explain', 'refund', args)
 
     assert finished.out.startswith(f'{decision}: {said}')
+
+
+def test_a_command_that_needs_only_access_is_not_said_to_be_asked_about_by_a_rule(tool_approval, work, choosing):
+    choosing(Working())
+    (work / 'approvals.yaml').write_text(
+        'shell: {default: {approval: false}, rules: [{pattern: mkdir, approval: false}]}'
+    )
+
+    finished = tool_approval('explain', '--json', 'shell', 'mkdir x')
+
+    assert (finished.json['decision'], finished.json['rule']) == ('ask', None)
+    assert [(part['kind'], part['decision'], part['rule']) for part in finished.json['parts']] == [
+        ('command', 'allow', 'mkdir'),
+        ('access', 'ask', None),
+    ]
+
+
+def test_a_command_that_runs_outside_of_the_sandbox_is_explained_as_in_a_run(tool_approval, work, choosing):
+    choosing(Working())
+    (work / 'approvals.yaml').write_text('shell: {default: {approval: false}, host: [env]}')
+    calls = [
+        {'tool': 'run_shell', 'args': {'command': command, 'access': access}}
+        for command, access in (('env', None), ('env', ['host']), ('env | cat', ['host']), ('id', ['host']))
+    ]
+    (work / 'calls.jsonl').write_text(''.join(f'{json.dumps(call)}\n' for call in calls))
+
+    answers = tool_approval('explain', '--batch', 'calls.jsonl').lines
+
+    assert [each['decision'] for each in answers] == ['allow', 'ask', 'block', 'block']
+    assert answers[1]['parts'][-1]['reason'] == 'it runs outside of the sandbox'
+    assert answers[1]['extra_access'][0].startswith('runs OUTSIDE the sandbox, as you')
+    assert 'or to add `host: [id]` below `shell`' in answers[3]['parts'][-1]['reason']
+
+
+def test_a_push_that_cannot_work_in_the_sandbox_names_the_line_to_add(tool_approval, work, choosing):
+    choosing(Working())
+    (work / 'approvals.yaml').write_text('shell: {default: {approval: false}}')
+    git = ['git', '-C', str(work)]
+    subprocess.run([*git, 'init', '-q'], check=True)
+    subprocess.run([*git, 'remote', 'add', 'origin', 'git@example.org:a.git'], check=True)
+
+    finished = tool_approval('explain', 'shell', 'git push origin main')
+
+    assert finished.status == 20
+    assert 'Tell the user to run `git push`, or to add `host: [git push]` below `shell`' in finished.out

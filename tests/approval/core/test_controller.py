@@ -9,6 +9,7 @@ from copy import deepcopy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tool_approval.core.presentation import NEEDS_A_PERSON
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all, deny_all
 
@@ -793,3 +794,20 @@ def test_a_controller_with_another_ui_shares_everything_else():
     assert decide(controller.with_ui(asked), request_for()).approved
     assert decide(controller, request_for()).approved
     assert (len(asked.requests), other.requests, len(sink.entries)) == (1, [], 2)
+
+
+def test_a_call_that_needs_a_person_is_blocked_by_the_mode_and_covered_by_no_memory():
+    memory = ApprovalMemory()
+    plain = request_for('push')
+    once = plain.model_copy(update={'bound_to': {NEEDS_A_PERSON: True}})
+    everything, asking = (
+        ApprovalController(mode, memory=memory, ui=deny_all()) for mode in ('approve_all', 'interactive')
+    )
+    memory.store(once, ApprovalDecision(approved=True, remember='session'))
+
+    [blocked, allowed] = asyncio.run(everything.request_approvals([once, plain]))
+    [asked, remembered] = asyncio.run(asking.request_approvals([once, plain]))
+
+    assert (blocked.approved, blocked.decided_by) == (False, 'policy')
+    assert allowed.approved
+    assert (asked.approved, remembered.approved) == (False, True)

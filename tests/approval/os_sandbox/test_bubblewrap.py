@@ -167,6 +167,12 @@ def test_there_are_no_capabilities(house: House):
     assert (lines['NoNewPrivs'], lines['Seccomp']) == ('1', '2')
 
 
+def test_the_first_process_is_filtered_too_because_others_can_trace_it(house: House):
+    done = house.run('grep -E "^(CapEff|NoNewPrivs|Seccomp:)" /proc/1/status')
+
+    assert done.stdout.split() == ['CapEff:', '0' * 16, 'NoNewPrivs:', '1', 'Seccomp:', '2']
+
+
 def test_root_cannot_set_the_kernel(house: House):
     done = house.run(
         'for f in /proc/sys/kernel/core_pattern /proc/sys/vm/swappiness /proc/mtrr /proc/sysrq-trigger '

@@ -17,7 +17,7 @@ from tool_approval.os_sandbox import (
 )
 from tool_approval.os_sandbox.journal import Journal
 from tool_approval.settings import RUN_SHELL, open_workspace
-from tool_approval.settings.confinement import REFUSED
+from tool_approval.settings.refusing import REFUSED
 from tool_approval.testing import ScriptedUI
 from tool_approval.tools.shell.environment import LOCALE
 

@@ -193,7 +193,9 @@ def test_access_to_files_is_shown_and_given_without_the_rest(desk, backend):
 def test_unknown_access_is_an_error_for_the_model(desk, backend, access):
     said, asked = desk.run('printf a', access=access)
 
-    assert said == "Blocked 'run_shell': `access` must be a list of these names: write, git, network, environment."
+    assert (
+        said == "Blocked 'run_shell': `access` must be a list of these names: write, git, network, environment, host."
+    )
     assert (asked, backend.commands) == (False, [])
 
 

@@ -158,6 +158,7 @@ def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
         *_globs(settings),
         *_shadowed(settings, judge.settings),
         *_pre_approved(settings, judge),
+        *_outside(settings),
     ]
 
 
@@ -300,6 +301,16 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
     is_open = shell.default.allowed and not shell.default.approval
     if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
         yield _warning(('shell', 'network'), 'commands can use the network without approval unless `network` is false')
+
+
+def _outside(settings: Settings) -> Iterator[ConfigFinding]:
+    for at, pattern in enumerate(settings.shell.host if settings.shell is not None else ()):
+        path, about = ('shell', 'host', at), f'`{pattern}`'
+        message = f'{about} may run outside of the OS sandbox, as you, each time you approve it'
+        yield ConfigFinding(level='note', path=path, message=message, about=about)
+        if not pattern.startswith('git ') and runs_files(pattern.split()):
+            message = f'{about} runs files that an agent may have written, and no question shows what is in them'
+            yield ConfigFinding(level='warning', path=path, message=message, about=about)
 
 
 def commands_of_presets(settings: Settings) -> list[str]:

@@ -12,9 +12,10 @@ from importlib import metadata
 from typing import Final
 
 from tool_approval import os_sandbox
-from tool_approval.core.errors import install_command, printable
+from tool_approval.core.errors import ApprovalError, install_command, printable
+from tool_approval.os_sandbox.host_program import HostPlace
 from tool_approval.os_sandbox.toolchains import find_toolchains
-from tool_approval.settings import protection
+from tool_approval.settings import DEFAULT_SANDBOX, load_settings, protection
 
 from .output import Output
 
@@ -41,6 +42,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         say('OS sandbox', f'{name}: {problem or "works"}')
     for finding in _toolchains():
         say('toolchain', finding)
+    for finding in _host():
+        say('shell.host', finding)
     bash = shutil.which('bash')
     say('bash', bash or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
@@ -89,6 +92,22 @@ def _toolchains() -> Iterator[str]:
         yield printable(each, 600)
     if not toolchains.found:
         yield 'none, so commands can use only system programs; for others, add their folders to `sandbox.toolchains`'
+
+
+def _host() -> Iterator[str]:
+    """Yield a line for each command of `shell.host`: its program, or why it cannot run outside of the sandbox."""
+    try:
+        loaded = load_settings()
+    except ApprovalError:
+        return  # `check` reports mistakes
+    shell, sandbox = loaded.settings.shell, loaded.settings.sandbox or DEFAULT_SANDBOX
+    roots = (os.path.realpath(loaded.directory / path.root) for path in sandbox.paths.values() if path.mode == 'rw')
+    place = HostPlace(cwd=str(loaded.directory), written=tuple(roots), environment=os.environ)
+    for pattern in () if shell is None else shell.host:
+        try:
+            yield f'{pattern}: {printable(place.program(pattern.split()[0]), 300)}'
+        except PermissionError as error:
+            yield f'{pattern}: {printable(str(error), 300)}'
 
 
 def _extras() -> Iterator[tuple[str, list[str], list[str]]]:

@@ -28,12 +28,14 @@ from tool_approval.tools.file_sandbox import FileSandbox, FileTools
 from tool_approval.tools.file_sandbox.rules import PathTarget
 from tool_approval.tools.shell import ShellTool
 from tool_approval.tools.shell.explanation import Explanation, Outcome
-from tool_approval.tools.shell.tool import BEYOND
+from tool_approval.tools.shell.tool import BEYOND, OUTSIDE_REASON
 
 from .output import UsageError
 
 if TYPE_CHECKING:
     from tool_approval.os_sandbox import OSSandboxBackend, OSSandboxFallback
+    from tool_approval.settings import ConfinedShell
+    from tool_approval.settings.host import HostCall
 
 SHELL_TOOLS: Final = ('shell', 'run_shell')
 """Names of the shell tool: the short name on the command line, and the name in agents."""
@@ -116,7 +118,7 @@ class PartDecision:
     text: str
     """Text of the part: a command, a file to write, a path, or the name of the tool."""
     kind: str
-    """Kind of the part: `path`, `tool`, `arguments`, or the kind of a shell tool's `Part`."""
+    """Kind of the part: `path`, `tool`, `arguments`, `access`, or the kind of a shell tool's `Part`."""
     decision: Outcome
     rule: str | None
     """Rule that applies: a shell rule's pattern, a root's name, a tool rule's name or glob, `default`, or `None`."""
@@ -213,7 +215,7 @@ class CallJudge:
             self.settings = unconfined(self.settings, keeps_rules=not isinstance(backend, UnconfinedBackend))
 
     def _open(self) -> None:
-        self._confined: ShellTool | None = None
+        self._confined: ConfinedShell | None = None
         self.files = FileSandbox(self._sandbox, self._folder, protected=self._protected)
         self._tools = FileTools(self.files)
         self.shell = ShellTool(
@@ -245,7 +247,9 @@ class CallJudge:
         is_asking = any(part.decision == 'ask' and part.kind != 'tool' for part in strictest.parts)
         if tool not in SHELL_TOOLS or strictest.deciding.decision != 'ask' or not is_asking:
             return strictest
-        return replace(strictest, extra_access=self._extra_access(self.shell.explain(args['command']), args))
+        host = self._host_call(args)
+        lines = self._extra_access(self.shell.explain(args['command']), args) if host is None else host.lines
+        return replace(strictest, extra_access=lines)
 
     def _names_of(self, tool: str, args: Mapping[str, Any]) -> list[str]:
         """Return names to look up in rules. If rules use both names of the shell tool, the stricter rule applies."""
@@ -269,7 +273,7 @@ class CallJudge:
         if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
             return []
         if self._is_refusing:
-            from tool_approval.settings.confinement import REFUSED
+            from tool_approval.settings.refusing import REFUSED
 
             return [PartDecision(text=tool, kind='tool', decision='block', rule=None, reason=REFUSED)]
         return self._of_command(args) if tool in SHELL_TOOLS else self._of_files(tool, args)
@@ -278,17 +282,17 @@ class CallJudge:
         explanation = self.shell.explain(args['command'])
         parts = [PartDecision(**part.as_json()) for part in explanation.parts]
         asked = args.get('access')
+        text = f'access {asked}' if asked else args['command']
         try:
-            extra = self._extra_access(explanation, args)
+            host = self._host_call(args)
+            extra = self._extra_access(explanation, args) if host is None else ()
         except PermissionError as error:
-            refused = PartDecision(
-                text=f'access {asked}', kind='arguments', decision='block', rule=None, reason=str(error)
-            )
-            return [*parts, refused]
-        if extra and (asked or explanation.decision == 'allow'):
-            text = f'access {asked}' if asked else args['command']
+            return [*parts, PartDecision(text=text, kind='access', decision='block', rule=None, reason=str(error))]
+        if host is not None:
+            parts.append(PartDecision(text=text, kind='access', decision='ask', rule=None, reason=OUTSIDE_REASON))
+        elif extra and (asked or explanation.decision == 'allow'):
             reason = 'the model requests extra access' if asked else BEYOND
-            parts.append(PartDecision(text=text, kind='arguments', decision='ask', rule=None, reason=reason))
+            parts.append(PartDecision(text=text, kind='access', decision='ask', rule=None, reason=reason))
         return parts
 
     def _extra_access(self, explanation: Explanation, args: Mapping[str, Any]) -> Sequence[str]:
@@ -297,9 +301,22 @@ class CallJudge:
         Raises:
             PermissionError: The call requests an unknown kind of access.
         """
-        asked = args.get('access')
-        if self._find_backend is None or not (asked or self._is_held):
-            return ()
+        shell = self._shell_of_a_run(args)
+        return () if shell is None else shell.extra_access(explanation, args.get('access')).describe(shell.cwd)
+
+    def _host_call(self, args: Mapping[str, Any]) -> HostCall | None:
+        """Return the call that `tool-approval run` would run outside of the sandbox, if it is one.
+
+        Raises:
+            PermissionError: The call requests to run outside, and cannot, or cannot work in the sandbox.
+        """
+        shell = self._shell_of_a_run(args)
+        return None if shell is None else shell.host_call(args)
+
+    def _shell_of_a_run(self, args: Mapping[str, Any]) -> ConfinedShell | None:
+        """Return the shell tool of `tool-approval run`, or `None` if a call can be given no access."""
+        if self._find_backend is None or not (args.get('access') or self._is_held):
+            return None
         # Imported here, because few calls need these slow imports.
         from tool_approval.os_sandbox import OSSandboxError
         from tool_approval.settings.workspace import open_workspace
@@ -310,8 +327,7 @@ class CallJudge:
                 self._confined = open_workspace(self._given, self._folder, backend=backend, caches=False).shell
         except OSSandboxError as error:
             self.refusal = str(error)
-            return ()
-        return self._confined.extra_access(explanation, asked).describe(self._confined.cwd)
+        return self._confined
 
     def _of_files(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
         path, dest = args['path'], args.get('dest')

@@ -132,6 +132,9 @@ def _commands(settings: Settings) -> Iterator[str]:
             yield f'in questions, a command that begins with `{rule.pattern}` is described as: {rule.description}'
     if settings.shell.default.allowed and not settings.shell.default.approval:
         yield 'confined commands without a matching rule run without approval'
+    if settings.shell.host:
+        listed = _joined([f'`{each}`' for each in settings.shell.host], 'or')
+        yield f'commands that begin with {listed} may run outside of the OS sandbox, as you, each time you approve one'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:

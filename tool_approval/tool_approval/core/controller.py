@@ -43,6 +43,8 @@ _STRICT = (
     'or add a rule that allows such calls.'
 )
 
+_BY_A_PERSON = 'Only a person can approve this call, so the mode `approve_all` blocks it.'
+
 _log = logging.getLogger('tool_approval')
 
 
@@ -494,6 +496,8 @@ class ApprovalController:
         if verdict.is_pre_approved:
             return ApprovalDecision(approved=True, decided_by='policy')
         # 3. The mode.
+        if self.mode == 'approve_all' and request.needs_a_person:
+            return ApprovalDecision(approved=False, note=_BY_A_PERSON, decided_by='policy')
         if self.mode == 'approve_all':
             is_allowed = request.allows('approve')
             note = None if is_allowed else f'Only a person can answer this call of {request.tool_name!r}.'
@@ -570,7 +574,7 @@ class ApprovalController:
 
     def _remembered(self, request: ApprovalRequest) -> ApprovalDecision | None:
         # An approval that was remembered before the tool or a rule forbade it does not count.
-        is_allowed = request.allows('approve') and request.allows('remember')
+        is_allowed = request.allows('approve') and request.allows('remember') and not request.needs_a_person
         return self.memory.lookup(request) if is_allowed else None
 
     def _settle(

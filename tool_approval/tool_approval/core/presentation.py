@@ -14,6 +14,10 @@ list of lines for the approver. In `bound_to`, the value may be of any type."""
 BRIEF_ACCESS: Final = 'brief_access'
 """Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""
 
+NEEDS_A_PERSON: Final = 'needs_a_person'
+"""Key in `bound_to`. If its value is true, only a person can approve the call, each time: the mode `approve_all` blocks
+it, and no remembered approval covers it."""
+
 PresentationType = Literal['text', 'diff', 'file_content', 'command', 'structured']
 
 

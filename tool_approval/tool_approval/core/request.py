@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from .canonical import EXACT, copied
 from .decision import USUAL_ANSWERS, AllowedAnswer, ApprovalDecision, both_allow
-from .presentation import ApprovalPresentation
+from .presentation import NEEDS_A_PERSON, ApprovalPresentation
 
 T = TypeVar('T')
 
@@ -284,6 +284,11 @@ class ApprovalRequest(BaseModel):
     def allows(self, answer: AllowedAnswer) -> bool:
         """Return whether an answer of this kind is allowed. A denial always is."""
         return answer == 'deny' or answer in (USUAL_ANSWERS if self.answers is None else self.answers)
+
+    @property
+    def needs_a_person(self) -> bool:
+        """Whether only a person can approve the call, each time; see `NEEDS_A_PERSON`."""
+        return self.bound_to.get(NEEDS_A_PERSON) is True
 
     def not_allowed(self, decision: ApprovalDecision) -> AllowedAnswer | None:
         """Return the kind of answer in `decision` that is not allowed, or `None` if the decision is allowed."""

@@ -7,11 +7,11 @@ import logging
 import os
 import subprocess
 import time
-from collections.abc import Callable, Collection, Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 from tool_approval.core.errors import ApprovalBlocked, printable
 from tool_approval.core.presentation import EXTRA_ACCESS
@@ -48,20 +48,16 @@ from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.os_sandbox.tree import Tree
-from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
-from tool_approval.tools.shell.running import Limits
+from tool_approval.tools.shell.running import Limits, run_command
+from tool_approval.tools.turns import Turns
 
+from .host import HOST, HostCall, HostCommands
+from .host_run import alone, confirmed, host_request
 from .profiles import Confinement
 from .result_notes import Place, notes_on
-
-REFUSED: Final = (
-    'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '
-    'no call of yours can change this.'
-)
-"""Message to the model."""
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
 _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
@@ -81,6 +77,8 @@ _MOST_GUARDS: Final = 200
 """Maximum number of mounts for the configurations of nested repositories. The sweep checks all of them."""
 _PAIR: Final = ('KEY', 'VALUE')
 """Names of the environment variables from which git reads a setting; git-config(1)."""
+
+BY_A_PERSON: Final = 'A command runs outside of the sandbox only if a person has approved exactly this call.'
 
 T = TypeVar('T')
 
@@ -102,6 +100,8 @@ class ConfinedShell(ShellTool):
         roots: Mapping[str, ShellRoot] | None = None,
         is_writable: Callable[[str], bool] = lambda path: False,
         needs_write: Callable[[str], bool] | None = None,
+        turns: Turns | None = None,
+        can_list_host: bool = True,
     ) -> None:
         """Compile the rules; see `ShellTool`.
 
@@ -112,13 +112,30 @@ class ConfinedShell(ShellTool):
         super().__init__(config, cwd=os.fspath(cwd), roots=roots, is_writable=is_writable, needs_write=needs_write)
         self._confinement = confinement
         self._tree = Tree()
+        self._turns = turns or Turns()
+        self._host = HostCommands(config.host, confinement, cwd=self.cwd, can_be_listed=can_list_host)
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Judge a command; see `ShellTool.check_approval`. Without an OS sandbox, the request contains a warning."""
+        call = self.host_call(ctx.args)
+        if call is not None:
+            return host_request(ctx, call, cwd=self.cwd, mark=self._turns.mark)
         request = super().check_approval(ctx)
         if request is None or self.can_be_given_access:
             return request
         return request.model_copy(update={'reason': f'{request.reason}; {_UNPROTECTED}'})
+
+    def host_call(self, args: Mapping[str, Any]) -> HostCall | None:
+        """Return the call that runs outside of the sandbox if a person approves it; `None` for any other call.
+
+        Raises:
+            PermissionError: The command requests to run outside, and cannot, or git cannot reach its remote in the
+                sandbox. The message says what to do instead.
+        """
+        command, asked = args.get('command'), _access_names(args.get('access')) if self.can_be_given_access else ()
+        if not self.can_be_given_access or not isinstance(command, str) or not self._host.concerns(command, asked):
+            return None
+        return None if self.explain(command).decision == 'block' else self._host.find(command, asked)
 
     @property
     def limits(self) -> Limits | None:
@@ -143,7 +160,7 @@ class ConfinedShell(ShellTool):
         """
         if not self.can_be_given_access:
             return super().extra_access(explanation, asked)
-        requested = _access_names(asked)
+        requested: list[AccessName] = [name for name in _access_names(asked) if name != 'host']
         names: set[AccessName] = {*requested, *explanation.needs}
         is_asked = explanation.decision == 'ask'
         if is_asked and not explanation.only_reads:
@@ -237,11 +254,56 @@ class ConfinedShell(ShellTool):
             asyncio.CancelledError: This task was cancelled, and the command has been ended.
         """
         bound_to = take_approval({'command': command, 'access': access}, defaults={'access': None})
+        host = None if bound_to is None else bound_to.get(EXTRA_ACCESS, {}).get(HOST)
+        if host is None and HOST in (access or ()):
+            raise ApprovalBlocked('shell', BY_A_PERSON)
         try:
-            return await self._run(command, partial(self._confined, bound_to))
+            if host is not None:
+                return await self._outside({'command': command, 'access': access}, host)
+            while not self._turns.begin():
+                await asyncio.sleep(_LOOK_AGAIN_S)
+            try:
+                return await self._run(command, partial(self._confined, bound_to))
+            finally:
+                self._turns.end(could_change=bound_to is not None or self._writes_unasked)
         except OSSandboxError as error:
             _log.error('A command was not run: %s', error)
             raise ApprovalBlocked('shell', _NOT_CONFINED) from error
+
+    @property
+    def _writes_unasked(self) -> bool:
+        """Whether a command can change files without approval."""
+        profile = self._confinement.unasked
+        is_confined = self.can_be_given_access
+        return not is_confined or any(profile.access(path) is Access.WRITE for path in self._confinement.roots)
+
+    async def _outside(self, args: Mapping[str, Any], approved: Mapping[str, Any]) -> ShellResult:
+        """Run an approved call outside of the sandbox, after the sweep of commands that have ended.
+
+        Raises:
+            ApprovalBlocked: Something has changed since the question, or the call cannot run alone.
+            OSSandboxError: There is no state folder.
+        """
+        repository = repository_at(self.cwd)
+        folders = sorted({self.cwd, *(() if repository is None else (repository.common,))})
+        async with alone(self._turns, timeout_s=self.config.timeout_s):
+            with ExitStack() as opened:
+                for folder in folders:
+                    journal = await self._journal(folder)
+                    opened.callback(journal.close)
+                    await _to_its_end(partial(journal.finish, self._tree))
+                argv, environment = await _to_its_end(
+                    lambda: confirmed(
+                        lambda: self.host_call(args), approved, mark=self._turns.mark, state=self._confinement.state
+                    )
+                )
+                return await run_command(
+                    argv,
+                    cwd=self.cwd,
+                    env=environment,
+                    timeout_s=self.config.timeout_s,
+                    max_bytes=self._max_output_bytes,
+                )
 
     async def __call__(self, command: str, access: Collection[str] | None = None) -> str:
         """Run a command, and return the result as text for the model."""
@@ -277,6 +339,8 @@ class ConfinedShell(ShellTool):
             result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
         place = Place(cwd=self.cwd, approved=confinement.approved, hidden=profile.hidden[base:], lacking=self._lacking)
         notes = notes_on(result, explanation, extra, place, hides_history=history is not None)
+        if result.exit_status:
+            notes += self._host.note_on(explanation.command, f'{result.stdout}\n{result.stderr}')
         return replace(result, notes=(*result.notes, *notes))
 
     async def _swept(
@@ -404,7 +468,7 @@ async def _to_its_end(function: Callable[[], T]) -> T:
         raise
 
 
-def _access_names(asked: object) -> Collection[AccessName]:
+def _access_names(asked: object) -> Sequence[AccessName | Literal['host']]:
     """Return the kinds of access that the model requests.
 
     Raises:
@@ -412,43 +476,8 @@ def _access_names(asked: object) -> Collection[AccessName]:
     """
     if asked is None:
         return ()
+    known = (*ACCESS_NAMES, HOST)
     names = cast('Collection[object]', asked) if isinstance(asked, list | tuple) else None
-    if names is None or not all(name in ACCESS_NAMES for name in names):
-        raise PermissionError(f'`access` must be a list of these names: {", ".join(ACCESS_NAMES)}.')
-    return [name for name in ACCESS_NAMES if name in names]
-
-
-class RefusingShell(ConfinedShell):
-    """Shell tool that refuses every command, because an OS sandbox is required but none works."""
-
-    def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Refuse the command.
-
-        Raises:
-            PermissionError: Raised on every call.
-        """
-        raise PermissionError(REFUSED)
-
-    async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
-        """Refuse the command.
-
-        Raises:
-            ApprovalBlocked: Raised on every call.
-        """
-        raise ApprovalBlocked('shell', REFUSED)
-
-
-class RefusingFiles(FileSandbox):
-    """File sandbox that refuses every operation, because an OS sandbox is required but none works."""
-
-    @contextmanager
-    def open(
-        self, operation: str, path: str, dest: str | None = None, *, is_exact: bool = False
-    ) -> Generator[FileAccess]:
-        """Refuse the operation.
-
-        Raises:
-            PermissionError: Raised on every call.
-        """
-        raise PermissionError(REFUSED)
-        yield  # pragma: no cover - never reached; `contextmanager` needs a generator
+    if names is None or not all(name in known for name in names):
+        raise PermissionError(f'`access` must be a list of these names: {", ".join(known)}.')
+    return [name for name in known if name in names]

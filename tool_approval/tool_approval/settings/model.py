@@ -126,6 +126,15 @@ class Settings(BaseModel):
             raise ValueError(f'`{printable(name)}` is in `tools` and in `custom_tools`; write it once')
         return self
 
+    @model_validator(mode='after')
+    def _runs_inside(self) -> Self:
+        if self.require_os_sandbox and self.shell is not None and self.shell.host:
+            raise ValueError(
+                '`shell.host` lets commands run outside of the OS sandbox, and `sandbox.require_os_sandbox` forbids '
+                'that; remove one of them'
+            )
+        return self
+
     @property
     def require_os_sandbox(self) -> bool:
         """Value of `sandbox.require_os_sandbox`."""

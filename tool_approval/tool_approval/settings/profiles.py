@@ -33,6 +33,8 @@ class Confinement:
     environments: tuple[str, ...] = ()
     """Folders of environments, such as Python's virtual environments, in the workspace. All commands can read these
     folders. Only a command approved with the extra access `environment` can write to the folders."""
+    written: tuple[str, ...] = ()
+    """Directories of the settings to which the file tools or commands can write, with their links resolved."""
     project_caches: tuple[tuple[str, str], ...] = ()
     """Environment variables that move caches out of the project, for an approved command that cannot write there."""
 

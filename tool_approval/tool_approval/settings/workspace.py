@@ -31,8 +31,9 @@ from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_too
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
 from tool_approval.tools.shell import ShellConfig
+from tool_approval.tools.turns import Turns
 
-from .confinement import ConfinedShell, RefusingFiles, RefusingShell
+from .confinement import ConfinedShell
 from .extends import unconfined
 from .files import LoadedSettings, effective, expanded
 from .model import DEFAULT_SANDBOX, Settings
@@ -46,6 +47,7 @@ from .protection import (
     root_checks,
     state_folder,
 )
+from .refusing import RefusingFiles, RefusingShell
 
 RUN_SHELL: Final = 'run_shell'
 """Name of the shell tool in a policy."""
@@ -127,7 +129,8 @@ def open_workspace(
         dict.fromkeys([*protected_paths(folder, source, sandbox), *(folder / Path(path) for path in protected)])
     )
     others = only_files_protected(folder, None if loaded is None else loaded.named_as)
-    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *others))
+    turns = Turns()
+    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *others), turns=turns)
     confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit, caches=caches)
     return Workspace(
         settings=held,
@@ -138,6 +141,8 @@ def open_workspace(
             shell,
             confinement,
             cwd=folder,
+            turns=turns,
+            can_list_host=not held.require_os_sandbox,
             roots=root_checks(files, is_confined=not isinstance(backend, UnconfinedBackend)),
             is_writable=lambda path: is_written_unasked(files, path),
             needs_write=(
@@ -234,6 +239,12 @@ def _confinement(
         roots=tuple(str(each.root) for each in paths.values()),
         state=None if state is None else str(state),
         environments=toolchains.environments,
+        written=tuple(
+            path
+            for root in files.roots.all
+            if root.config.mode == 'rw'
+            for path in dict.fromkeys([str(root.place), os.path.realpath(root.place)])
+        ),
         project_caches=()
         if cached is None
         else tuple(cached.in_project(profile(approved=True), approved=True).items()),

@@ -51,7 +51,8 @@ class ShellToolset(FunctionToolset[Any]):
         Args:
             command: The command line.
             access: Leave this out at first. If a command failed and its result names missing access, pass that access
-                here, and the user is asked to allow it: `write`, `git`, `network` or `environment`.
+                here, and the user is asked to allow it: `write`, `git`, `network` or `environment`. `host`, alone, runs
+                one simple command outside of the sandbox with the keys and logins of the user, if the settings list it.
         """
         assert isinstance(self.shell, ConfinedShell), 'only a confined shell has the parameter `access`'
         return self._text_of(await self.shell.run(command, access))

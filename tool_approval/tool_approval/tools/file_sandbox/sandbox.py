@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from tool_approval.core.errors import check_type, printable
+from tool_approval.tools.turns import Turns
 
 from .config import SandboxConfig
 from .content import tree
@@ -62,6 +63,7 @@ class FileSandbox:
         *,
         protected: Iterable[str | Path] = (),
         max_bytes: int = MAX_BYTES,
+        turns: Turns | None = None,
     ) -> None:
         """Resolve all roots.
 
@@ -71,6 +73,7 @@ class FileSandbox:
             protected: Files and directories that no tool may change, such as the policy file, the memory's store and
                 the audit log. The files need not exist. Relative paths are resolved against `base`.
             max_bytes: Maximum size in bytes of a text that is read or written.
+            turns: Calls of the conversation. While one is alone, no operation begins.
 
         Raises:
             TypeError: `config` is neither a `SandboxConfig` nor a mapping.
@@ -85,6 +88,8 @@ class FileSandbox:
         base = Path(os.path.abspath(base or '.'))
         self.roots = SandboxRoots(self.config.paths, base)
         self.max_bytes = max_bytes
+        self.turns = turns or Turns()
+        """Calls of the conversation that run now."""
         links = [link for root in self.roots.all for link in control_links(Path(root.place))]
         self.protected = tuple(dict.fromkeys(place for path in (*protected, *links) for place in places(base / path)))
         """Paths that no tool may change: the given paths, the links on the way to them, and the resolved paths."""

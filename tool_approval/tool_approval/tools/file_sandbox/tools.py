@@ -136,7 +136,7 @@ class FileTools:
         if (wrong := _wrong_arguments(operation, arguments)) is not None:
             raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
         found = judged.get()
-        with self._open(operation, arguments) as access:
+        with self._turn(operation), self._open(operation, arguments) as access:
             if (
                 not isinstance(found, _Judged)
                 or found.owner is not self
@@ -155,6 +155,16 @@ class FileTools:
                 raise PermissionError(f'{" ".join(access.needs)} No approval was needed when the call was judged.')
             expected = {key: state for key, state in found.files.items() if state != _ANY}
             return perform(self.sandbox, access, arguments, expected)
+
+    @contextmanager
+    def _turn(self, operation: str) -> Generator[None]:
+        turns = self.sandbox.turns
+        if not turns.begin():
+            raise PermissionError('A command runs outside of the sandbox now. Call again when it has ended.')
+        try:
+            yield
+        finally:
+            turns.end(could_change=operation not in ('read_file', 'list_files'))
 
     def read_file(self, path: str) -> str:
         """Read a text file.

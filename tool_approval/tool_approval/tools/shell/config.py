@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Annotated, Any, Final, Literal, cast
 
@@ -14,6 +15,8 @@ def _as_tuple(items: object) -> object:
     # YAML and JSON have lists; strict validation accepts only tuples.
     return tuple(cast('list[object]', items)) if isinstance(items, list) else items
 
+
+_PLAIN: Final = re.compile(r'[A-Za-z0-9_][\w.+-]*', re.ASCII)
 
 _Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
@@ -104,10 +107,26 @@ class ShellConfig(BaseModel):
     """Default for commands that no rule matches."""
     rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
     """Rules in order. For each command, the decision comes from the first rule that matches."""
+    host: _Texts = ()
+    """First words of commands that may run outside of the OS sandbox, as the user, each time a person approves: of git,
+    only `git push`, `git fetch` and `git ls-remote`."""
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can prevent network access."""
     timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
     """Maximum seconds that a command may run."""
+
+    @field_validator('host')
+    @classmethod
+    def _are_commands(cls, host: tuple[str, ...]) -> tuple[str, ...]:
+        for each in host:
+            words = each.split()
+            if not words or each != ' '.join(words) or not all(_PLAIN.fullmatch(word) for word in words):
+                raise ValueError(f'{each!r} must be the plain first words of a command, such as `git push` or `docker`')
+            if words[0] == 'git' and (len(words) != 2 or words[1] not in ('push', 'fetch', 'ls-remote')):
+                raise ValueError(
+                    'of git, only `git push`, `git fetch` and `git ls-remote` can run outside of the sandbox'
+                )
+        return host
 
     @field_validator('timeout_s', mode='before')
     @classmethod

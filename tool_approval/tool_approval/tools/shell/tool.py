@@ -32,6 +32,8 @@ _MAX_OUTPUT_BYTES: Final = 65_536
 """Maximum number of bytes of an output, about as much as a model can use."""
 BEYOND: Final = 'it needs more access than a command has without approval'
 """Why the user is asked about a command that no rule asks about."""
+OUTSIDE_REASON: Final = 'it runs outside of the sandbox'
+"""Why the user is asked about a command that does not run in the sandbox."""
 _AGAIN: Final = 'the command may already have run and had effects'
 _LONGEST_DESCRIPTION: Final = 160
 """Maximum number of characters of the command in the one-line description. The presentation shows all of them."""
@@ -162,7 +164,7 @@ class ShellTool:
         return ApprovalRequest(
             tool_name=ctx.tool_name,
             args=dict(ctx.args),
-            description=explanation.description or _description(command),
+            description=explanation.description or described(command),
             described_by='the shell rules' if explanation.description else None,
             # An argument outside of the payload is treated as secret: it would be redacted in the log, and a remembered
             # approval would cover any value of it.
@@ -277,6 +279,7 @@ def _refusal(explanation: Explanation) -> str:
     return f'This command is blocked: {part.reason}. Do not try this call in another form.'
 
 
-def _description(command: str) -> str:
+def described(command: str) -> str:
+    """Return the one-line description of a command."""
     line = ' '.join(command.split())
     return f'Run: {line if len(line) <= _LONGEST_DESCRIPTION else line[: _LONGEST_DESCRIPTION - 3] + "..."}'

@@ -1,0 +1,105 @@
+"""Find a program that runs outside of the sandbox as the user, and that no command can have written."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from .profile import OSSandboxError, covers, trail
+
+_CODE: Final = re.compile(
+    r'(?:GIT|LD|DYLD|PYTHON|PERL5?|RUBY|NODE|NPM|BASH|CONDA|LUA|GCONV|MALLOC|GLIBC|TOOL_APPROVAL|DIRENV)(?:_?[A-Z0-9].*)?'
+    r'|(?:_?JAVA_TOOL|_?JAVA|JDK_JAVA)_OPTIONS|CLASSPATH|ENV|IFS|CDPATH|SHELLOPTS|PS4|PROMPT_COMMAND|VIRTUAL_ENV'
+    r'|LOCPATH|NLSPATH|HOSTALIASES|(?:[A-Z]+_)?(?:EDITOR|PAGER|BROWSER)|VISUAL|PWD|OLDPWD|PATH'
+)
+"""Environment variables that decide which code programs run, or for which folder they were set."""
+ASKS_FOR_PASSWORDS: Final = ('GIT_ASKPASS', 'SSH_ASKPASS')
+"""Variables that name the user's programs that git and ssh get passwords from."""
+_CONNECTS: Final = ('GIT_SSH', 'GIT_SSH_COMMAND', 'GIT_SSH_VARIANT')
+_SPLITS: Final = re.compile(r'[\s!"\'`$(){};&|<>=]+')
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostPlace:
+    """Where a program runs outside of the sandbox, and what commands in the sandbox can write."""
+
+    cwd: str
+    """Working directory."""
+    written: tuple[str, ...]
+    """Folders and files to which the file tools or a command with any access can write."""
+    environment: Mapping[str, str]
+    """The user's environment."""
+
+    def is_written(self, path: str) -> bool:
+        """Whether something on the way to a path, such as a link, or the path itself can be written.
+
+        Attack: a folder of `PATH` is a link, and a part of its way is in the workspace (`test_host.py`).
+        """
+        try:
+            steps, end = trail(os.path.join(self.cwd, path))
+        except OSSandboxError:
+            return True
+        return any(covers(self.written, each) for each in (*(step.path for step in steps), end))
+
+    def search_path(self) -> tuple[str, ...]:
+        """Return the folders of `PATH` that exist and to which only the user can write, without links."""
+        folders = [each for each in self.environment.get('PATH', '').split(':') if each.startswith('/')]
+        kept = [os.path.realpath(each) for each in folders if os.path.isdir(each) and not self.is_written(each)]
+        return tuple(dict.fromkeys(kept))
+
+    def program(self, name: str) -> str:
+        """Return the path of a program.
+
+        Raises:
+            PermissionError: There is no such program, or a command could have written it.
+        """
+        for folder in self.search_path():
+            path = f'{folder}/{name}'
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                if self.is_written(path):
+                    raise PermissionError(f'{path} leads to a place to which commands can write, so it cannot run.')
+                return path
+        raise PermissionError(f'{name!r} is in no folder of PATH to which no command can write. Tell the user.')
+
+    def variables(self) -> dict[str, str]:
+        """Return the user's environment, without variables that decide which code runs, or name what commands write.
+
+        Raises:
+            PermissionError: Commands can write to the user's home, so no program can run there as the user.
+        """
+        given = self.environment
+        if 'HOME' not in given or self.is_written(given['HOME']):
+            raise PermissionError('Commands can write to the home directory, so no program can run outside of them.')
+        kept = {
+            name: value
+            for name, value in given.items()
+            if (_CODE.fullmatch(name) is None or name in (*_CONNECTS, *ASKS_FOR_PASSWORDS))
+            and not any(self._leads_to_written(part) for part in value.split(':'))
+        }
+        return {**kept, 'PATH': ':'.join(self.search_path())}
+
+    def _leads_to_written(self, value: str) -> bool:
+        path = os.path.expanduser(value)
+        # Attack: `DOCKER_CONFIG=conf`, where the agent writes `conf/config.json` (`test_host.py`).
+        is_path = path.startswith(('/', './', '../')) or bool(value and os.path.exists(os.path.join(self.cwd, path)))
+        return is_path and self.is_written(path)
+
+    def named_paths(self, command: str) -> Iterator[str]:
+        """Yield the paths in a command of the user's configuration that commands can write, or that are relative."""
+        for word in _SPLITS.split(command):
+            path = os.path.expanduser(word)
+            if '/' in path and not re.match(r'[a-z][a-z0-9+.-]*://', path) and self.is_written(path):
+                yield word
+
+
+def identity_of(path: str) -> str:
+    """Return a text that changes if a file is replaced or written."""
+    found = os.stat(path)
+    return f'{found.st_dev}-{found.st_ino}-{found.st_size}-{found.st_mtime_ns}'
+
+
+Run = Callable[[list[str]], tuple[int, bytes]]
+"""Function that runs git with these arguments, and returns its exit status and its output."""
