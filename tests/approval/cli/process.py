@@ -41,10 +41,11 @@ class Streams:
             monkeypatch.setattr(sys, name, stream)
         monkeypatch.setattr(output, 'pressed_key', self._press)
 
-    def _press(self, question):
+    def _press(self, question, *, enter=False):
         """Stands in for the terminal itself, which `tests/flows/run` has."""
         self.out.write(question)
-        return sys.stdin.read(1) or None
+        key = sys.stdin.read(1)
+        return 'enter' if key == '\n' else key or None
 
     def finished(self, status):
         texts = []

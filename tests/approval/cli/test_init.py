@@ -4,7 +4,7 @@ import os
 
 import pytest
 from tool_approval.cli.trust import allowances
-from tool_approval.settings import load_settings
+from tool_approval.settings import effective, load_settings
 
 
 @pytest.fixture
@@ -53,12 +53,13 @@ def test_init_chooses_a_preset_by_a_broken_link_too(tool_approval, fresh):
 @pytest.mark.parametrize(
     ('typed', 'presets', 'network', 'mode'),
     [
-        ('\n\n\ny', ('default', 'go'), False, 'interactive'),
-        ('read-only, git\ny\nn\ny', ('read-only', 'git'), True, 'strict'),
-        ('go\nN\nI\nY', ('go',), False, 'interactive'),
+        ('\n\n\n\ny', ('default', 'go'), False, 'interactive'),
+        ('\n\n\n\n\n', ('default', 'go'), False, 'interactive'),
+        ('read-only, git\ny\nc\nn\ny', ('read-only', 'git'), True, 'strict'),
+        ('go\nN\nS\nI\nY', ('go',), False, 'interactive'),
     ],
 )
-def test_three_answers_decide_the_written_file(tool_approval, fresh, typed, presets, network, mode):
+def test_four_answers_decide_the_written_file(tool_approval, fresh, typed, presets, network, mode):
     (fresh / 'go.mod').touch()
 
     finished = tool_approval('init', typed=typed, is_terminal=True)
@@ -75,14 +76,14 @@ def test_three_answers_decide_the_written_file(tool_approval, fresh, typed, pres
     ('who', 'start'), [('i', 'tool-approval run --model'), ('p', 'tool-approval run --inbox --model')]
 )
 def test_written_file_has_the_command_that_starts_an_agent(tool_approval, fresh, who, start):
-    tool_approval('init', typed=f'\n\n{who}\ny', is_terminal=True)
+    tool_approval('init', typed=f'\n\n\n{who}\ny', is_terminal=True)
 
     assert f'# `{start} NAME` starts an agent with these rules.' in (fresh / 'approvals.yaml').read_text()
     assert written(fresh).settings.mode == 'interactive'
 
 
 def test_init_does_not_ask_about_what_its_options_give(tool_approval, fresh):
-    finished = tool_approval('init', '--preset', 'git', '--network', '--strict', typed='y', is_terminal=True)
+    finished = tool_approval('init', '--preset', 'git', '--network', '--strict', typed='\ny', is_terminal=True)
 
     loaded = written(fresh)
     assert 'Found' not in finished.out
@@ -93,16 +94,17 @@ def test_init_does_not_ask_about_what_its_options_give(tool_approval, fresh):
     ('typed', 'said'),
     [
         ('', 'the input ended, so nothing was written'),
-        ('\n\n\nn', 'nothing was written'),
-        ('\n\n\n', 'nothing was written'),
+        ('\n\n\n\nn', 'nothing was written'),
+        ('\n\n\n\n', 'nothing was written'),
         ('\nperhaps\n', "'perhaps' is not an answer; type n or y; nothing was written"),
-        ('\n\nip\n', "'ip' is not an answer; type i or p or n; nothing was written"),
-        ('\n\nsomebody\n', "'somebody' is not an answer; type i or p or n; nothing was written"),
-        ('pyton\n\n\ny', 'unknown value `pyton`; did you mean `python`?'),
-        ("it's\n\n\ny", "unknown value `it's`"),
+        ('\n\nyes\n', "'yes' is not an answer; type c or s; nothing was written"),
+        ('\n\n\nip\n', "'ip' is not an answer; type i or p or n; nothing was written"),
+        ('\n\n\nsomebody\n', "'somebody' is not an answer; type i or p or n; nothing was written"),
+        ('pyton\n\n\n\ny', 'unknown value `pyton`; did you mean `python`?'),
+        ("it's\n\n\n\ny", "unknown value `it's`"),
     ],
 )
-def test_without_three_answers_and_a_yes_nothing_is_written(tool_approval, fresh, typed, said):
+def test_without_four_answers_and_a_yes_nothing_is_written(tool_approval, fresh, typed, said):
     finished = tool_approval('init', typed=typed, is_terminal=True)
 
     assert finished.status == 2
@@ -232,3 +234,14 @@ def test_name_of_a_directory_prints_no_control_characters(tool_approval, fresh):
 
     assert finished.status == 0
     assert '\x1b' not in finished.out
+
+
+@pytest.mark.parametrize(('typed', 'is_asked'), [('c', True), ('?\nc', True), ('s', False), ('?\n?\ns', False)])
+def test_an_answer_says_whether_changes_ask(tool_approval, fresh, typed, is_asked):
+    finished = tool_approval('init', typed=f'\n\n{typed}\n\ny', is_terminal=True)
+
+    settings = effective(written(fresh))
+    assert finished.status == 0
+    assert ('Changes that are not committed cannot be undone.' in finished.out) == ('?' in typed)
+    assert settings.sandbox.paths['project'].write_approval == is_asked
+    assert settings.shell.host == ()

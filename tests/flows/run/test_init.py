@@ -30,15 +30,19 @@ def screen(project: Path, tmp_path: Path) -> Generator[Screen]:
     opened.close()
 
 
-def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, project: Path, tmp_path: Path) -> None:
+def test_four_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, project: Path, tmp_path: Path) -> None:
     screen.wait_for('[default python git]')
     screen.type('\r')
     screen.wait_for('May every command use the network?')
     screen.type('\r')
+    screen.wait_for('Ask: c = before each change')
+    screen.type('?\r')
+    screen.wait_for('cannot be undone')
+    screen.type('\r')
     screen.wait_for('Who approves calls?')
     screen.type('\r')
     screen.wait_for_question('Write ')
-    screen.type('y')
+    screen.type('\r')
 
     status = screen.end()
 
@@ -51,7 +55,7 @@ def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, 
 
 def test_answers_typed_ahead_do_not_agree(screen: Screen, project: Path) -> None:
     screen.wait_for('Which presets?')
-    screen.type('\r\r\ry')
+    screen.type('\r\r\r\ry')
     screen.wait_for_question('Write ')
     screen.type('n')
 

@@ -1,4 +1,4 @@
-"""Implement `tool-approval init`: ask three questions, then write an approvals.yaml for the directory and trust it."""
+"""Implement `tool-approval init`: ask four questions, then write an approvals.yaml for the directory and trust it."""
 
 from __future__ import annotations
 
@@ -50,15 +50,26 @@ shell:
   # Whether every command may use the network, even without approval.
   # If false, a command that needs the network requires approval.
   network: {network}
+  # Commands that may run outside of the sandbox, if you approve each time:
+  # host: [git push, git fetch]
   # Your rules come before those of the presets; the first match decides:
   #   - {{pattern: make deploy, approval: true}}  # always asks
   #   - {{pattern: git push, allowed: false}}    # never runs
   rules: []
 
+{sandbox}"""
+_EACH_CHANGE: Final = """\
 # Directories with their own rules. In `drafts`, writing needs no approval:
 # sandbox:
 #   paths:
-#     drafts: {{root: drafts, mode: rw, write_approval: false}}
+#     drafts: {root: drafts, mode: rw, write_approval: false}
+"""
+_ONLY_TO_LEAVE: Final = """\
+# Files here change without approval, but not `.git`, this file, and secrets.
+# Leaving the sandbox requires approval.
+sandbox:
+  paths:
+    project: {root: ., mode: rw, write_approval: false}
 """
 
 
@@ -78,8 +89,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.check_terminal(_NOT_WRITTEN)
     presets = options.preset or _presets(directory, output, asks=not options.yes)
     network = options.network or (not options.yes and _answer(_NETWORK, 'ny', output) == 'y')
+    changes = 'c' if options.yes else _answer(_CHANGES, 'cs', output, _CHANGES_EXPLAINED)
     who = 'n' if options.strict else 'i' if options.yes else _answer(_WHO, 'ipn', output)
-    text = _text(presets, network=network, who=who)
+    text = _text(presets, network=network, changes=changes, who=who)
     settings = parse_settings(text, source=NAMES[0])
     CallJudge(settings, directory)  # as `check` does
     for line in text.splitlines():
@@ -88,7 +100,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for line in allowances(settings, directory):
         output.line(f'  - {line}')
     question = f'Write {directory / NAMES[0]}, and trust the file?'
-    if not (options.yes or output.confirm(question, _NOT_WRITTEN, commands_of_presets(settings))):
+    if not (options.yes or output.confirm(question, _NOT_WRITTEN, commands_of_presets(settings), enter=True)):
         return FAILED
     return _write(directory, text, settings, output)
 
@@ -105,12 +117,23 @@ def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
 
 
 _NETWORK: Final = 'May every command use the network? y = yes, n = only with approval [n]'
+_CHANGES: Final = 'Ask: c = before each change, s = only to leave the sandbox, ? = explain [c]'
+_CHANGES_EXPLAINED: Final = (
+    'c: reading asks nothing; each edit of a file and each writing command asks.',
+    's: edits and commands change files here without asking. You are asked before',
+    '   a command writes to .git, uses the network or runs outside of the sandbox.',
+    '   Changes that are not committed cannot be undone.',
+)
 _WHO: Final = 'Who approves calls? i = you, p = you and others (web page), n = no approver [i]'
 
 
-def _answer(question: str, letters: str, output: Output) -> str:
-    """Ask for one of several letters. An empty answer chooses the first letter."""
+def _answer(question: str, letters: str, output: Output, explained: Sequence[str] = ()) -> str:
+    """Ask for one of several letters. An empty answer chooses the first letter, and `?` explains."""
     typed = _line(question, output).lower() or letters[0]
+    while typed == '?' and explained:
+        for line in explained:
+            output.line(line)
+        typed = _line(question, output).lower() or letters[0]
     if typed not in tuple(letters):
         raise UsageError(f'{typed!r} is not an answer; type {" or ".join(letters)}; {_NOT_WRITTEN}')
     return typed
@@ -125,7 +148,7 @@ def _line(question: str, output: Output) -> str:
     return line.strip()
 
 
-def _text(presets: Sequence[str], *, network: bool, who: str) -> str:
+def _text(presets: Sequence[str], *, network: bool, changes: str, who: str) -> str:
     # An unknown name is quoted, so that the error message about it is the same as for any file.
     lines = [f'  - {name}  # {_PURPOSES[name]}\n' if name in _PURPOSES else f'  - {name!r}\n' for name in presets]
     return _TEXT.format(
@@ -133,6 +156,7 @@ def _text(presets: Sequence[str], *, network: bool, who: str) -> str:
         start='tool-approval run --inbox' if who == 'p' else 'tool-approval run',
         mode='strict' if who == 'n' else 'interactive',
         network='true' if network else 'false',
+        sandbox=_ONLY_TO_LEAVE if changes == 's' else _EACH_CHANGE,
     )
 
 

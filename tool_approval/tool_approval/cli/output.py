@@ -44,17 +44,20 @@ class Output:
         """Write one line for the user to standard error."""
         _write(self._err, f'tool-approval: {text}')
 
-    def confirm(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
+    def confirm(self, question: str, otherwise: str, details: Sequence[str] = (), *, enter: bool = False) -> bool:
         """Return whether the user presses `y` at the terminal. If not, write the text given as `otherwise`.
 
-        With `details`, pressing `?` shows each detail on its own line and then repeats the question.
+        With `enter`, the Enter key means `y`, too. With `details`, pressing `?` shows each detail on its own line and
+        then repeats the question.
         """
         self.flush()
-        asked = f'{shown(question, self._out)} [y/N{", ? for details" if details else ""}] '
-        key = pressed_key(asked)
+        keys = f'{"Y/n" if enter else "y/N"}{", ? for details" if details else ""}'
+        asked = f'{shown(question, self._out)} [{keys}] '
+        key = pressed_key(asked, enter=enter)
         while key == '?' and details:
-            key = pressed_key(''.join(f'{shown(line, self._out)}\n' for line in details) + asked)
-        agrees = key in ('y', 'Y')
+            lines = ''.join(f'{shown(line, self._out)}\n' for line in details)
+            key = pressed_key(lines + asked, enter=enter)
+        agrees = key in ('y', 'Y') or (enter and key == 'enter')
         if not agrees:
             self.note(otherwise)
         return agrees
@@ -83,7 +86,7 @@ class Output:
             self._out.flush()
 
 
-def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
+def pressed_key(question: str, *, enter: bool = False, device: str = '/dev/tty') -> str | None:
     """Show a question at the terminal, and wait for one key. The question must be escaped already. Pasted text is
     ignored, and so are keys that were typed before the question.
 
@@ -103,7 +106,7 @@ def pressed_key(question: str, *, device: str = '/dev/tty') -> str | None:
             keyboard.settle()
             while (key := keyboard.press()) in (None, 'paste'):
                 terminal.control('' if key is None else '\a')
-            terminal.write('y\n' if key in ('y', 'Y') else '?\n' if key == '?' else 'n\n')
+            terminal.write('y\n' if key in ('y', 'Y') or (enter and key == 'enter') else '?\n' if key == '?' else 'n\n')
             return key
     except Stopped:
         raise KeyboardInterrupt from None
