@@ -65,6 +65,10 @@ _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT',
 
 _MOST_PROCESSES: Final = 4000
 """Maximum number of processes and threads of a command. Builds and browsers use some hundred."""
+_MOST_DISK_BYTES: Final = 32 << 30
+"""Maximum bytes that a command writes to disk, several times what large builds write. Other programs count, too."""
+_MOST_DISK_FILES: Final = 2_000_000
+"""Maximum number of files that a command makes, several times what the installation of many packages makes."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
 _UNSWEPT: Final = (
@@ -142,7 +146,13 @@ class ConfinedShell(ShellTool):
         """Limits of a confined command. Only a PID namespace makes sure that all its processes are seen."""
         if self._confinement.backend.name != 'bubblewrap':
             return None
-        return Limits(processes=_MOST_PROCESSES, memory_bytes=_memory_of_machine() * 3 // 4)
+        return Limits(
+            processes=_MOST_PROCESSES,
+            memory_bytes=_memory_of_machine() * 3 // 4,
+            folders=tuple({*self._confinement.approved.writable, *self._confinement.unasked.writable}),
+            disk_bytes=_MOST_DISK_BYTES,
+            disk_files=_MOST_DISK_FILES,
+        )
 
     @property
     def can_be_given_access(self) -> bool:

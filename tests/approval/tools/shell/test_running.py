@@ -263,9 +263,20 @@ def test_an_output_that_cannot_be_read_has_ended():
             running.Limits(processes=1000, memory_bytes=40 << 20),
             'The command was ended, because it used more than 40 MiB of memory.',
         ),
+        (
+            'for i in {1..99}; do head -c 1000000 /dev/urandom > f$i; done; sleep 42',
+            running.Limits(processes=1000, memory_bytes=1 << 40, folders=('.', '/nowhere'), disk_bytes=20 << 20),
+            'The command was ended, because the disk has lost more than 20 MiB.',
+        ),
+        (
+            'touch f{1..999}; sleep 42',
+            running.Limits(processes=1000, memory_bytes=1 << 40, folders=('.',), disk_files=500),
+            'The command was ended, because the disk has more than 500 new files.',
+        ),
     ],
 )
-def test_a_command_that_uses_too_much_is_ended_and_the_result_says_why(tmp_path, command, limits, note):
+def test_a_command_that_uses_too_much_is_ended_and_the_result_says_why(tmp_path, monkeypatch, command, limits, note):
+    monkeypatch.chdir(tmp_path)
     result = asyncio.run(
         running.run_command(
             ['/bin/bash', '-c', mine(command)],

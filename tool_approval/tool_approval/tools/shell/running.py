@@ -110,6 +110,12 @@ class Limits:
     """Maximum number of processes and threads."""
     memory_bytes: int
     """Maximum bytes of memory of all processes together."""
+    folders: tuple[str, ...] = ()
+    """Folders to which the command writes. Those that do not exist are left out."""
+    disk_bytes: int = 1 << 62
+    """Maximum bytes by which the free space of a file system with one of the folders may become less."""
+    disk_files: int = 1 << 62
+    """Maximum number by which its free places for files may become less."""
 
 
 _LOOK_AGAIN_S: Final = 0.2
@@ -191,6 +197,16 @@ def _why(error: Exception) -> str:
     return f'the shell could not be started ({type(error).__name__})'
 
 
+def _free(folders: Sequence[str]) -> dict[int, tuple[int, int]]:
+    """Map each file system of some folders to its free bytes and its free places for files."""
+    found: dict[int, tuple[int, int]] = {}
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            status = os.statvfs(folder)
+            found[os.stat(folder).st_dev] = (status.f_bfree * status.f_frsize, status.f_ffree)
+    return found
+
+
 class _Running:
     """A running process and the pipes it writes to."""
 
@@ -242,6 +258,7 @@ class _Running:
     async def exceeded(self, limits: Limits, timeout_s: float) -> str | None:
         """Wait, up to a timeout, for the process to end. Return which of its limits a command has exceeded, if any."""
         until = self._loop.time() + timeout_s
+        free = _free(limits.folders)
         while not await self.ended(max(0, min(_LOOK_AGAIN_S, until - self._loop.time()))):
             if self._loop.time() >= until:
                 break
@@ -250,6 +267,11 @@ class _Running:
                 return f'The command was ended, because it had more than {limits.processes} processes and threads.'
             if memory > limits.memory_bytes:
                 return f'The command was ended, because it used more than {limits.memory_bytes >> 20} MiB of memory.'
+            now = _free(limits.folders)
+            if any(free[each][0] - left > limits.disk_bytes for each, (left, _) in now.items() if each in free):
+                return f'The command was ended, because the disk has lost more than {limits.disk_bytes >> 20} MiB.'
+            if any(free[each][1] - left > limits.disk_files for each, (_, left) in now.items() if each in free):
+                return f'The command was ended, because the disk has more than {limits.disk_files} new files.'
         return None
 
     async def stop(self) -> None:
