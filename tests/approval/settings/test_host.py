@@ -548,6 +548,34 @@ def test_a_push_over_ssh_names_the_command_that_connects(place, monkeypatch):
     assert 'is where commands can write' in refused
 
 
+@pytest.mark.parametrize(
+    ('name', 'command'),
+    [('.ssh/config', 'git fetch origin'), ('.config/tool/x', 'tool'), ('.tool', 'tool'), ('.config/git', 'git fetch')],
+)
+def test_a_configuration_in_the_home_that_leads_to_the_workspace_is_refused(place, name, command):
+    place.host('git config remote.origin.url "ann@example.org:a.git"')
+    (place.home / name).parent.mkdir(parents=True, exist_ok=True)
+    (place.home / name).symlink_to(place.work / 'dotfile')
+
+    assert 'is where commands can write, so' in place.run(command, 'host')
+    assert place.questions == []
+
+
+@pytest.mark.parametrize('how', ['link', 'include', 'conditional include'])
+def test_a_configuration_of_git_in_the_home_that_leads_to_the_workspace_counts_as_that_of_the_repository(place, how):
+    (place.work / 'gitconfig').write_text(f'[core]\n\tsshCommand = {place.script(place.path / "evil", place.attack)}\n')
+    mine = place.home / '.gitconfig'
+    if how == 'link':
+        mine.unlink()
+        mine.symlink_to(place.work / 'gitconfig')
+    else:
+        section = 'include' if how == 'include' else f'includeIf "gitdir:{place.work}/"'
+        mine.write_text(f'{mine.read_text()}[{section}]\n\tpath = {place.work}/gitconfig\n')
+
+    assert 'has `core.sshcommand`' in place.run('git push origin main', 'host')
+    assert not place.pwned.exists()
+
+
 def test_a_linked_work_tree_shows_its_repository(place):
     place.host('git worktree add -q ../linked -b side')
     place.work = place.path / 'linked'

@@ -189,6 +189,7 @@ class HostGit:
             helpers = [value for key, value in users if re.fullmatch(r'credential\.(?:.*\.)?helper', key, re.DOTALL)]
             commands += [('credential helper', value) for value in dict.fromkeys(helpers) if value]
         if 'ssh' in kinds:
+            self.place.check_configuration('ssh')
             given = self.place.environment
             last = dict(users)
             connects = given.get('GIT_SSH_COMMAND') or last.get('core.sshcommand') or given.get('GIT_SSH')

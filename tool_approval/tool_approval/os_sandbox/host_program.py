@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from .git_forms import inside
 from .profile import OSSandboxError, covers, trail
 
 _CODE: Final = re.compile(
@@ -80,6 +81,21 @@ class HostPlace:
             and not any(self._leads_to_written(part) for part in value.split(':'))
         }
         return {**kept, 'PATH': ':'.join(self.search_path())}
+
+    def check_configuration(self, name: str) -> None:
+        """Refuse a program if commands can write to its configuration in the user's home.
+
+        Attack: the workspace has the user's dotfiles, and `~/.ssh/config` is a link to one of them; the agent adds a
+        `ProxyCommand` (`test_host.py`).
+
+        Raises:
+            PermissionError: Commands can write to the configuration.
+        """
+        home = self.environment.get('HOME', '')
+        for folder in (f'{home}/.{name}', f'{home}/.config/{name}'):
+            for path in (folder, *inside(folder)):
+                if self.is_written(path):
+                    raise PermissionError(f'{path} is where commands can write, so {name!r} cannot run as the user.')
 
     def _leads_to_written(self, value: str) -> bool:
         path = os.path.expanduser(value)

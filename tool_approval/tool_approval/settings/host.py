@@ -242,6 +242,7 @@ class HostCommands:
     def _found(self, words: Sequence[str]) -> HostCall:
         place = self.place
         program, environment = self._program(words[0]), place.variables()
+        place.check_configuration(words[0])
         lines = [OUTSIDE, f'program: {os.path.realpath(program)}, in {self._cwd}']
         facts: dict[str, Any] = {'program': os.path.realpath(program), 'is': identity_of(program)}
         argv, hook = (program, *words[1:]), None
