@@ -163,6 +163,24 @@ def test_settings_apply_and_the_mode_can_be_chosen(folder, state):
     assert notes[0].endswith(', mode strict')
 
 
+@confining
+@pytest.mark.parametrize('mode', ['interactive', 'approve_all'])
+def test_a_listed_command_runs_outside_of_the_sandbox_if_a_person_approves(folder, state, mode):
+    (folder / 'approvals.yaml').write_text('shell: {default: {approval: false}, host: [cat]}')
+    outside = folder.parent / 'outside.txt'
+    outside.write_text('from outside')
+    calls = [ToolCallPart('run_shell', {'command': f'cat {outside}', 'access': access}) for access in ([], ['host'])]
+
+    results, asked, _, _ = outcome(folder, state, calls, [True], config='approvals.yaml', named=True, mode=mode)
+
+    said = [result.content for result in results]
+    assert 'No such file' in said[0]
+    if mode == 'interactive':
+        assert (said[1], len(asked)) == ('from outside', 1)
+    else:
+        assert ('the mode `approve_all` blocks it' in said[1], asked) == (True, [])
+
+
 def test_untrusted_settings_file_only_tightens_the_policy(folder, state, monkeypatch):
     monkeypatch.setenv('XDG_STATE_HOME', str(state))
     (folder / 'approvals.yaml').write_text(WRITING_IS_FREE)

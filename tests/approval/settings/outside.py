@@ -134,13 +134,20 @@ class Backend(BaseHTTPRequestHandler):
             body = self.rfile.read(int(self.headers.get('Content-Length') or 0))
         coding = self.headers.get('Content-Encoding', '')
         variables = {
-            'GIT_PROJECT_ROOT': str(self.server.root), 'GIT_HTTP_EXPORT_ALL': '1', 'PATH_INFO': path,
+            'GIT_PROJECT_ROOT': str(self.server.root),
+            'GIT_HTTP_EXPORT_ALL': '1',
+            'PATH_INFO': path,
             'QUERY_STRING': query,
-            'REQUEST_METHOD': self.command, 'CONTENT_TYPE': self.headers.get('Content-Type',
-    ''), 'REMOTE_USER': 'ann',
-            'CONTENT_LENGTH': str(len(body)), 'PATH': '/usr/bin:/bin', 'HTTP_CONTENT_ENCODING': coding,
-            'GIT_CONFIG_COUNT': '1', 'GIT_CONFIG_KEY_0': 'safe.directory', 'GIT_CONFIG_VALUE_0': '*',
-        }  # fmt: skip
+            'REQUEST_METHOD': self.command,
+            'CONTENT_TYPE': self.headers.get('Content-Type', ''),
+            'CONTENT_LENGTH': str(len(body)),
+            'HTTP_CONTENT_ENCODING': coding,
+            'REMOTE_USER': 'ann',
+            'PATH': '/usr/bin:/bin',
+            'GIT_CONFIG_COUNT': '1',
+            'GIT_CONFIG_KEY_0': 'safe.directory',
+            'GIT_CONFIG_VALUE_0': '*',
+        }
         done = subprocess.run([GIT, 'http-backend'], input=body, env=variables, capture_output=True, check=True)
         head, _, content = done.stdout.partition(b'\r\n\r\n')
         lines = dict(line.split(': ', 1) for line in head.decode().split('\r\n'))

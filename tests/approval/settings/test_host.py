@@ -129,9 +129,9 @@ LINES = [
     'git push origin main && true', 'git push origin main; true', 'git push origin main &', '! git push origin main',
     'git push origin "$(id)"', 'git push origin $x', 'git push origin m*', 'git push origin main > f', '(git push)',
     'git push origin main | cat', 'A=1 git push origin main', 'git push origin main < f',
-    'for i in 1; do git push; done',
-    'git push <<< x', '/usr/bin/git push', './tool', 'git push origin main # x', '{ git push; }', 'exec git push',
-    'command git push', 'env git push', 'tool "a\nb" \nid', 'git push origin ~/x', 'git push origin {a,b}',
+    'for i in 1; do git push; done', 'git push <<< x', '/usr/bin/git push', './tool', 'git push origin main # x',
+    '{ git push; }', 'exec git push', 'command git push', 'env git push', 'tool "a\nb" \nid', 'git push origin ~/x',
+    'git push origin {a,b}',
 ]  # fmt: skip
 
 
@@ -145,24 +145,19 @@ def test_only_one_simple_command_of_fixed_words_runs_outside(place, line):
 
 WORDS = [
     'git push --receive-pack=x origin', 'git push --exec=x origin', 'git push --receive-pack x origin',
-    'git fetch --upload-pack=x',
-    'git fetch --upload-pack x origin', 'git push --rec=x origin', 'git fetch --up=x origin',
-    'git push --signed origin',
-    'git push --repo=https://example.org origin', 'git push -o x origin', 'git push --push-option=x origin',
-    'git push --no-verify origin', 'git push --recurse-submodules=on-demand origin', 'git fetch --recurse-submodules',
-    'git fetch --all', 'git fetch --multiple origin', 'git fetch --stdin', 'git fetch --filter=x origin',
-    'git push -fu origin',
+    'git fetch --upload-pack=x', 'git fetch --upload-pack x origin', 'git push --rec=x origin',
+    'git fetch --up=x origin', 'git push --signed origin', 'git push --repo=https://example.org origin',
+    'git push -o x origin', 'git push --push-option=x origin', 'git push --no-verify origin',
+    'git push --recurse-submodules=on-demand origin', 'git fetch --recurse-submodules', 'git fetch --all',
+    'git fetch --multiple origin', 'git fetch --stdin', 'git fetch --filter=x origin', 'git push -fu origin',
     'git fetch --server-option=x origin', 'git fetch --negotiate-only', 'git push --mirror origin',
     'git -c core.sshCommand=x push origin main', 'git --config-env=core.sshCommand=HOME push origin',
-    'git -C .. push',
-    'git --exec-path=. push', 'git --git-dir=x push', 'git commit -am x', 'git clone https://example.org/x.git',
-    'git push ext::sh%20-c%20id main', 'git push x::y main', 'git push https://example.org/a.git main',
-    'git push ../store.git',
-    'git push -- origin', 'git push git@example.org:a.git', 'git push "origin main"',
-    'git push origin "--receive-pack=x"',
+    'git -C .. push', 'git --exec-path=. push', 'git --git-dir=x push', 'git commit -am x',
+    'git clone https://example.org/x.git', 'git push ext::sh%20-c%20id main', 'git push x::y main',
+    'git push https://example.org/a.git main', 'git push ../store.git', 'git push -- origin',
+    'git push git@example.org:a.git', 'git push "origin main"', 'git push origin "--receive-pack=x"',
     'git push origin "main;id"', 'git push nowhere', 'git push .', 'git ls-remote --upload-pack=x origin',
-    'git pushx',
-    'git fetch origin main --upload-pack=x', 'git', 'docker ps', 'toolx', 'tools', 'gh pr list',
+    'git pushx', 'git fetch origin main --upload-pack=x', 'git', 'docker ps', 'toolx', 'tools', 'gh pr list',
 ]  # fmt: skip
 
 
@@ -181,20 +176,15 @@ def test_host_goes_with_no_other_access(place, access):
 
 CONFIG = [
     'core.sshCommand', 'core.fsmonitor', 'core.gitProxy', 'core.askPass', 'core.pager', 'core.editor',
-    'core.worktree',
-    'core.alternateRefsCommand', 'core.attributesFile', 'credential.helper', 'credential.https://x.helper',
-    'gpg.program',
-    'gpg.ssh.program', 'gpg.ssh.defaultKeyCommand', 'push.gpgSign', 'remote.origin.uploadpack',
-    'remote.origin.receivepack',
-    'remote.origin.vcs', 'remote.origin.proxy', 'remote.origin.mirror', 'remote.origin.push',
-    'remote.origin.promisor',
-    'url./tmp/.insteadOf', 'url./tmp/.pushInsteadOf', 'alias.push', 'include.path', 'includeIf.gitdir:/.path',
-    'filter.x.clean', 'filter.x.process', 'diff.external', 'http.proxy', 'http.sslVerify', 'http.extraHeader',
-    'http.cookieFile', 'submodule.x.update', 'protocol.ext.allow', 'protocol.allow', 'ssh.variant',
-    'uploadpack.packObjectsHook',
+    'core.worktree', 'core.alternateRefsCommand', 'core.attributesFile', 'credential.helper',
+    'credential.https://x.helper', 'gpg.program', 'gpg.ssh.program', 'gpg.ssh.defaultKeyCommand', 'push.gpgSign',
+    'remote.origin.uploadpack', 'remote.origin.receivepack', 'remote.origin.vcs', 'remote.origin.proxy',
+    'remote.origin.mirror', 'remote.origin.push', 'remote.origin.promisor', 'url./tmp/.insteadOf',
+    'url./tmp/.pushInsteadOf', 'alias.push', 'include.path', 'includeIf.gitdir:/.path', 'filter.x.clean',
+    'filter.x.process', 'diff.external', 'http.proxy', 'http.sslVerify', 'http.extraHeader', 'http.cookieFile',
+    'submodule.x.update', 'protocol.ext.allow', 'protocol.allow', 'ssh.variant', 'uploadpack.packObjectsHook',
     'fetch.output', 'extensions.partialClone', 'pager.push', 'trace2.eventTarget', 'transfer.credentialsInUrl',
-    'lfs.url',
-    'lfs.customtransfer.x.path', 'fsck.skipList', 'hook.x.command', 'remotes.origin',
+    'lfs.url', 'lfs.customtransfer.x.path', 'fsck.skipList', 'hook.x.command', 'remotes.origin',
 ]  # fmt: skip
 
 
@@ -370,14 +360,21 @@ def test_a_folder_of_path_that_commands_can_write_is_not_searched(place):
 def test_the_environment_has_no_variable_that_decides_what_runs(place, monkeypatch):
     bad = {
         'BASH_ENV': f'{place.work}/evil', 'ENV': f'{place.work}/evil', 'LD_PRELOAD': f'{place.work}/evil.so',
-    'PYTHONPATH': 'x',
-        'GIT_DIR': f'{place.work}/other', 'GIT_CONFIG_GLOBAL': f'{place.work}/evil', 'GIT_EXEC_PATH': f'{place.work}',
-        'GIT_CONFIG_PARAMETERS': "'core.fsmonitor=evil'", 'GIT_PROXY_COMMAND': 'evil', 'GIT_EXTERNAL_DIFF': 'evil',
-        'DOCKER_CONFIG': str(place.work), 'GH_CONFIG_DIR': 'conf', 'XDG_DATA_DIRS': f'/usr/share:{place.work}',
-        'NODE_OPTIONS': '--require x', 'EDITOR': 'evil', 'GH_BROWSER': 'evil',
-    'XDG_CONFIG_HOME': f'{place.work}/.config',
+        'PYTHONPATH': 'x', 'GIT_DIR': f'{place.work}/other', 'GIT_CONFIG_GLOBAL': f'{place.work}/evil',
+        'GIT_EXEC_PATH': f'{place.work}', 'GIT_CONFIG_PARAMETERS': "'core.fsmonitor=evil'",
+        'GIT_PROXY_COMMAND': 'evil', 'GIT_EXTERNAL_DIFF': 'evil', 'DOCKER_CONFIG': str(place.work),
+        'GH_CONFIG_DIR': 'conf', 'XDG_DATA_DIRS': f'/usr/share:{place.work}', 'NODE_OPTIONS': '--require x',
+        'PERL5LIB': 'x', 'RUBYOPT': '-rx', 'PERL5OPT': '-Mx', 'npm_config_script_shell': 'evil', 'EDITOR': 'evil',
+        'GH_BROWSER': 'evil', 'XDG_CONFIG_HOME': f'{place.work}/.config',
     }  # fmt: skip
-    good = {'GH_TOKEN': 'secret', 'SSH_AUTH_SOCK': '/run/agent', 'https_proxy': 'http://proxy:1', 'LANG': 'C.UTF-8'}
+    good = {
+        'GH_TOKEN': 'secret',
+        'GITHUB_TOKEN': 'secret',
+        'NPM_TOKEN': 'secret',
+        'SSH_AUTH_SOCK': '/run/agent',
+        'https_proxy': 'http://proxy:1',
+        'LANG': 'C.UTF-8',
+    }
     (place.work / 'conf').mkdir()
     for name, value in {**bad, **good}.items():
         monkeypatch.setenv(name, value)
