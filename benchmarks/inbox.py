@@ -18,6 +18,7 @@ import tracemalloc
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -222,9 +223,9 @@ async def _memory(place: Place | None, calls: int, how: str) -> float:
     if inbox is not None:
         add = inbox.store.add
 
-        def add_and_count(row: Row) -> None:
+        def add_and_count(row: Row, deadline: datetime | None = None) -> None:
             nonlocal posted
-            add(row)
+            add(row, deadline)
             posted += 1
 
         inbox.store.add = add_and_count

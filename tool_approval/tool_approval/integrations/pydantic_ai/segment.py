@@ -24,7 +24,6 @@ from pydantic_ai_deferred import lineage
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.binding import Binding
-from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError
@@ -171,7 +170,11 @@ class Segment:
         for index, call in enumerate(stop.calls):
             request, answer = shown.get(call.id), answers.get(call.id)
             late: list[str] = []
-            if answer is not None and (until := durable.controller.expires(answer)) and durable.controller.now() > until:
+            if (
+                answer is not None
+                and (until := durable.controller.expires(answer))
+                and durable.controller.now() > until
+            ):
                 # The approval expired while a question about another call was open.
                 late, answer = [until.isoformat()], answers.pop(call.id) and None
             if request is None:
