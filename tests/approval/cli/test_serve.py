@@ -90,6 +90,24 @@ def test_a_link_opens_the_inbox_of_this_user_and_answers_reach_the_run(serve, tm
     assert err.endswith('tool-approval: the page is closed\n')
 
 
+@pytest.mark.parametrize(
+    ('options', 'shown'),
+    [((), 'of run'), (('--approver', 'ada'), None), (('--approver', 'ada', '--log', 'own.jsonl'), 'of mine')],
+)
+def test_the_page_shows_the_log_of_run_to_its_user_and_a_named_log_to_all(serve, tmp_path, options, shown):
+    log = tmp_path / 'tool-approval' / 'audit' / 'decisions.jsonl'
+    log.parent.mkdir(parents=True)
+    log.write_text('{"event":"outcome","outcome":"executed","tool_name":"of run"}\n')
+    (tmp_path / 'own.jsonl').write_text('{"event":"outcome","outcome":"executed","tool_name":"of mine"}\n')
+    _, url = serve(*options).link()
+    _, headers, _ = ask(url, f'{url.path}?{url.query}')
+
+    status, _, page = ask(url, f'{url.path}log', cookie=headers['set-cookie'].partition(';')[0])
+
+    assert status == (404 if shown is None else 200)
+    assert [text for text in ('of run', 'of mine') if text in page] == ([] if shown is None else [shown])
+
+
 class Visit:
     """A person who is logged in, as a program of theirs."""
 

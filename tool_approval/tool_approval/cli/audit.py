@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from tool_approval.audit import agentack_events, load_key, read_entries, verify
-from tool_approval.core.canonical import canonical_json
+from tool_approval.audit.reading import call_in, text_in, what_of
 from tool_approval.storage.private_file import default_path
 
 from .output import Output, UsageError
@@ -45,37 +45,8 @@ def _trace(path: str, output: Output) -> int:
 
 def _described(entry: Mapping[str, Any] | None) -> str:
     if entry is None:
-        return 'this is not a line of an audit log'
-    payload = canonical_json(entry.get('payload'))
-    match entry.get('event'):
-        case 'question':
-            what = f'asked {_names(entry, "asked") or _text(entry, "ui")}'
-        case 'decision':
-            word = 'approved' if entry.get('approved') is True else 'denied'
-            word = word if entry.get('response') is None else 'answered in place of the tool'
-            remembered = ' before' if entry.get('how') == 'memory' else ''
-            what = f'{word} by {_names(entry, "decided_by") or "-"}{remembered}'
-        case 'unasked':
-            what = f'runs unasked by {_names(entry, "decided_by") or "-"}'
-        case 'blocked':
-            what = f'blocked by {_names(entry, "decided_by") or "-"}'
-        case 'outcome':
-            error = '' if entry.get('error') is None else f' ({entry.get("error")})'
-            return f'{_text(entry, "at")}  {_text(entry, "outcome")}{error}  {_text(entry, "tool_name")}'
-        case event:
-            return f'{_text(entry, "at")}  {event}'
-    note = '' if entry.get('note') is None else f': {entry.get("note")}'
-    return f'{_text(entry, "at")}  {what}  {_text(entry, "tool_name")} {payload}{note}'
-
-
-def _names(entry: Mapping[str, Any], key: str) -> str:
-    names: object = entry.get(key)
-    return ', '.join(map(str, cast('list[object]', names))) if isinstance(names, list) else ''
-
-
-def _text(entry: Mapping[str, Any], key: str) -> str:
-    value: object = entry.get(key)
-    return value if isinstance(value, str) else '-'
+        return what_of(entry)
+    return f'{text_in(entry, "at")}  {what_of(entry)}  {call_in(entry)}'.rstrip()
 
 
 def _verify(log: str, key: str, options: argparse.Namespace, output: Output) -> int:

@@ -260,6 +260,11 @@ exit status: 0 = the log was shown or is intact, 1 = it is not intact, 2 = it co
                 metavar='ID[=GROUP,...]',
                 help='a person who gets a link; by default, the user of this machine',
             ),
+            _option(
+                '--log',
+                metavar='FILE',
+                help='show this audit log to every approver; by default, the log of `run`, if no approver is named',
+            ),
             _option('--path', help='serve below this path; by default, a path that cannot be guessed'),
             _option('--allow-host', action='append', default=[], metavar='NAME', help="a host name in the page's URL"),
             _flag('--behind-proxy', 'trust the headers that a proxy on this machine sends about the client and TLS'),

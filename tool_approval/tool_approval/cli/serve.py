@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 
 from tool_approval.inbox import Approver, Inbox
+from tool_approval.storage.private_file import default_path
 from tool_approval.ui.web import LocalLogin, inbox_app, serving
 
 from .output import Output, UsageError
@@ -48,7 +49,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
         hosts = [*(own if is_local else ()), *options.allow_host]
         login = LocalLogin()
         try:
-            app = inbox_app(inbox, authenticate=login, hosts=hosts)
+            app = inbox_app(inbox, authenticate=login, hosts=hosts, log=_log(options))
         except ValueError as error:
             raise UsageError(str(error)) from None
 
@@ -71,6 +72,11 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
             serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy)
         except KeyboardInterrupt:
             output.note('the page is closed')
+
+
+def _log(options: argparse.Namespace) -> str | None:
+    """Return the log to show: the one that is named, or the log of `tool-approval run` to the user of this machine."""
+    return options.log or (None if options.approver else str(default_path().parent / 'audit' / 'decisions.jsonl'))
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Collection
@@ -37,6 +38,7 @@ def inbox_app(
     hosts: Collection[str],
     secret: bytes | None = None,
     limits: Limits | None = None,
+    log: str | os.PathLike[str] | None = None,
     beat_s: float = BEAT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> ASGIApp:
@@ -54,6 +56,7 @@ def inbox_app(
         secret: Key with which the tokens in forms are signed: at least 32 random bytes. All processes that serve the
             page use the same secret. `None` creates a random secret.
         limits: Limits on HTTP requests.
+        log: Audit log to show at `/log`, to every approver. `None` shows none.
         beat_s: Seconds between the keep-alive messages that each open page receives.
         clock: Clock that returns monotonic seconds, for rate limits.
 
@@ -72,7 +75,7 @@ def inbox_app(
     streams = Streams(inbox, visitors, limits, beat_s=beat_s)
     runs = Runs(inbox)
     routes = [
-        *PageRoutes(inbox, runs, visitors, login).routes(),
+        *PageRoutes(inbox, runs, visitors, login, log).routes(),
         Route('/events', streams.respond, methods=['GET']),
         Route('/static/{name}', _static, methods=['GET']),
         Mount('/api/v1', routes=ApiRoutes(inbox, runs, visitors).routes()),

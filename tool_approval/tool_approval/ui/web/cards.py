@@ -93,6 +93,8 @@ class PageContext:
     """Whether the visitor can log out."""
     has_runs: bool = False
     """Whether there are durable runs to show."""
+    has_log: bool = False
+    """Whether the page shows an audit log."""
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:

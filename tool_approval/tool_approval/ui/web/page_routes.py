@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import Any
@@ -21,6 +22,7 @@ from .cards import PageContext, card_of
 from .edit_form import edit_form, entered_in, preview_of, read_entered
 from .guard import draw_apart, wants_json
 from .html import Html, element
+from .log import LogRoutes
 from .pages import Filter, base_of, damaged, list_of, page, search_form, sentence, shown_text
 from .refusals import HttpRefusal, refusal_of
 from .runs import RunRoutes, Runs
@@ -48,8 +50,16 @@ _ANSWERS = ('approve', 'deny', 'session', 'always', 'respond')
 class PageRoutes:
     """Handlers of the pages and their forms."""
 
-    def __init__(self, inbox: Inbox, runs: Runs, visitors: Visitors, login: LocalLogin | None) -> None:
-        """Show an inbox. With a `login`, the pages also log visitors in and out."""
+    def __init__(
+        self,
+        inbox: Inbox,
+        runs: Runs,
+        visitors: Visitors,
+        login: LocalLogin | None,
+        log: str | os.PathLike[str] | None = None,
+    ) -> None:
+        """Show an inbox. With a `login`, the pages also log visitors in and out; with a `log`, they show this log."""
+        self._log = log
         self._inbox = inbox
         self._runs = runs
         self._visitors = visitors
@@ -68,6 +78,8 @@ class PageRoutes:
             Route('/requests/{id}/edit', self.preview, methods=['POST']),
             *RunRoutes(self._runs, self._visitors, self._context_of).routes(),
         ]
+        if self._log is not None:
+            routes += LogRoutes(self._log, self._context).routes()
         if self._login is not None:
             routes.append(Route('/logout', self.log_out, methods=['POST']))
         return routes
@@ -232,7 +244,14 @@ class PageRoutes:
     async def _context_of(self, request: Request, visitor: Approver) -> PageContext:
         token = self._visitors.token(visitor)
         has_runs = await self._runs.has_any()
-        return PageContext(base_of(request), visitor, token, can_log_out=self._login is not None, has_runs=has_runs)
+        return PageContext(
+            base_of(request),
+            visitor,
+            token,
+            can_log_out=self._login is not None,
+            has_runs=has_runs,
+            has_log=self._log is not None,
+        )
 
 
 def read_moment(request: Request) -> datetime | None:

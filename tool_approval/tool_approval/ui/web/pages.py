@@ -81,9 +81,12 @@ def sentence(text: str) -> str:
 
 def _navigation(request: Request, context: PageContext) -> Html:
     here = request.url.path.removeprefix(context.base)
+    places = [('Open', '/'), ('History', '/history')]
+    places += [('Runs', '/runs')] if context.has_runs else []
+    places += [('Log', '/log')] if context.has_log else []
     links = [
         element('a', text, href=f'{context.base}{path}', aria_current='page' if here == path else None)
-        for text, path in (('Open', '/'), ('History', '/history'), *([('Runs', '/runs')] if context.has_runs else ()))
+        for text, path in places
     ]
     leave = None
     if context.can_log_out:
