@@ -18,6 +18,8 @@ from tests import home
 # Before a test, or what it tests, is imported; each worker of xdist has one for itself.
 HOME = Path(os.path.realpath(tempfile.mkdtemp(prefix='home-')))
 os.environ.update(home.furnish(HOME))
+# Logfire, which one test uses, would be imported by every process that imports pydantic.
+os.environ['PYDANTIC_DISABLE_PLUGINS'] = '__all__'
 # Names a file of the user's, wherever the home is.
 os.environ.pop('GIT_CONFIG_GLOBAL', None)
 

@@ -85,7 +85,7 @@ def test_answer_is_confirmed_and_the_others_see_who_gave_it(in_room):
         heard = await eve.read('by ada')
         decision = await waiting
 
-        assert '#1 Approve send_mail?\n  | to: "carol"\n  approve 1 - Approve\n' in shown
+        assert '#1 Approve send_mail?\n  for: bob\n  | to: "carol"\n  approve 1 - Approve\n' in shown
         assert '  approve 1 session - Approve for this session (exactly this call)\n  deny 1 - Deny\n' in shown
         assert reply.splitlines()[-1] == 'Your answer counts.'
         assert heard.endswith('#1 Denied by ada\n')

@@ -188,6 +188,16 @@ def test_rule_for_a_command_that_only_reads_has_no_finding(tool_approval, work):
     assert [each['message'] for each in finished.json['findings'] if each['key'] is not None] == []
 
 
+def test_a_rule_beside_one_whose_strictest_case_does_not_always_apply_has_no_finding(tool_approval, work):
+    cases = '[{when: {path: {matches: "/etc/*"}}, approval: blocked}]'
+
+    finished = check(
+        tool_approval, work, f'tools: {{"*": {{approval: required, cases: {cases}}}, x: {{approval: none}}}}'
+    )
+
+    assert warnings(finished) == []
+
+
 def test_note_suggests_presets_if_the_file_has_none(tool_approval, work):
     (work / 'Cargo.toml').touch()
 

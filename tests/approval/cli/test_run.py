@@ -241,7 +241,7 @@ def test_in_a_terminal_the_person_is_asked_whether_to_trust_it(run, folder, monk
     (folder / 'approvals.yaml').write_text('tools:\n  pay: {approval: none}\n')
     says('Pay.')
     # Stands in for the terminal itself, which `tests/flows/run` has.
-    monkeypatch.setattr(output, 'pressed_key', lambda question: key)
+    monkeypatch.setattr(output, 'pressed_key', lambda question, **how: key)
 
     finished = run('--agent cashier:agent --strict')
 

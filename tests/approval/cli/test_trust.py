@@ -146,6 +146,13 @@ def test_file_that_only_tightens_allows_nothing_beyond_the_defaults(tool_approva
     assert '  - nothing beyond the defaults\n' in tool_approval('trust', '--yes').out
 
 
+def test_a_case_that_blocks_allows_nothing_beyond_the_defaults(tool_approval, work):
+    cases = '[{when: {path: {matches: "/etc/*"}}, approval: blocked}]'
+    (work / 'approvals.yaml').write_text(f'tools: {{x: {{approval: required, cases: {cases}}}}}')
+
+    assert '  - nothing beyond the defaults\n' in tool_approval('trust', '--yes').out
+
+
 def test_trust_of_a_deleted_file_can_be_revoked(tool_approval, work):
     tool_approval('trust', '--yes')
     text = (work / 'approvals.yaml').read_text()

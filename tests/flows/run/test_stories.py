@@ -140,9 +140,11 @@ def test_shell_rules_match_by_pattern_and_blocked_commands_never_ask(talk: Talk)
     results = talk.server.told(3, 'tool')
     assert results[0] == 'free'
     assert 'the rule `rm` blocks it' in results[1]
-    decided = [entry['approved'] for entry in talk.entries()]
-    assert decided == [False, True]
-    assert 'the rule `rm` blocks it' in talk.entries()[0]['note']
+    assert [entry['approved'] for entry in talk.entries()] == [True]
+    [blocked] = talk.entries(event='blocked')
+    assert 'the rule `rm` blocks it' in blocked['note']
+    assert blocked['payload']['command'] == 'echo free; rm -r .'
+    assert [entry['payload']['command'] for entry in talk.entries(event='unasked')] == ['echo free']
 
 
 def test_session_approval_is_listed_and_revoked_and_ends_with_the_program(talk: Talk) -> None:

@@ -35,7 +35,7 @@ I will write your notes.
 ╰─ y approve   n deny   s writes to notes.txt this session   ? more\
 """)
     assert not (story.cwd / 'notes.txt').exists()
-    assert story.entries() == []
+    assert [entry['event'] for entry in story.entries()] == ['question']
 
 
 def test_approved_call_is_executed_and_the_same_run_goes_on(story: Story) -> None:

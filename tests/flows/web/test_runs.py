@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule
 
-from tests.approval.durable.parts import asked, unknown, waiting
+from tests.approval.durable.parts import asked, asked_again, unknown, waiting
 
 from .conftest import Site
 from .test_stories import PHONE, axe
@@ -45,7 +45,7 @@ def test_user_who_may_not_cancel_a_run_sees_the_reason_and_no_button(site: Site,
 @pytest.mark.parametrize('scripted', [True, False], ids=['script', 'no script'])
 def test_an_unknown_call_gets_its_result(site: Site, visit: Callable[..., Page], scripted: bool) -> None:
     store = DurableStore(site.inbox.store)
-    waiting(store, asked())
+    waiting(store, asked_again(store))
     unknown(store)
     page = visit(java_script_enabled=scripted)
 

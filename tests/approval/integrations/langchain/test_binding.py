@@ -1,5 +1,6 @@
 """What executes is what was approved, whoever else has hands on the call in between."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, Field, SecretStr
-from tool_approval.core.gate import CHANGED, denied_because
+from tool_approval.core.gate import CHANGED, EXPIRED, denied_because
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.parts import ListSink
@@ -72,6 +73,29 @@ def test_arguments_that_another_middleware_changes_do_not_run(run, files, place,
     assert files.ran == []
     assert told == REFUSED, 'no notice says that the approver changed the arguments'
     assert audit.outcomes() == ['refused']
+
+
+class Waiting(Altering):
+    """Waits two days before the call runs."""
+
+    def __init__(self, clock):
+        super().__init__()
+        self.clock = clock
+
+    def altered(self, request):
+        self.clock[0] += timedelta(days=2)
+        return request
+
+
+def test_an_approval_that_expires_while_another_middleware_waits_does_not_run(run, files):
+    audit, clock = ListSink(), [datetime(2026, 3, 4, tzinfo=UTC)]
+    controller = ApprovalController(ui=RecordingUI(True), audit=audit, now=lambda: clock[0])
+
+    [(_, told, status)] = run(scripted(WRITE, 'done'), files.tools(), controller, after=[Waiting(clock)])
+
+    assert files.ran == []
+    assert (told, status) == (EXPIRED, 'error')
+    assert audit.outcomes() == ['expired']
 
 
 @pytest.mark.parametrize('place', ['before', 'after'])

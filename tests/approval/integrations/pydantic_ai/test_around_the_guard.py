@@ -66,7 +66,8 @@ def test_a_tool_that_another_capability_adds_around_the_guard_is_guarded(
 
     assert ran == (['a'] if runs else [])
     assert [dict(request.args) for request in ui.requests] == ([] if rules else [{'path': 'a'}])
-    assert log.told == [('decision', runs, '1'), *([('outcome', 'executed', '1')] if runs else [])]
+    first = ('blocked', None, '1') if rules else ('decision', runs, '1')
+    assert log.told == [first, *([('outcome', 'executed', '1')] if runs else [])]
 
 
 def test_a_late_change_of_the_arguments_of_such_a_tool_is_found():

@@ -93,6 +93,10 @@ def test_the_person_is_the_user_of_the_machine(monkeypatch: pytest.MonkeyPatch, 
     assert decision.decided_by == expected
 
 
+def test_the_log_names_the_person_who_is_asked() -> None:
+    assert TerminalUI(person='ada').asks(REQUEST) == ['ada']
+
+
 def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:
     with Person([(Q, Person.hang_up)]) as person:
         decision = asyncio.run(make_ui(person).choose(REQUEST, mode='interactive'))
