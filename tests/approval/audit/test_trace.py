@@ -5,6 +5,9 @@ import json
 from datetime import timedelta
 
 import pytest
+
+pytest.importorskip('agentack', reason='the development environment has the checker')
+
 from agentack.engine import evaluate_events
 from agentack.parser import read_jsonl
 from agentack.policy import Policy
