@@ -132,6 +132,14 @@ def test_without_access_to_git_a_command_plants_no_repository_either(yard: Yard)
 
 
 @once
+def test_a_new_repository_whose_configuration_has_another_name_is_moved_away(yard: Yard):
+    said = yard.run('git init -q sub; ln sub/.git/config alias')
+
+    assert f'moved {yard.work}/sub/.git to ' in said
+    assert not (yard.work / 'sub/.git').exists()
+
+
+@once
 def test_a_submodule_that_is_missing_is_not_filled_with_a_repository_of_the_command(yard: Yard):
     yard.host('git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),sub; git commit -qm sub; mkdir sub')
 

@@ -123,6 +123,9 @@ def repository_problem(folder: str, *, is_asked_for: bool) -> str | None:
     config = read(f'{folder}/config')
     if config is None or os.path.islink(folder) or not is_repository(folder):
         return 'it is a link, or incomplete'
+    # Attack: a later command writes to another name of the file (test_git_attacks.py).
+    if os.stat(f'{folder}/config').st_nlink > 1:
+        return 'its configuration has another name, too'
     tree, is_module, _ = folder.partition('/.git/modules/')
     lines = os.fsdecode(config).split('\n')
     for line in list(lines):
