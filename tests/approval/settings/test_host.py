@@ -8,6 +8,7 @@ import threading
 import pytest
 from tool_approval.core.tool_checks import approving
 from tool_approval.os_sandbox import BubblewrapBackend
+from tool_approval.os_sandbox.host_git import Remote
 from tool_approval.settings import RUN_SHELL, load_settings, open_workspace, parse_settings
 from tool_approval.settings.host import OUTSIDE
 from tool_approval.testing import ScriptedUI
@@ -703,6 +704,29 @@ def test_credentials_in_an_address_are_used_and_not_shown(place, remote):
     assert 'main -> main' in said
     assert f'remote origin: {remote}' in place.questions[0]
     assert 's3cret' not in f'{place.ui.requests[0].model_dump_json()}'
+
+
+@pytest.mark.parametrize('mark', ['?', '#', '\\\\'])
+def test_an_address_that_looks_like_one_of_another_host_is_refused(place, remote, mark):
+    place.host(f"git config remote.origin.url '{remote.rpartition('/')[0]}{mark}@github.com/me/shop.git'")
+
+    said = place.run('git push origin main', 'host')
+
+    assert place.questions == []
+    assert 'Ask the user to run it' in said or 'cannot' in said, said
+
+
+def test_no_part_of_a_path_is_left_out_of_the_question():
+    urls = ('https://ann:s3cret@a.example/me/shop-secret=/../../x.git', 'git@a.example:me/password=/x.git')
+
+    assert Remote(name='origin', urls=urls).shown == ('https://a.example/me/shop-secret=/../../x.git', urls[1])
+
+
+def test_words_cannot_be_hidden_between_line_continuations(place):
+    said = place.run('git push' + ' \\\n' * 300 + ' origin main', 'host')
+
+    assert place.questions == []
+    assert 'one simple command' in said
 
 
 def test_a_program_for_credentials_that_commands_can_write_is_refused(place, remote):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from .git_forms import read
-from .git_mounts import Repository, repository_at, without_credentials
+from .git_mounts import Repository, repository_at
 from .host_program import ASKS_FOR_PASSWORDS, HostPlace, Run
 
 _QUIET: Final = ('-q', '--quiet', '-v', '--verbose', '--progress', '--no-progress', '-4', '--ipv4', '-6', '--ipv6')
@@ -47,7 +47,9 @@ _KEYS: Final = re.compile(
 _REFSPEC: Final = re.compile(r'[+^]?refs/[\w./*-]+(?::refs/(?:remotes|tags|notes)/[\w./*-]+)?')
 _NAME: Final = re.compile(r'[A-Za-z0-9_][\w./-]*')
 _REF: Final = re.compile(r'[+^]?[\w@][\w./@{}~^+*-]*(?::[\w][\w./*-]*)?|:[\w][\w./*-]*')
-_WEB: Final = re.compile(r'https?://(?:[^@/\s]*@)?[\w.-]+(?::\d+)?(?:/[!-~]*)?')
+_WEB: Final = re.compile(r'https?://(?:[^@/\\?#\s]*@)?[\w.-]+(?::\d+)?(?:/[!-~]*)?')
+_USER: Final = re.compile(r'^(https?://)[^@/\\?#]*@')
+"""The part of an address that may be a password. Everything else is shown: it says where git goes."""
 _SSH: Final = re.compile(r'ssh://(?:[\w.-]+@)?\w[\w.-]*(?::\d+)?/[!-~]*|(?:[\w.][\w.-]*@)?\w[\w.-]*:(?!:|//)[!-~]*')
 PAIRS: Final = (
     ('core.fsmonitor', 'false'),
@@ -89,7 +91,7 @@ class Remote:
     @property
     def shown(self) -> tuple[str, ...]:
         """The addresses, without credentials."""
-        return tuple(map(without_credentials, self.urls))
+        return tuple(_USER.sub(r'\1', url) for url in self.urls)
 
     def needs_the_user(self, *, pushes: bool) -> bool:
         """Whether git cannot reach an address without the user's keys and logins, as far as the address shows it."""

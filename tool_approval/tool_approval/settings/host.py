@@ -102,7 +102,8 @@ class HostCommands:
             return self._instead(command)
         if list(asked) != [HOST]:
             raise PermissionError(ALONE)
-        words = _simple_words(command)
+        # Attack: words between many line continuations are left out of the question (test_host.py).
+        words = None if '\n' in command else _simple_words(command)
         if words is None:
             raise PermissionError(
                 '`host` is only for one simple command whose words are all known: no pipe, `;`, `&&`, `&`, '
@@ -259,7 +260,7 @@ class HostCommands:
             if hook is not None:
                 digest = hashlib.sha256(hook[1]).hexdigest()
                 lines.append(f'git runs the hook {hook[0]} (SHA-256 {digest[:16]}), and what it starts')
-            lines += git.programs(settings, ['web'] if remote is None else kinds_of(remote))
+            lines += git.programs(settings, ['web', 'ssh'] if remote is None else kinds_of(remote))
             if git.repository.is_linked:
                 lines.append(f'repository: {git.repository.common}')
             facts |= {'git': digest_of(settings, hook), 'urls': [] if remote is None else list(remote.shown)}

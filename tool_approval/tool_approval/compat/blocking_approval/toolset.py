@@ -21,6 +21,7 @@ from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import MissingExtraError, NotCanonicalError
 from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.policy import ApprovalPolicy
+from tool_approval.core.presentation import NEEDS_A_PERSON
 from tool_approval.core.protocols import AuditSink
 from tool_approval.core.request import ApprovalContext, describe
 from tool_approval.core.request import ApprovalRequest as CoreRequest
@@ -177,6 +178,8 @@ class ApprovalToolset(WrapperToolset[AgentDepsT]):
         with judging():
             record = _Record() if self._gate is None else await _Record.of(self._gate, name, args, ctx, tool)
             verdict = await self._judge(name, args, ctx, tool)
+            if verdict.bound_to.get(NEEDS_A_PERSON) is True:
+                verdict = ApprovalResult.blocked('only a prompt that shows the whole request can approve this call')
             _check_block(name, verdict, record)
             if verdict.is_pre_approved:
                 record, approved = record.of_unasked(), None
