@@ -9,6 +9,7 @@ from tool_approval.core.arguments import HIDDEN
 from tool_approval.core.request import ApprovalContext
 from tool_approval.testing import RecordingUI
 
+from tests.approval.parts import ListSink
 from tool_approval import (
     ApprovalConfigError,
     ApprovalController,
@@ -124,8 +125,10 @@ def test_a_value_inside_another_is_named_with_a_dot():
     case = {'when': {'transfer.amount': {'below': 50}}, 'approval': 'none'}
 
     assert found([case], {'transfer': {'amount': 1}}).approval == 'none'
-    assert found([case], {'transfer.amount': 1, 'transfer': {'amount': 99}}).approval == 'none'
     assert found([case], {'transfer': {'amount': 99}}).approval == 'required'
+    # The model adds an argument that has the name of the condition.
+    assert found([case], {'transfer.amount': 1, 'transfer': {'amount': 99}}).approval == 'required'
+    assert found([case], {'transfer.amount': 1, 'amount': 99}).reason is not None
     assert found([case], {'transfer': 'amount'}).reason == '`transfer.amount` is missing or cannot be compared'
 
 
@@ -195,6 +198,7 @@ def test_nothing_runs_unasked_that_no_case_names(some, value):
     ],
 )
 def test_a_mistake_in_a_case_names_its_line(lines, problem):
+    pytest.importorskip('yaml')
     text = f'tools:\n  refund:\n    approval: required\n    cases:\n      - approval: none\n        {lines}\n'
 
     with pytest.raises(ApprovalConfigError) as caught:
@@ -301,3 +305,35 @@ def test_the_policy_judges_a_request_and_a_call_alike():
 
     assert asyncio.run(policy.judge(context)).is_pre_approved
     assert policy.rule_for('refund').approval == 'blocked', 'without arguments, the strictest case'
+
+
+def test_a_number_that_is_none_does_not_pass_a_condition_of_the_decorator():
+    @requires_approval(when=lambda args: args['amount'] >= 50)
+    def checked(amount: float) -> str:
+        return f'{amount} refunded'
+
+    ui = RecordingUI(True)
+
+    assert attempt({'amount': float('nan')}, ui=ui, policy={}, function=checked).startswith(
+        "Blocked 'refund': the arguments are invalid"
+    )
+    assert attempt({'amount': 5}, ui=ui, policy={}, function=checked) == '5 refunded'
+    assert ui.requests == []
+
+
+@pytest.mark.parametrize('rule', [{}, {'refund': {'approval': 'none'}}])
+@pytest.mark.parametrize('options', [{}, {'payload': lambda args: {'amount': args['amount']}}])
+def test_excluded_arguments_are_not_logged_for_a_call_that_runs_unasked(rule, options):
+    when = (lambda args: False) if not rule else None
+
+    @requires_approval(exclude_keys=['pin'], when=when, **options)
+    def checked(amount: float, pin: str) -> str:
+        return 'done'
+
+    log = ListSink()
+    controller = ApprovalController(policy=rule, audit=log)
+    asyncio.run(execute_tool(checked, 'refund', {'amount': 1, 'pin': 'hunter2'}, controller, default='required'))
+
+    assert [entry['event'] for entry in log.all] == ['unasked', 'outcome']
+    assert log.all[0]['payload']['amount'] == 1
+    assert 'hunter2' not in str(log.all)

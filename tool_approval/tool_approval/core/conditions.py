@@ -121,8 +121,7 @@ def hold(conditions: Mapping[str, Condition], args: Mapping[str, Any]) -> tuple[
     """Return whether all conditions hold.
 
     Args:
-        conditions: Conditions by argument. `transfer.amount` is the value `amount` in the argument `transfer`, unless
-            an argument has this name.
+        conditions: Conditions by argument. `transfer.amount` is the value `amount` in the argument `transfer`.
         args: Values of the call's arguments, in JSON form.
 
     Returns:
@@ -134,8 +133,7 @@ def hold(conditions: Mapping[str, Condition], args: Mapping[str, Any]) -> tuple[
 
 
 def _value(args: Mapping[str, Any], name: str) -> object:
-    if name in args:
-        return args[name]
+    # Attack: the model adds an argument whose name has a dot (test_conditions.py). So no name with a dot is looked up.
     found: object = args
     for part in name.split('.'):
         if not isinstance(found, Mapping):

@@ -148,7 +148,8 @@ class ApprovalPolicy:
         if own is not None and own.is_blocked:
             return own
         if rule.approval == 'none':
-            return ApprovalResult.pre_approved()
+            # The log leaves out what the tool's own check leaves out.
+            return ApprovalResult.pre_approved(None if own is None else own.payload)
         if rule.approval == 'required':
             asked = own if own is not None and own.is_needs_approval else ApprovalResult.needs_approval()
             return self._described(asked, rule)
@@ -208,7 +209,7 @@ _ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 
 
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:
-    if own.is_pre_approved and other is not None and other.is_needs_approval:
+    if own.is_pre_approved and other is not None and (other.is_needs_approval or own.payload is None):
         return other
     if other is None or not own.is_needs_approval or not other.is_needs_approval:
         return own

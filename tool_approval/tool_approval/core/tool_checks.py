@@ -322,9 +322,10 @@ def requires_approval(
     excluded = {exclude_keys} if isinstance(exclude_keys, str) else frozenset(exclude_keys)
     allowed = None if answers is None else read_answers(answers)
 
-    def check_approval(ctx: ApprovalContext) -> ApprovalRequest | None:
+    def check_approval(ctx: ApprovalContext) -> ApprovalRequest | ApprovalResult:
         if when is not None and not _read_condition(when(dict(ctx.args))):
-            return None
+            logged = dict(ctx.args) if payload is None else payload(dict(ctx.args))
+            return ApprovalResult.pre_approved({key: value for key, value in logged.items() if key not in excluded})
         text = description(dict(ctx.args)) if callable(description) else description
         if payload is None:
             made = simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)

@@ -48,9 +48,9 @@ class ApprovalResult:
         return cls(status='blocked', reason=reason, payload=payload)
 
     @classmethod
-    def pre_approved(cls) -> Self:
-        """Let the call run without asking."""
-        return cls(status='pre_approved')
+    def pre_approved(cls, payload: Mapping[str, Any] | None = None) -> Self:
+        """Let the call run without asking. `payload` has the values to log; `None` logs all arguments."""
+        return cls(status='pre_approved', payload=payload)
 
     @classmethod
     def needs_approval(
