@@ -20,6 +20,7 @@ from tool_approval.compat.blocking_approval import (
     ApprovalScope,
     ApprovalToolset,
 )
+from tool_approval.core.presentation import NEEDS_A_PERSON
 
 from tests.loop.scripted import call, scripted
 from tests.tables import table
@@ -646,3 +647,13 @@ def test_controller_refuses_an_async_callback():
 
     with pytest.raises(TypeError, match='ApprovalDecision'):
         ApprovalController(approval_callback=later).request_approval_sync(REQUEST)
+
+
+def test_a_call_that_needs_the_whole_question_is_blocked():
+    asked, files = Asked(YES), Files()
+    inner = Judging(files, ApprovalResult.needs_approval(bound_to={NEEDS_A_PERSON: True}))
+
+    with pytest.raises(ApprovalBlocked, match='only a prompt that shows the whole request'):
+        run(wrapped(inner, asked), WRITE)
+
+    assert (asked.requests, files.ran) == ([], [])

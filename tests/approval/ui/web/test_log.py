@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tool_approval.audit import JsonlAuditSink, read_entries
+from tool_approval.audit import JsonlAuditSink, read_entries, reading
 from tool_approval.audit.reading import read_newest
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
@@ -11,7 +11,7 @@ from tool_approval.testing import RecordingUI
 from tool_approval.ui.web.log import LOG_AT_ONCE
 
 from tests.approval.parts import request_for
-from tool_approval import ApprovalController
+from tool_approval import ApprovalController, AuditError
 
 from .parts import HOSTILE, client_of, text_of
 
@@ -145,6 +145,18 @@ def test_a_log_that_cannot_be_read_names_no_path(client, log):
     assert answer.status_code == 503
     assert 'the log cannot be read' in answer.text.lower()
     assert str(log) not in answer.text
+
+
+def test_a_line_that_is_too_long_ends_the_reading(client, log, monkeypatch):
+    monkeypatch.setattr(reading, 'LONGEST_LINE', 100)
+    monkeypatch.setattr(reading, '_CHUNK', 64)
+    log.write_text('x' * 200 + '\n{"event":"outcome","outcome":"executed","tool_name":"pay"}\n')
+    entries = read_newest(log)
+
+    assert next(entries)[1]['tool_name'] == 'pay'
+    with pytest.raises(AuditError, match='too long'):
+        next(entries)
+    assert client.get('/log').status_code == 503
 
 
 @pytest.mark.parametrize(
