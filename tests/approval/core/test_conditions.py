@@ -140,6 +140,14 @@ def test_without_approval_the_rule_leaves_other_calls_to_the_tool():
     assert found([free], {'x': '1'}, approval=None).approval is None
 
 
+def test_of_two_equal_globs_the_one_with_the_stricter_case_applies():
+    strict = {'approval': 'none', 'cases': [{'when': {'x': {'above': 500}}, 'approval': 'required'}]}
+    for rules in ({'a*': {'approval': 'none'}, '*z': strict}, {'a*': strict, '*z': {'approval': 'none'}}):
+        policy = ApprovalPolicy(rules)
+
+        assert [policy.rule_for('az', {'x': x}).approval for x in (1, 600, '1')] == ['none', 'required', 'required']
+
+
 def test_a_case_of_a_glob_that_blocks_holds_beside_a_more_exact_rule():
     blocked = {'when': {'to': {'matches': '*@rival.example'}}, 'approval': 'blocked'}
     policy = ApprovalPolicy({'*': {'cases': [blocked]}, 'send': {'approval': 'none'}})

@@ -80,6 +80,17 @@ def test_the_log_says_until_when_a_call_may_run():
     assert [entry['expires_at'] for entry in sink.decisions()] == ['2026-03-04T13:00:00+00:00', None]
 
 
+def test_an_approval_without_a_limit_gets_that_of_the_process_that_runs_the_call():
+    clock, sink = Clock(), ListSink()
+    binding = asyncio.run(approved(gate_of(clock, valid_for=None)))
+    clock.time += 2 * HOUR
+
+    settled = asyncio.run(confirmed(gate_of(clock, sink, valid_for=HOUR), binding))
+
+    assert isinstance(settled, Refused)
+    assert (settled.reason, sink.outcomes()) == (EXPIRED, ['expired'])
+
+
 def test_a_shorter_time_of_the_process_that_runs_the_call_counts():
     clock = Clock()
     binding = asyncio.run(approved(gate_of(clock)))

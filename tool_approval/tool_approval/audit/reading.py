@@ -109,7 +109,11 @@ def call_in(entry: Mapping[str, Any] | None) -> str:
     if event == 'outcome':
         return tool
     note = '' if entry.get('note') is None else f': {entry.get("note")}'
-    return f'{tool} {canonical_json(entry.get("payload"))}{note}'
+    try:
+        payload = canonical_json(entry.get('payload'))
+    except NotCanonicalError:  # no log has such a payload
+        payload = '-'
+    return f'{tool} {payload}{note}'
 
 
 def text_in(entry: Mapping[str, Any], key: str) -> str:

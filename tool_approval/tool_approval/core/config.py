@@ -96,7 +96,7 @@ class ToolRules:
         # Highest precedence first. The pattern itself breaks ties, so that the order of the mapping has no effect.
         globs = sorted(
             (name for name in rules if any(character in name for character in '*?[')),
-            key=lambda name: (_literals(name), _STRICTNESS[rules[name].approval], name),
+            key=lambda name: (_literals(name), _STRICTNESS[_applied(rules[name], None).approval], name),
             reverse=True,
         )
         self._globs = [(re.compile(translate(name)).fullmatch, name) for name in globs]

@@ -456,10 +456,11 @@ class Gate:
     def lapsed(self, allowed: Allowed) -> str | None:
         """Right before a call runs, return why it is too late to run it, and log that; `None` if it is in time."""
         binding = allowed.binding
-        if binding is None or binding.expires_at is None or binding.decided_at is None:
+        if binding is None or binding.decided_at is None:
             return None
         now, valid_for = self.controller.now(), self.controller.valid_for
-        decided_at, expires_at = datetime.fromisoformat(binding.decided_at), datetime.fromisoformat(binding.expires_at)
+        decided_at = datetime.fromisoformat(binding.decided_at)
+        expires_at = now if binding.expires_at is None else datetime.fromisoformat(binding.expires_at)
         if decided_at > now + CLOCK_SKEW:
             self.record(allowed, 'refused')
             return FROM_THE_FUTURE

@@ -125,6 +125,10 @@ def test_nothing_in_an_entry_becomes_markup_or_hides(client, log):
         }
         for event in ('question', 'decision', 'outcome', 'unasked', 'blocked', HOSTILE)
     ]
+    hostile += [
+        {'event': 'decision', 'payload': {'a': '\ud800'}},
+        {'event': 'outcome', 'at': '0001-01-01T00:00:00+23:59'},
+    ]
     lines = [*map(json.dumps, hostile), '[]', 'no JSON', '{"event": {}, "tool_name": 7, "payload": null}', '{"a":']
     log.write_text('\n'.join(lines))
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlencode
@@ -183,9 +183,9 @@ def _row(entry: Entry) -> Html:
 def _time(entry: Entry) -> datetime | None:
     try:
         at = None if entry is None else datetime.fromisoformat(text_in(entry, 'at'))
-    except ValueError:
+        return None if at is None or at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return at if at is not None and at.tzinfo is not None else None
 
 
 def _lines(entries: Iterator[tuple[int, Entry]]) -> list[str]:
