@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tool_approval.core.arguments import HIDDEN
+from tool_approval.core.conditions import received
 from tool_approval.core.request import ApprovalContext
 from tool_approval.testing import RecordingUI
 
@@ -345,3 +346,12 @@ def test_excluded_arguments_are_not_logged_for_a_call_that_runs_unasked(rule, op
     assert [entry['event'] for entry in log.all] == ['unasked', 'outcome']
     assert log.all[0]['payload']['amount'] == 1
     assert 'hunter2' not in str(log.all)
+
+
+def test_the_tool_receives_a_part_of_what_is_shown():
+    shown = {'t': {'amount': 600, 'dry_run': True}, 'items': [{'a': 1, 'b': 2}], 'extra': 1}
+
+    assert received(shown, None) == shown
+    assert received(shown, {'t': {'amount': 600}, 'items': [{'a': 1}]}) == {'t': {'amount': 600}, 'items': [{'a': 1}]}
+    # An approver's edit, too, is judged by what the tool receives.
+    assert received({'t': {'amount': 5, 'dry_run': True}}, {'t': {'amount': 600}}) == {'t': {'amount': 5}}

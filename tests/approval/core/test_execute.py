@@ -258,7 +258,9 @@ def test_a_tool_is_given_its_arguments_and_nothing_else():
     run_tool(tool, {'path': 'a'}, ApprovalController('approve_all', memory=ApprovalMemory()))
 
     assert tool.ran == [{'path': 'a'}]
-    assert {tuple(sorted(type(context).model_fields)) for context in contexts} == {('args', 'metadata', 'tool_name')}
+    assert {tuple(sorted(type(context).model_fields)) for context in contexts} == {
+        ('args', 'metadata', 'tool_name', 'used')
+    }
     assert contexts[0].metadata == {}
 
 

@@ -47,6 +47,7 @@ def test_request_needs_only_the_name_of_its_tool():
         'hides_arguments': False,
         'answers': None,
         'args_schema': None,
+        'used': None,
         'rejected_edit': None,
     }
 

@@ -32,6 +32,7 @@ WHOLE = request_for(
     presentation=ApprovalPresentation.of('diff', '- a\n+ b' * 5000, language='diff', lines=3),
     answers=('approve', 'respond', 'remember'),
     args_schema={'type': 'object', 'properties': {'path': {'type': 'string'}}},
+    used={'path': 'a'},
     rejected_edit=RejectedEdit(args={'path': 1}, problem='path: not a text'),
 )
 

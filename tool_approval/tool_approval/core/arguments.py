@@ -43,6 +43,8 @@ class CallArguments(NamedTuple):
     fields: dict[str, Any] | None = None
     """Fields of the only argument, if that argument is a model or a dataclass; otherwise `None`. The form is the same
     as in `shown`. Hosts pass these fields to the tool's function."""
+    used: dict[str, Any] | None = None
+    """Part of `shown` that the tool receives; `None` if it receives all. Conditions compare no other values."""
     has_secrets: bool = False
     """Whether a value is of a secret type."""
     bound_text: str = ''
@@ -95,8 +97,10 @@ def _read(
     # An alias is another name for a value that is shown, and not a value that validation dropped.
     named = given if is_same or given is None else renamed(given, values, named_parts(values, parameters))
     is_altered = not is_same and (bool(secrets) or _is_altered(shown if named is None else named, opened, own))
+    used = None
     if named is not None and is_altered:
-        shown = _with_left_out(shown, named, is_hidden=bool(secrets))
+        with_left_out = _with_left_out(shown, named, is_hidden=bool(secrets))
+        used, shown = (shown, with_left_out) if with_left_out != shown else (None, shown)
     fields = None
     if not is_same and len(values) == 1 and not isinstance(next(iter(values.values())), Mapping):
         [only] = shown.values() if len(shown) == 1 else [None]
@@ -111,6 +115,7 @@ def _read(
     return CallArguments(
         shown=shown,
         is_altered=is_altered,
+        used=used,
         fields=fields,
         bound=bound,
         has_secrets=bool(secrets),

@@ -117,6 +117,29 @@ def _is_equal(value: object, expected: object) -> bool | None:
     return value == expected if type(value) is type(expected) else None
 
 
+def received(args: Mapping[str, Any], used: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the part of a call's arguments that the tool receives.
+
+    Attack: the model adds a field that validation drops, and that a condition compares (test_conditions.py).
+
+    Args:
+        args: Arguments as the approver sees them.
+        used: Arguments of the same form that the tool receives, which say what is dropped; `None` if nothing is.
+    """
+    return args if used is None else _within(args, used)
+
+
+def _within(value: Any, used: object) -> Any:
+    if isinstance(value, Mapping) and isinstance(used, Mapping):
+        known = cast('Mapping[str, object]', used)
+        items = cast('Mapping[str, object]', value).items()
+        return {name: _within(item, known[name]) for name, item in items if name in known}
+    if isinstance(value, list) and isinstance(used, list):
+        pairs = zip(cast('list[object]', value), cast('list[object]', used), strict=False)
+        return [_within(*pair) for pair in pairs]
+    return cast(Any, value)
+
+
 def hold(conditions: Mapping[str, Condition], args: Mapping[str, Any]) -> tuple[bool, str | None]:
     """Return whether all conditions hold.
 

@@ -661,7 +661,7 @@ class ApprovalController:
 
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request with its presentation. The UI and the presenter get separate copies of the arguments."""
-        description = self.policy.rule_for(request.tool_name, request.args).description
+        description = self.policy.description_of(request)
         if description is not None:
             request = request.changed(description=description, described_by=self.policy.source)
         presenter = self._presenters.get(request.tool_name)

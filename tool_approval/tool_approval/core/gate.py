@@ -304,7 +304,8 @@ class Gate:
         """
         metadata = call.facts.as_metadata() if call.metadata is None else call.metadata
         name = call.judged_as or call.tool_name
-        context = ApprovalContext(tool_name=name, args=call.arguments.shown, metadata=metadata)
+        used = call.arguments.used
+        context = ApprovalContext(tool_name=name, args=call.arguments.shown, metadata=metadata, used=used)
         if blocked is not None:
             verdict = ApprovalResult.blocked(blocked)
         else:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+from .conditions import received
 from .config import InForce, PolicyConfig, ToolRule, ToolRules, parse_config, read_config
 from .decision import both_allow
 from .request import ApprovalContext, ApprovalRequest, CallFacts
@@ -118,7 +119,8 @@ class ApprovalPolicy:
             default: Default set by the code that runs the tool. The policy's default applies if it is stricter.
             facts: Facts about the call; read from the context's metadata if `None`.
         """
-        rule = self.rule_for(context.tool_name, context.args)
+        args = received(context.args, context.used)
+        rule = self.rule_for(context.tool_name, args)
         own: ApprovalResult | None = None
         facts = CallFacts.of(context.metadata) if facts is None else facts
         blocked = self._configured_block(context.tool_name, rule, facts)
@@ -129,7 +131,7 @@ class ApprovalPolicy:
             if verdict is not None and verdict.is_blocked:
                 return verdict
             own = verdict if own is None else _completed(own, verdict)
-        return self.settle(context.tool_name, context.args, own, default=default)
+        return self.settle(context.tool_name, args, own, default=default)
 
     def settle(
         self, tool_name: str, args: Mapping[str, Any], own: ApprovalResult | None, *, default: str | None = None
@@ -169,13 +171,17 @@ class ApprovalPolicy:
             request: The request.
             granted: Capabilities that an approver has already granted to the tool.
         """
-        rule = self.rule_for(request.tool_name, request.args)
+        rule = self.rule_for(request.tool_name, received(request.args, request.used))
         blocked = self._configured_block(request.tool_name, rule, request.facts)
         if blocked is not None:
             return blocked
         if rule.approval == 'none' or (rule.approval is None and self._is_granted(request, granted)):
             return _RUNS
         return self._described(_ASKS, rule)
+
+    def description_of(self, request: ApprovalRequest) -> str | None:
+        """Return the description that the rule in force gives a call, if any."""
+        return self.rule_for(request.tool_name, received(request.args, request.used)).description
 
     def _described(self, verdict: ApprovalResult, rule: InForce) -> ApprovalResult:
         if not verdict.is_needs_approval:

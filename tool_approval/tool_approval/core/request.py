@@ -28,6 +28,8 @@ class ApprovalContext(BaseModel):
     metadata: Mapping[str, Any] = Field(default_factory=dict[str, Any])
     """Facts from the framework, as far as known: `run_id`, `session_id`, `caller` (the agent's name), `lineage`,
     `toolset_id`, `batch_id`."""
+    used: Mapping[str, Any] | None = None
+    """Part of `args` that the tool receives, if validation drops the rest; `None` if it receives all."""
 
 
 class RememberOption(BaseModel):
@@ -215,6 +217,8 @@ class ApprovalRequest(BaseModel):
     args_schema: Mapping[str, Any] | None = None
     """JSON schema of the arguments as the model sees it, for forms; `None` if unknown. The tool itself validates an
     edit, so the schema decides nothing."""
+    used: Mapping[str, Any] | None = None
+    """See `ApprovalContext.used`."""
     rejected_edit: RejectedEdit | None = None
     """The last edit of this approver, if the tool could not take it."""
 

@@ -14,6 +14,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from .conditions import received
 from .decision import AllowedAnswer, read_answers
 from .errors import without_text
 from .request import ApprovalContext, ApprovalRequest, RememberOption, describe, simple_approval_request
@@ -323,7 +324,7 @@ def requires_approval(
     allowed = None if answers is None else read_answers(answers)
 
     def check_approval(ctx: ApprovalContext) -> ApprovalRequest | ApprovalResult:
-        if when is not None and not _read_condition(when(dict(ctx.args))):
+        if when is not None and not _read_condition(when(dict(received(ctx.args, ctx.used)))):
             logged = dict(ctx.args) if payload is None else payload(dict(ctx.args))
             return ApprovalResult.pre_approved({key: value for key, value in logged.items() if key not in excluded})
         text = description(dict(ctx.args)) if callable(description) else description

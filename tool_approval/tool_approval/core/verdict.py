@@ -137,6 +137,7 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
         reason=verdict.reason,
         remember_options=verdict.remember_options,
         answers=verdict.answers,
+        used=context.used,
         metadata=metadata,
         **{**fields, **details},
     )

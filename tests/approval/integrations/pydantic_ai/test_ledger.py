@@ -1,6 +1,7 @@
 """Runs that are stopped, resumed and tried again by hand, with a ledger."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pydantic_ai
@@ -385,8 +386,34 @@ async def test_a_run_that_is_answered_twice_does_its_external_call_once(store, l
 async def test_with_a_ledger_an_answer_needs_the_calls(ledger, messages):
     approvals = Approvals(ui=RecordingUI(), external={'send': lambda question: question}, ledger=ledger)
 
-    with pytest.raises(UserError, match=r'pass `messages=result.all_messages\(\)`'):
+    with pytest.raises(UserError, match=r'messages=result\.all_messages\(\)'):
         await approvals.answer(DeferredToolRequests(), messages=messages)
+
+
+async def test_an_answer_counts_the_calls_of_the_response_that_made_them(store, ledger):
+    sent = []
+
+    def send(question):
+        sent.append(question)
+
+    approvals = Approvals(ApprovalController(ui=RecordingUI()), external={'send': send}, ledger=ledger, default='none')
+    agent = pydantic_ai.Agent(
+        scripted([call('send', '1', question='ada')], 'done', [call('send', '1', question='ada')]),
+        toolsets=[external('send')],
+        output_type=[str, DeferredToolRequests],
+    )
+    stop = await agent.run('go')
+    answers = await approvals.answer(stop.output, messages=stop.all_messages())
+    done = await agent.run(message_history=stop.all_messages(), deferred_tool_results=answers)
+    other = await agent.run('again', message_history=done.all_messages())
+    unknown = [replace(each, run_id=None, conversation_id=None) for each in stop.all_messages()]
+
+    for messages in (done.new_messages(), unknown):
+        with pytest.raises(UserError, match='needs the messages that have the calls'):
+            await approvals.answer(stop.output, messages=messages)
+    assert sent == ['ada']
+    await approvals.answer(other.output, messages=other.all_messages())
+    assert sent == ['ada', 'ada'], 'the second response makes a call of its own'
 
 
 async def test_without_a_conversation_the_run_that_made_the_call_is_its_place(store, ledger, monkeypatch):

@@ -248,14 +248,11 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
 
         Raises:
             StoreError: Remembered approvals cannot be trusted or saved.
-            UserError: There are a ledger and external functions, and no messages.
+            UserError: There are a ledger and external functions, and the messages do not identify the calls.
         """
         place = None
         if self.ledger is not None and self.external:
-            last = next((each for each in reversed(messages or ()) if isinstance(each, ModelResponse)), None)
-            if messages is None or last is None:
-                raise UserError('With a ledger, `answer` needs the calls: pass `messages=result.all_messages()`.')
-            place = CallPlace(messages, last.conversation_id or '', last.run_id)
+            place = _place_of(requests, messages or ())
         named = self.session if isinstance(self.session, str) else None
         facts = CallFacts(session_id=session or named, caller=caller)
         batch = Batch(
@@ -279,6 +276,18 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         is_once = ctx.tool_call_approved and not allowed.call.is_enclosed
         execute = partial(execute_once, self.ledger if is_once else None, gate, allowed, run, ctx=ctx)
         return await (self._keeping.execute(execute) if self._keeping is not None and is_once else execute())
+
+
+def _place_of(requests: DeferredToolRequests, messages: Sequence[ModelMessage]) -> CallPlace:
+    ids = {call.tool_call_id for call in (*requests.approvals, *requests.calls)}
+    for end in range(len(messages), 0, -1):
+        made = messages[end - 1]
+        if isinstance(made, ModelResponse) and ids <= {call.tool_call_id for call in made.tool_calls}:
+            if made.conversation_id or made.run_id:
+                # Attack: a later response has the same id, so that the call would count as another one.
+                return CallPlace(messages[:end], made.conversation_id or '', made.run_id)
+            break
+    raise UserError('With a ledger, `answer` needs the messages that have the calls: `messages=result.all_messages()`.')
 
 
 def capabilities_of(agent: AbstractAgent[Any, Any]) -> list[AbstractCapability[Any]]:

@@ -119,13 +119,21 @@ class Batch:
         is_model = arguments.fields is not None and is_unpacked(values, given)
         request = self._request(call, arguments.fields if is_model else arguments.shown)
         bound_to = self.gate.controller.bound_to(arguments, request.bound_to)
-        request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to)
+        used = arguments.used
+        if is_model and used is not None:
+            [used] = used.values()
+        request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to, used=used)
         # Attack: other code deferred the call, so that the tool's check was not asked what to log, and which answers it
         # allows.
         checks = [each for each in checks_of(tool.toolset, tool) if has_check(each)]
         if not checks:
             return self._prepared(call, request)
-        context = ApprovalContext(tool_name=call.tool_name, args=copied(request.args), metadata=request.metadata)
+        context = ApprovalContext(
+            tool_name=call.tool_name,
+            args=copied(request.args),
+            metadata=request.metadata,
+            used=request.used,
+        )
         verdict = await self.gate.controller.policy.judge(
             context, logic=checks, framework_context=self.ctx, default='none', facts=request.facts
         )
@@ -193,7 +201,9 @@ class Batch:
 
     async def _external(self, call: ToolCallPart) -> Prepared:
         request, function = self._request(call), self.external.get(call.tool_name)
-        context = ApprovalContext(tool_name=call.tool_name, args=request.args, metadata=request.metadata)
+        context = ApprovalContext(
+            tool_name=call.tool_name, args=request.args, metadata=request.metadata, used=request.used
+        )
         verdict = await self.gate.controller.policy.judge(
             context, logic=[function], default='none', facts=request.facts
         )

@@ -504,7 +504,9 @@ class _SegmentToolset(ApprovalToolset):
 
 
 async def _asks(call: Call) -> bool:
-    context = ApprovalContext(tool_name=call.tool_name, args=call.arguments.shown, metadata=call.facts.as_metadata())
+    context = ApprovalContext(
+        tool_name=call.tool_name, args=call.arguments.shown, metadata=call.facts.as_metadata(), used=call.arguments.used
+    )
     verdicts = [await ask_check(each, context, framework_context=call.framework_context) for each in call.checks]
     return any(verdict is not None and verdict.is_needs_approval for verdict in verdicts)
 
