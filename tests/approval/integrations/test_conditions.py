@@ -6,12 +6,13 @@ import pydantic_ai
 import pytest
 from langchain_core.tools import StructuredTool
 from pydantic import BaseModel
-from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
-from pydantic_ai.models.function import FunctionModel
+from pydantic_ai import Tool
+from pydantic_ai.capabilities import HandleDeferredToolCalls
 from tool_approval.integrations.langchain import ApprovalToolWrapper
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.testing import RecordingUI
 
+from tests.loop.scripted import call, scripted
 from tool_approval import ApprovalController, requires_approval
 
 
@@ -38,11 +39,14 @@ def rules(when: Any) -> Any:
 
 
 def with_pydantic_ai(function: Any, args: Any, policy: Any, ui: Any) -> None:
-    def respond(messages: Any, info: Any) -> ModelResponse:
-        return ModelResponse([TextPart('done') if len(messages) > 1 else ToolCallPart('pay', args)])
+    model = scripted([call('pay', '1', **args)], 'done')
+    pydantic_ai.Agent(model, tools=[function], capabilities=[Approvals(policy, ui=ui)]).run_sync('go')
 
-    approvals = Approvals(policy, ui=ui)
-    pydantic_ai.Agent(FunctionModel(respond), tools=[function], capabilities=[approvals]).run_sync('go')
+
+def on_the_hosts_hook(function: Any, args: Any, policy: Any, ui: Any) -> None:
+    hook = HandleDeferredToolCalls(Approvals(policy, ui=ui))
+    model = scripted([call('pay', '1', **args)], 'done')
+    pydantic_ai.Agent(model, tools=[Tool(function, requires_approval=True)], capabilities=[hook]).run_sync('go')
 
 
 def with_langchain(function: Any, args: Any, policy: Any, ui: Any) -> None:
@@ -51,24 +55,21 @@ def with_langchain(function: Any, args: Any, policy: Any, ui: Any) -> None:
     wrapped.invoke({'name': 'pay', 'args': args, 'id': '1', 'type': 'tool_call'})
 
 
-BOTH = pytest.mark.parametrize('call', [with_pydantic_ai, with_langchain])
-
-
-@BOTH
+@pytest.mark.parametrize('carry_out', [with_pydantic_ai, on_the_hosts_hook, with_langchain])
 @pytest.mark.parametrize(
     ('when', 'args', 'asks'), [(FREE, DROPPED, True), (SMALL, DROPPED, True), (SMALL, HONEST, False)]
 )
-def test_what_validation_drops_satisfies_no_condition(call: Any, when: Any, args: Any, asks: bool):
+def test_what_validation_drops_satisfies_no_condition(carry_out: Any, when: Any, args: Any, asks: bool):
     ran: list[float] = []
     ui = RecordingUI(False)
 
-    call(transfer_of(ran), args, rules(when), ui)
+    carry_out(transfer_of(ran), args, rules(when), ui)
 
     assert (len(ui.requests), ran) == ((1, []) if asks else (0, [20]))
 
 
-@BOTH
-def test_what_validation_drops_reaches_no_condition_of_the_decorator(call: Any):
+@pytest.mark.parametrize('carry_out', [with_pydantic_ai, with_langchain])
+def test_what_validation_drops_reaches_no_condition_of_the_decorator(carry_out: Any):
     ran: list[float] = []
     seen: list[Any] = []
 
@@ -78,14 +79,15 @@ def test_what_validation_drops_reaches_no_condition_of_the_decorator(call: Any):
 
     ui = RecordingUI(False)
 
-    call(requires_approval(when=when)(transfer_of(ran)), DROPPED, {}, ui)
+    carry_out(requires_approval(when=when)(transfer_of(ran)), DROPPED, {}, ui)
 
     assert [sorted(each['transfer']) for each in seen] == [['amount']] * len(seen)
     assert (len(ui.requests), ran) == (1, [])
     assert ui.requests[0].args['transfer']['dry_run'] is True, 'the approver sees what was dropped'
 
 
-def test_a_field_beside_the_fields_of_the_only_argument_satisfies_no_condition():
+@pytest.mark.parametrize('carry_out', [with_pydantic_ai, on_the_hosts_hook])
+def test_a_field_beside_the_fields_of_the_only_argument_satisfies_no_condition(carry_out: Any):
     ran: list[float] = []
 
     def pay(transfer: Transfer) -> str:
@@ -94,6 +96,6 @@ def test_a_field_beside_the_fields_of_the_only_argument_satisfies_no_condition()
 
     for when in ({'dry_run': {'is': True}}, {'transfer.dry_run': {'is': True}}, FREE):
         ui = RecordingUI(False)
-        with_pydantic_ai(pay, {'amount': 600, 'dry_run': True, 'transfer.amount': 1}, rules(when), ui)
+        carry_out(pay, {'amount': 600, 'dry_run': True, 'transfer.amount': 1}, rules(when), ui)
 
         assert (len(ui.requests), ran) == (1, [])

@@ -13,12 +13,14 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.gate import denied_because
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
+from tool_approval.integrations.langchain.pausing import question_about
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, collect_approvals_sync
+from tool_approval.integrations.pydantic_ai.requests import conventional
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
-from tests.approval.parts import ListSink
+from tests.approval.parts import ListSink, request_for
 from tests.loop.scripted import call, returns, scripted
-from tool_approval import ApprovalController, ApprovalDecision
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalPresentation
 
 from .langchain import scripted as langchain
 from .pydantic_ai.agents import external
@@ -269,3 +271,16 @@ def test_an_edit_that_a_tool_of_langchain_cannot_take_is_asked_again():
     ui.assert_done()
     assert ui.requests[1].rejected_edit is not None
     assert 'amount' in ui.requests[1].rejected_edit.problem
+
+
+def test_approvers_elsewhere_read_the_extra_access():
+    lines = ['runs OUTSIDE the sandbox, as you', 'program: /usr/bin/git']
+    shown = ApprovalPresentation(type='command', content='git push', metadata={'extra_access': lines})
+    request = request_for(tool_call_id='1', reason='Why.', presentation=shown)
+
+    question = question_about(request, call='1', digest='d')
+
+    wanted = 'Why.\nextra access: runs OUTSIDE the sandbox, as you\nextra access: program: /usr/bin/git'
+    assert question['action']['description'].endswith(wanted)
+    assert conventional(request)['approval_reason'] == wanted
+    assert 'approval_reason' not in conventional(request_for())

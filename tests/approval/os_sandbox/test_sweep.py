@@ -418,6 +418,7 @@ def test_a_module_of_a_clone_is_judged_like_a_repository(ground: Ground):
         ('rm sub/.git/config', 'it is a link, or incomplete'),
         ('rm sub/.git/HEAD', 'it is a link, or incomplete'),
         ('ln -s sub/.git .GIT', 'it is a link, or incomplete'),
+        ('ln sub/.git/config alias', 'its configuration has another name, too'),
         ('git -C sub config core.fsmonitor x', "its configuration has the line 'fsmonitor = x'"),
         ('touch sub/.git/hooks/post-commit', 'it has hooks'),
         ('touch sub/.git/other', 'it has other'),

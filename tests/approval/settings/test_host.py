@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from tool_approval.core.tool_checks import approving
-from tool_approval.os_sandbox import BubblewrapBackend
+from tool_approval.os_sandbox import BubblewrapBackend, host_program
 from tool_approval.os_sandbox.host_git import Remote
 from tool_approval.settings import RUN_SHELL, load_settings, open_workspace, parse_settings
 from tool_approval.settings.host import OUTSIDE
@@ -286,11 +286,88 @@ def test_a_hook_that_commands_can_write_is_refused(place, how):
     assert not place.pwned.exists()
 
 
-def test_a_hook_of_the_user_elsewhere_runs(place):
+def test_a_hook_of_the_user_elsewhere_runs(place, remote):
     place.script(place.home / 'pre-push', 'echo users >&2')
-    place.host(f'git config --global core.hooksPath {place.home}')
+    address = remote.replace('//', '//ann:s3cret@')
+    place.host(f'git config --global core.hooksPath {place.home}; git config remote.origin.url {address}')
 
     assert 'users' in place.run('git push origin main', 'host')
+
+
+@pytest.mark.parametrize(
+    'how',
+    [
+        'git config --global core.hooksPath "$HOME/later"',
+        'git -C ../store.git config core.hooksPath ../work',
+        'git -C ../store.git config include.path ../work/config',
+        'git config remote.origin.url "$(dirname "$PWD")/store"',
+        'mkdir ../far; mv ../store.git ../far/x; mkdir ../store.git; echo gitdir: ../far/x > ../store.git/.git',
+        'mv ../store.git ../away',
+    ],
+)
+def test_a_repository_of_this_machine_whose_hooks_may_be_elsewhere_is_refused(place, how):
+    place.host(how)
+
+    said = place.run('git push origin main', 'host')
+
+    assert 'It cannot be shown which hooks git would run in' in said
+    assert place.questions == []
+
+
+def test_a_program_that_is_named_without_its_folder_is_looked_up(place, remote):
+    script = place.script(place.work / 'evil', place.attack)
+    for name, key, value in (
+        ('git-credential-my', 'credential.helper', 'my'),
+        ('my', 'credential.helper', '!my'),
+        ('myssh', 'core.sshCommand', 'myssh -v'),
+    ):
+        (place.bin / name).symlink_to(script)
+        url = 'git@a.example:x' if key == 'core.sshCommand' else remote
+        place.host(f"git config --global {key} '{value}'; git config remote.origin.url {url}")
+
+        assert 'is where commands can write' in place.run('git push origin main', 'host'), value
+    assert not place.pwned.exists()
+
+
+@pytest.mark.parametrize('where', ['.config/tool/a/b/c', '.tool/x/y', 'xdg/tool/conf'])
+def test_a_link_anywhere_in_the_configuration_of_a_program_is_found(place, monkeypatch, where):
+    monkeypatch.setenv('XDG_CONFIG_HOME', str(place.home / 'xdg'))
+    link = place.home / where
+    link.parent.mkdir(parents=True)
+    link.symlink_to(place.work)
+    place.script(place.bin / 'tool', place.attack)
+
+    assert 'is where commands can write' in place.run('tool', 'host')
+    assert not place.pwned.exists()
+
+
+@pytest.mark.parametrize('line', ['Include {work}/ssh', 'include = "{work}/*.conf"', 'INCLUDE config.d/* {work}/x'])
+def test_what_the_configuration_of_ssh_includes_is_looked_at(place, line):
+    (place.home / '.ssh').mkdir()
+    (place.home / '.ssh/config').write_text(f'Host a\n  {line.format(work=place.work)}\n')
+    place.host('git config remote.origin.url git@a.example:x')
+
+    assert 'is where commands can write' in place.run('git push origin main', 'host')
+
+
+def test_a_configuration_of_very_many_files_is_refused(place, monkeypatch):
+    monkeypatch.setattr(host_program, '_MOST_FILES', 2)
+    folder = place.home / '.tool'
+    folder.mkdir()
+    for at in range(3):
+        (folder / str(at)).touch()
+    place.script(place.bin / 'tool', 'echo ran')
+
+    assert 'too many files' in place.run('tool', 'host')
+
+
+def test_an_interpreter_that_commands_can_write_runs_nothing(place):
+    place.script(place.work / 'interpreter', place.attack)
+    program = place.script(place.bin / 'tool', '')
+    program.write_text(f'#!{place.work}/interpreter\n')
+
+    assert 'leads to a place to which commands can write' in place.run('tool', 'host')
+    assert not place.pwned.exists()
 
 
 SWAPS = {
@@ -611,7 +688,7 @@ def test_where_there_is_no_repository_other_programs_run(place):
 
 def test_more_than_a_question_can_show_is_refused(place):
     for at in range(9):
-        place.host(f'git config --add remote.origin.pushurl /srv/{at}')
+        place.host(f'git config --add remote.origin.pushurl git@h{at}.example:x')
 
     assert 'too long for a question' in place.run('git push origin main', 'host')
 

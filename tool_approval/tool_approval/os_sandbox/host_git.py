@@ -51,6 +51,8 @@ _WEB: Final = re.compile(r'https?://(?:[^@/\\?#\s]*@)?[\w.-]+(?::\d+)?(?:/[!-~]*
 _USER: Final = re.compile(r'^(https?://)[^@/\\?#]*@')
 """The part of an address that may be a password. Everything else is shown: it says where git goes."""
 _SSH: Final = re.compile(r'ssh://(?:[\w.-]+@)?\w[\w.-]*(?::\d+)?/[!-~]*|(?:[\w.][\w.-]*@)?\w[\w.-]*:(?!:|//)[!-~]*')
+_ELSEWHERE: Final = re.compile(rb'hookspath|worktreeconfig|\[\s*include', re.IGNORECASE)
+"""Found in a configuration whose hooks may be anywhere."""
 PAIRS: Final = (
     ('core.fsmonitor', 'false'),
     ('core.alternateRefsCommand', 'true'),
@@ -251,8 +253,13 @@ class HostGit:
             raise PermissionError(f'The address of the remote {name!r} cannot be read. {TOLD}')
         return Remote(name=name, urls=tuple(os.fsdecode(found).split('\n')[:-1]))
 
-    def checked(self, words: Sequence[str], remote: Remote) -> list[str]:
+    def checked(self, words: Sequence[str], remote: Remote, settings: Sequence[Setting]) -> list[str]:
         """Check the words of a command, and return them with the remote named, and without submodules.
+
+        Args:
+            words: The words of `git push`, for example, from the sub-command.
+            remote: The remote of the command.
+            settings: The result of `settings`.
 
         Raises:
             PermissionError: An option is not known to be harmless, or an address is of another form.
@@ -271,12 +278,25 @@ class HostGit:
             if _kind(url) is None:
                 raise PermissionError(f'The address {shown!r} of {remote.name!r} is of an unknown form. {TOLD}')
         for folder in remote.folders:
+            self._check_folder(folder, settings)
             if self.place.is_written(folder):
                 raise PermissionError(
                     f'The repository {folder} is where commands can write, and git would run its hooks. Use '
                     "access=['git'] instead."
                 )
         return [kind, *options, *([] if kind == 'ls-remote' else ['--no-recurse-submodules']), '--', *operands]
+
+    def _check_folder(self, folder: str, settings: Sequence[Setting]) -> None:
+        """Refuse a repository of this machine whose hooks would be others than those that the question shows.
+
+        Git runs them by the configuration of that repository and of the user, not by that of this repository.
+        """
+        inner = f'{folder}/.git' if os.path.lexists(f'{folder}/.git') else folder
+        config = read(f'{inner}/config')
+        is_plain = os.path.isdir(inner) and not os.path.islink(inner) and os.path.isfile(f'{inner}/HEAD')
+        is_users = any(key == 'core.hookspath' and self._is_users(scope, origin) for scope, origin, key, _ in settings)
+        if not is_plain or config is None or is_users or _ELSEWHERE.search(config) is not None:
+            raise PermissionError(f'It cannot be shown which hooks git would run in {folder}. {TOLD}')
 
 
 def kinds_of(remote: Remote) -> list[str | None]:

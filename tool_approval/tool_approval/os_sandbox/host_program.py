@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from .git_forms import inside
+from .git_forms import read
 from .profile import OSSandboxError, covers, trail
 
 _CODE: Final = re.compile(
@@ -21,6 +21,8 @@ _CODE: Final = re.compile(
 ASKS_FOR_PASSWORDS: Final = ('GIT_ASKPASS', 'SSH_ASKPASS')
 """Variables that name the user's programs that git and ssh get passwords from."""
 _CONNECTS: Final = ('GIT_SSH', 'GIT_SSH_COMMAND', 'GIT_SSH_VARIANT')
+_MOST_FILES: Final = 10_000
+"""Maximum number of files in a program's configuration."""
 _SPLITS: Final = re.compile(r'[\s!"\'`$(){};&|<>=]+')
 
 
@@ -61,7 +63,7 @@ class HostPlace:
         for folder in self.search_path():
             path = f'{folder}/{name}'
             if os.path.isfile(path) and os.access(path, os.X_OK):
-                if self.is_written(path):
+                if self.is_written(path) or any(map(self.is_written, _interpreter(path))):
                     raise PermissionError(f'{path} leads to a place to which commands can write, so it cannot run.')
                 return path
         raise PermissionError(f'{name!r} is in no folder of PATH to which no command can write. Tell the user.')
@@ -93,8 +95,13 @@ class HostPlace:
             PermissionError: Commands can write to the configuration.
         """
         home = self.environment.get('HOME', '')
-        for folder in (f'{home}/.{name}', f'{home}/.config/{name}'):
-            for path in (folder, *inside(folder)):
+        places = [f'{home}/.{name}', f'{home}/.config/{name}']
+        given = self.environment.get('XDG_CONFIG_HOME', '')
+        if given.startswith('/') and not self._leads_to_written(given):  # otherwise, no program gets the variable
+            places.append(f'{given}/{name}')
+        for place in places:
+            # In a folder to which no command can write, only a link leads to what one can write.
+            for path in (place, *_links(place), *_included(f'{home}/.ssh/config' if name == 'ssh' else '')):
                 if self.is_written(path):
                     raise PermissionError(f'{path} is where commands can write, so {name!r} cannot run as the user.')
 
@@ -108,8 +115,44 @@ class HostPlace:
         """Yield the paths in a command of the user's configuration that commands can write, or that are relative."""
         for word in _SPLITS.split(command):
             path = os.path.expanduser(word)
-            if '/' in path and not re.match(r'[a-z][a-z0-9+.-]*://', path) and self.is_written(path):
+            if '/' not in path:
+                found = (
+                    f'{folder}/{each}' for folder in self.search_path() for each in (path, f'git-credential-{path}')
+                )
+                if any(os.path.lexists(each) and self.is_written(each) for each in found):
+                    yield word
+            elif not re.match(r'[a-z][a-z0-9+.-]*://', path) and self.is_written(path):
                 yield word
+
+
+def _interpreter(path: str) -> list[str]:
+    """Return the paths in the first line of a script."""
+    with open(path, 'rb') as program:
+        line = program.readline(1000)
+    return [word for word in os.fsdecode(line[2:]).split() if '/' in word] if line.startswith(b'#!') else []
+
+
+def _links(folder: str) -> Iterator[str]:
+    """Yield the links in a folder, at any depth.
+
+    Raises:
+        PermissionError: There are too many files to look at.
+    """
+    count = 0
+    for parent, folders, names in os.walk(folder):
+        count += len(names)
+        if count > _MOST_FILES:
+            raise PermissionError(f'{folder} has too many files to be looked at.')
+        yield from (path for name in (*folders, *names) if os.path.islink(path := f'{parent}/{name}'))
+
+
+def _included(config: str) -> Iterator[str]:
+    """Yield the paths that a configuration of ssh includes, up to the first wildcard; ssh_config(5)."""
+    text = read(config) if config else None
+    for line in re.findall(rb'(?im)^[ \t]*include[ \t=]+(.+)$', text or b''):
+        for word in os.fsdecode(line).replace('"', ' ').split():
+            path = os.path.join(os.path.dirname(config), os.path.expanduser(word))
+            yield re.split(r'[*?\[]', path)[0].rstrip('/')
 
 
 def identity_of(path: str) -> str:

@@ -253,7 +253,7 @@ class HostCommands:
             hook = git.hook(settings) if words[:2] == ('git', 'push') else None
             remote = git.remote(words[1:], settings) if words[0] == 'git' else None
             if remote is not None:
-                argv = (program, *git.checked(words[1:], remote))
+                argv = (program, *git.checked(words[1:], remote, settings))
                 lines += self._remote_lines(remote)
             if remote is None:
                 lines.append('if it runs git, no hook of the repository runs')

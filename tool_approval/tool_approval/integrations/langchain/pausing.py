@@ -17,6 +17,7 @@ from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import CHANGED
 from tool_approval.core.request import ApprovalRequest
+from tool_approval.display.fact_texts import extra_access
 
 ALLOWED: list[DecisionType] = ['approve', 'edit', 'reject']
 """Decisions that a reviewer may make."""
@@ -73,6 +74,7 @@ def can_pause(config: RunnableConfig) -> bool:
 def question_about(request: ApprovalRequest, *, call: str | None, digest: str) -> Question:
     """Return the question about a call, with the arguments as the tool will get them."""
     reason = '' if request.reason is None else f'\n\n{request.reason}'
+    reason += ''.join(f'\nextra access: {line}' for line in extra_access(request))
     action = ActionRequest(
         name=request.tool_name, args=dict(request.args), description=f'{request.attributed_description}{reason}'
     )

@@ -20,6 +20,7 @@ from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import NO_ARGUMENTS, Call, cannot_be_judged
 from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry, describe
+from tool_approval.display.fact_texts import extra_access
 
 from .arguments import call_arguments, called_name, find_tool
 
@@ -107,9 +108,11 @@ def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[st
 
 def conventional(request: ApprovalRequest) -> dict[str, Any]:
     """Return metadata that contains the request for our own handler, and the keys that other handlers read."""
+    access = extra_access(request)
     values = {
         'approval_description': request.attributed_description,
-        'approval_reason': request.reason,
+        'approval_reason': '\n'.join([*filter(None, [request.reason]), *map('extra access: {}'.format, access)])
+        or None,
         'approval_policy': 'needs_approval',
         'toolset_id': request.facts.toolset_id,
         'worker': request.facts.caller,
