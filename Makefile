@@ -131,8 +131,8 @@ typecheck: install ## Check the types, strictly
 imports: install ## Check who imports whom
 	@$(RUN) lint-imports
 
-budget: ## Report the lines and modules of each part
-	@$(PYTHON) -m maintainers.budget
+budget: install ## Report the lines and modules of each part, and what one approved call passes through
+	@$(RUN) python -m maintainers.budget
 
 prose: install ## Check the wording and the spelling of docs, docstrings, comments and messages
 	@$(RUN) python -m maintainers.prose

@@ -18,3 +18,10 @@ def test_each_part_is_reported_with_its_modules_and_lines(tmp_path: Path, monkey
 
     assert [line.split() for line in parts] == [['core', '1', '3'], ['together', '2', '4']]
     assert words == 'documentation: 1 pages, 1,501 words, 1 longer than 1,500 words'
+
+
+def test_what_an_approved_call_passes_through_is_counted():
+    words = budget.approved_call().split()
+
+    functions, modules, encodings, judgements = (int(word) for word in words if word.isdigit())
+    assert functions > modules > encodings > judgements == 2

@@ -192,7 +192,8 @@ class Approvals:
             test.end()
 
     def _test(self) -> _Test | None:
-        return next((each for each in reversed(_tests.get()) if each.of is self._original), None)
+        tests = _tests.get()
+        return next((each for each in reversed(tests) if each.of is self._original), None) if tests else None
 
 
 class _Test:

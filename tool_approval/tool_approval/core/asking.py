@@ -331,7 +331,8 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         if isinstance(decision.response, str):
             given['response'] = whole_characters(decision.response)
         decision = ApprovalDecision.model_validate(dict(given))
-        canonical_json(decision.response)
+        if decision.response is not None:
+            canonical_json(decision.response)
     except ValidationError:
         raise _NoDecision('the decision is malformed') from None
     except NotCanonicalError as error:

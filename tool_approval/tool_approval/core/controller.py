@@ -411,8 +411,10 @@ class ApprovalController:
         Raises:
             AuditError: The entry cannot be written. The question must not be asked.
         """
+        if self.audit is None or self.ui is None:
+            return
         abilities = UIAbilities.of(self.ui)
-        if self.audit is None or self.ui is None or abilities.only_reads:
+        if abilities.only_reads:
             return
         asked: Sequence[str] = () if abilities.asks is None else abilities.asks(request)
         self.audit.record(

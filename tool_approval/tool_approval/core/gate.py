@@ -321,6 +321,7 @@ class Gate:
         request = make_request(
             context if name == call.tool_name else context.model_copy(update={'tool_name': call.tool_name}),
             verdict,
+            call.facts if call.metadata is None else None,
             tool_call_id=call.tool_call_id,
             hides_arguments=call.arguments.is_altered,
             args_schema=call.args_schema,

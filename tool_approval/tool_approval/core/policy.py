@@ -12,7 +12,7 @@ from .conditions import received
 from .config import InForce, PolicyConfig, ToolRule, ToolRules, parse_config, read_config
 from .decision import both_allow
 from .request import ApprovalContext, ApprovalRequest, CallFacts
-from .tool_checks import ask_check
+from .tool_checks import ask_check, has_check
 from .verdict import ApprovalResult
 
 
@@ -127,11 +127,13 @@ class ApprovalPolicy:
         if blocked is not None:
             return blocked
         for tool in logic:
+            if not has_check(tool):
+                continue
             verdict = await ask_check(tool, context, framework_context=framework_context, config=self._rules)
             if verdict is not None and verdict.is_blocked:
                 return verdict
             own = verdict if own is None else _completed(own, verdict)
-        return self.settle(context.tool_name, args, own, default=default)
+        return self._combined(rule, own, default)
 
     def settle(
         self, tool_name: str, args: Mapping[str, Any], own: ApprovalResult | None, *, default: str | None = None
@@ -149,17 +151,20 @@ class ApprovalPolicy:
             return blocked
         if own is not None and own.is_blocked:
             return own
+        return self._combined(rule, own, default)
+
+    def _combined(self, rule: InForce, own: ApprovalResult | None, default: str | None) -> ApprovalResult:
         if rule.approval == 'none':
             # The log leaves out what the tool's own check leaves out.
             return ApprovalResult.pre_approved(None if own is None else own.payload)
         if rule.approval == 'required':
-            asked = own if own is not None and own.is_needs_approval else ApprovalResult.needs_approval()
+            asked = own if own is not None and own.is_needs_approval else _ASKS
             return self._described(asked, rule)
         if own is not None:
             return self._described(own, rule)
         if 'required' not in (said := {self.config.default, default}) and 'none' in said:
-            return ApprovalResult.pre_approved()
-        return self._described(ApprovalResult.needs_approval(), rule)
+            return _RUNS
+        return self._described(_ASKS, rule)
 
     def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
         """Return the configuration's verdict on a request from a tool that needs approval.

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, MethodWrapperType, WrapperDescriptorType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from .conditions import received
@@ -92,11 +92,11 @@ def judging() -> Generator[None]:
     Inside the context, the call is treated as not approved until `approving` changes that.
     """
     # Attack: a call is denied, and a direct call with the same arguments uses its check (test_file_toolset.py).
-    token = judged.set(None)
+    token, token_approved = judged.set(None), approved.set(None)
     try:
-        with approving(None):
-            yield
+        yield
     finally:
+        approved.reset(token_approved)
         judged.reset(token)
 
 
@@ -131,26 +131,31 @@ def take_approval(args: Mapping[str, Any], defaults: Mapping[str, Any] = _NOTHIN
     return found.bound_to if found is not None and {**defaults, **found.args} == args else None
 
 
-_CHECKS = ('check_approval', 'needs_approval', '_requires_approval')
-
-
 def _has_own_check(tool: object) -> bool:
-    return any(getattr(tool, name, None) for name in _CHECKS)
+    return bool(
+        getattr(tool, 'check_approval', None)
+        or getattr(tool, 'needs_approval', None)
+        or getattr(tool, '_requires_approval', None)
+    )
 
 
-def _checked(tool: object) -> object:
+_OWN_CALLS: Final = (WrapperDescriptorType, MethodWrapperType)
+"""Types of Python's own `__call__`, which has no check."""
+
+
+def _checked(tool: object) -> object | None:
     """Return what has the check of a tool: the tool, the function in a `partial`, or the `__call__` of its class."""
     if _has_own_check(tool):
         return tool
     if isinstance(tool, functools.partial):
         return _checked(cast('functools.partial[Any]', tool).func)
     call: object = getattr(type(tool), '__call__', None)  # noqa: B004 - a decorated function, not whether it is callable
-    return call if _has_own_check(call) else tool
+    return call if type(call) not in _OWN_CALLS and _has_own_check(call) else None
 
 
 def has_check(tool: object) -> bool:
     """Return whether the tool has a check that `ask_check` would call."""
-    return _has_own_check(_checked(tool))
+    return _checked(tool) is not None
 
 
 async def ask_check(
@@ -184,6 +189,8 @@ async def ask_check(
     """
     try:
         tool = _checked(tool)
+        if tool is None:
+            return None
         check: object = getattr(tool, 'check_approval', None)
         needs: object = getattr(tool, 'needs_approval', None)
         first = _read_check(await _settled(check(context))) if callable(check) else None

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 from .decision import AllowedAnswer, read_answers
 from .presentation import ApprovalPresentation
-from .request import ApprovalContext, ApprovalRequest, RememberOption, check_options
+from .request import ApprovalContext, ApprovalRequest, CallFacts, RememberOption, check_options, describe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +108,15 @@ class ApprovalResult:
         return self.status == 'needs_approval'
 
 
-def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: Any) -> ApprovalRequest:
+def make_request(
+    context: ApprovalContext, verdict: ApprovalResult, facts: CallFacts | None = None, **details: Any
+) -> ApprovalRequest:
     """Make an approval request from a verdict.
 
     Args:
         context: The call, whose metadata provides `run_id`, `session_id` and `lineage`.
         verdict: Verdict of the tool or the policy.
+        facts: Facts of which the metadata was made. `None` reads the metadata.
         **details: Further fields of the request.
 
     Raises:
@@ -121,6 +124,17 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
             or a detail is invalid.
     """
     metadata = context.metadata
+    if facts is not None and verdict in _PLAIN:  # most frequent case: nothing of a tool's own has to be validated
+        return ApprovalRequest.of_call(
+            context.tool_name,
+            context.args,
+            facts,
+            description=describe(context.tool_name, context.args),
+            group_id=_batch(metadata),
+            metadata=metadata,
+            used=context.used,
+            **details,
+        )
     fields: dict[str, Any] = {'bound_to': verdict.bound_to}
     fields |= {name: metadata[name] for name in ('run_id', 'session_id') if isinstance(metadata.get(name), str)}
     # If an unreadable lineage were dropped, a nested request would look like a request of the outermost run.
@@ -141,6 +155,9 @@ def make_request(context: ApprovalContext, verdict: ApprovalResult, **details: A
         metadata=metadata,
         **{**fields, **details},
     )
+
+
+_PLAIN = (ApprovalResult.needs_approval(), ApprovalResult.pre_approved())
 
 
 def _payload(context: ApprovalContext, verdict: ApprovalResult) -> Mapping[str, Any]:

@@ -33,7 +33,9 @@ POLICY = {'notes_read_*': {'approval': 'none'}, '*_delete_*': {'approval': 'bloc
 @contextmanager
 def stdio(folder: Path) -> Iterator[MCPToolset[Any]]:
     program = str(Path(mcp_server.__file__))
-    yield MCPToolset(StdioTransport(sys.executable, [program, str(folder)], keep_alive=False), id='notes')
+    yield MCPToolset(
+        StdioTransport(sys.executable, [program, str(folder)], keep_alive=False), id='notes', init_timeout=60
+    )
 
 
 @contextmanager

@@ -151,6 +151,8 @@ def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
     """Return the name by which the model calls `tool`. Toolsets that wrap the tool may have renamed it."""
     made = _made_call(ctx, ctx.tool_call_id)
     found = find_tool(ctx, made.tool_name) if made is not None else None
+    if made is not None and _contains(found, tool):
+        return made.tool_name
     function, schema = function_of(tool), tool.tool_def.parameters_json_schema
     # A tool may also call another tool, which must not get its name. A renamed tool has the same function and schema;
     # the schema alone may be shared with other tools.
@@ -162,6 +164,14 @@ def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
     offered = (ctx.tool_manager.tools if ctx.tool_manager is not None else None) or {}
     names = [each for each, other in offered.items() if function is not None and function_of(other) is function]
     return name if name in names or not names else names[0]
+
+
+def _contains(outer: object, tool: ToolsetTool[Any]) -> bool:
+    while isinstance(outer, ToolsetTool):
+        if outer is tool:
+            return True
+        outer = getattr(cast('ToolsetTool[Any]', outer), 'source_tool', None)
+    return False
 
 
 def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> Iterator[object]:
@@ -206,16 +216,17 @@ def function_of(tool: ToolsetTool[Any]) -> object:
 
 def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCallPart | None:
     # `None` for a call that code makes, and if several calls of the response have that id.
-    messages = ctx.messages if ctx is not None else ()
-    response = next((message for message in reversed(messages) if isinstance(message, ModelResponse)), None)
-    if response is None:
+    for response in reversed(ctx.messages if ctx is not None else ()):
+        if isinstance(response, ModelResponse):
+            break
+    else:
         return None
     # Each call is looked up several times: do not search all parts of a large response each time.
     if len(response.parts) > _FEW_PARTS and (position := _positions(response).get(tool_call_id)) is not None:
         part = response.parts[position]
         if isinstance(part, ToolCallPart) and part.tool_call_id == tool_call_id:
             return part
-    calls = [call for call in response.tool_calls if call.tool_call_id == tool_call_id]
+    calls = [part for part in response.parts if isinstance(part, ToolCallPart) and part.tool_call_id == tool_call_id]
     return calls[0] if len(calls) == 1 else None
 
 

@@ -15,11 +15,11 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.gate import ExecutionLedger, Gate, GateResult, Prepared, Refused, Responded
-from tool_approval.core.tool_checks import judging
+from tool_approval.core.tool_checks import has_check, judging
 
 from .arguments import call_arguments, checks_of
 from .requests import Session, conventional, executing
-from .results import find_binding, refuse
+from .results import find_binding, find_response, refuse
 from .seatbelt import guarding, is_guarded, is_same
 
 if TYPE_CHECKING:
@@ -117,15 +117,14 @@ class ApprovalToolset(WrapperToolset[Any]):
         toolset: AbstractToolset[Any] | None,
     ) -> Any:
         """Run a tool, refuse the call, or defer it, as `call_tool` does. `run_tool` runs the tool of `toolset`."""
-        binding = find_binding(ctx) if ctx.tool_call_approved else None
-        if binding is not None and binding.response is not None:
-            return binding.response  # of the approver, in the tool's place
+        if ctx.tool_call_approved and (response := find_response(ctx)) is not None:
+            return response  # of the approver, in the tool's place
         approvals = self._approvals
         gate = approvals.gate
         call, blocked = executing(
             ctx, name, tool_args, session=approvals.session, tool=tool, requester=approvals.requester
         )
-        checks = list(checks_of(toolset, tool))
+        checks: list[object] = [each for each in checks_of(toolset, tool) if has_check(each)]
         call = call._replace(
             facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
             checks=[*checks, _DECLARED] if tool.tool_def.kind == 'unapproved' else checks,
@@ -134,7 +133,7 @@ class ApprovalToolset(WrapperToolset[Any]):
         args = dict(call.values)
         with judging():
             prepared = await gate.prepare(call, blocked=blocked)
-            if ctx.tool_call_approved and blocked is None:
+            if checks and ctx.tool_call_approved and blocked is None:
                 # Attack: a check changes the nested arguments that it is given, and the approver is then shown these.
                 again = call_arguments(ctx, ctx.tool_call_id, args)
                 prepared = prepared._replace(call=call._replace(arguments=again))

@@ -73,8 +73,13 @@ def request_of(
     given = dict(metadata or {})
     made = given.pop(REQUEST_KEY, None)
     if isinstance(made, ApprovalRequest) and made.tool_name == call.tool_name:
+        is_ours = given.keys() <= _OURS and given.get('approval_policy') == 'needs_approval'
+        is_ours = is_ours and given.get('toolset_id') == made.facts.toolset_id
         given = {**made.metadata, **given}
-        request = made.changed(CallFacts.of(given), tool_call_id=call.tool_call_id, metadata=given)
+        # Most frequent case: nothing was added to the metadata, so that it says what is known.
+        request = made.changed(
+            made.facts if is_ours else CallFacts.of(given), tool_call_id=call.tool_call_id, metadata=given
+        )
     else:
         request = _bare_request(call, given, args)
     if known is None:
@@ -118,6 +123,9 @@ def conventional(request: ApprovalRequest) -> dict[str, Any]:
         'worker': request.facts.caller,
     }
     return {REQUEST_KEY: request, **{key: value for key, value in values.items() if value is not None}}
+
+
+_OURS = frozenset({'approval_description', 'approval_reason', 'approval_policy', 'toolset_id', 'worker'})
 
 
 def _first_text(metadata: Mapping[str, Any], *keys: str) -> str | None:

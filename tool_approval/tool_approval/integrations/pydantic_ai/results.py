@@ -43,6 +43,12 @@ def _metadata(ctx: RunContext[Any]) -> Mapping[str, object]:
     return cast('Mapping[str, object]', given if isinstance(given, Mapping) else {})
 
 
+def find_response(ctx: RunContext[Any]) -> Any:
+    """Return the approver's response in the place of the call being executed, or `None` if there is none."""
+    carried = _metadata(ctx).get(BINDING_KEY)
+    return cast('Mapping[str, Any]', carried).get('response') if isinstance(carried, Mapping) else None
+
+
 def find_binding(ctx: RunContext[Any]) -> Binding | None:
     """Return the binding of the call being executed, or `None` if another handler approved it."""
     metadata = _metadata(ctx)
