@@ -21,6 +21,7 @@ OURS_SYNC = 'ours, sync'
 """This project with a sync handler."""
 LAYER = 'the approval layer'
 """This project with a handler of `tool_approval` that logs its decisions."""
+_LAYER = {'N = 1': 1.25, 'N = 10': 1.25, 'N = 200': 1.15, 'K = 1000': 1.8}
 OURS_CONTROL = 'ours, async (again)'
 """This project with an async handler, built a second time."""
 STOP_RESUME = 'stop/resume'
@@ -61,8 +62,8 @@ def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
             yield _at_most(1.15, each)
         elif (each.variant, each.reference) == (OURS_SYNC, UPSTREAM_THREAD) and each.case == 'N = 10':
             yield _at_most(1.06, each)
-        elif (each.variant, each.reference) == (LAYER, UPSTREAM) and each.case == 'K = 1000':
-            yield _at_most(1.50, each)
+        elif (each.variant, each.reference) == (LAYER, UPSTREAM) and each.case in _LAYER:
+            yield _at_most(_LAYER[each.case], each)
         elif (each.variant, each.reference) == (STOP_RESUME, OURS) and kind == 'N' and int(size) >= 10:
             yield Verdict(
                 target=f'{each.case}: "{STOP_RESUME}" takes at least 1.30 times as long as "{OURS}"',
