@@ -107,6 +107,21 @@ def test_a_new_agent_goes_on_with_the_answers(run: Runner, files: Files):
     assert {each: decided[each] for each in came} == came
 
 
+def test_a_reviewer_responds_in_the_place_of_a_tool_that_allows_it(run: Runner, files: Files):
+    policy = {'read': {'approval': 'required', 'answers': ['respond']}}
+    paused = Paused(run, files.tools(), CALLS[0], policy=policy)
+
+    assert paused.interrupts[0]['review_configs'][0]['allowed_decisions'] == ['reject', 'respond']
+    again = run.output(paused.agent(policy=policy), CONFIG, Command(resume={'decisions': [APPROVE]}))
+    told = paused.resume({'type': 'respond', 'message': 'Nothing is in it.'}, policy=policy)
+
+    description = again['__interrupt__'][0].value['action_requests'][0]['description']
+    assert "a decision about 'read' must be of the type reject, respond" in description
+    assert told == [('read', 'Nothing is in it.', 'success')]
+    assert files.ran == []
+    assert paused.audit.outcomes() == ['responded']
+
+
 def test_a_rejection_without_a_message_has_the_usual_reason(run: Runner, files: Files):
     assert Paused(run, files.tools(), CALLS[0]).resume({'type': 'reject'}) == [('read', DENIED, 'error')]
 
@@ -217,7 +232,13 @@ def test_other_modes_do_not_pause(run: Runner, files: Files, mode: str):
     assert len(files.ran) == (3 if mode == 'approve_all' else 0)
 
 
-QUESTION: Any = {'call_id': '1', 'call': 'c', 'digest': 'd', 'action': {'name': 'read', 'args': {'path': 'a'}}}
+QUESTION: Any = {
+    'call_id': '1',
+    'call': 'c',
+    'digest': 'd',
+    'action': {'name': 'read', 'args': {'path': 'a'}},
+    'allowed': ['approve', 'edit', 'reject'],
+}
 
 
 @pytest.mark.parametrize(

@@ -13,14 +13,19 @@ from langgraph.types import interrupt
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.decision import AllowedAnswer, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import CHANGED
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display.fact_texts import extra_access
 
-ALLOWED: list[DecisionType] = ['approve', 'edit', 'reject']
-"""Decisions that a reviewer may make."""
+_ANSWERS: dict[DecisionType, AllowedAnswer] = {
+    'approve': 'approve',
+    'edit': 'edit',
+    'reject': 'deny',
+    'respond': 'respond',
+}
+"""What the host's decisions are called in a request."""
 
 
 class Question(TypedDict):
@@ -34,6 +39,8 @@ class Question(TypedDict):
     """Digest of the call as it is shown, to which the answer is bound."""
     action: ActionRequest
     """The call as it is shown."""
+    allowed: list[DecisionType]
+    """Decisions that the reviewer may make."""
 
 
 class Answer(TypedDict):
@@ -78,7 +85,8 @@ def question_about(request: ApprovalRequest, *, call: str | None, digest: str) -
     action = ActionRequest(
         name=request.tool_name, args=dict(request.args), description=f'{request.attributed_description}{reason}'
     )
-    return Question(call_id=str(request.tool_call_id), call=call, digest=digest, action=action)
+    allowed = [decision for decision, answer in _ANSWERS.items() if request.allows(answer)]
+    return Question(call_id=str(request.tool_call_id), call=call, digest=digest, action=action, allowed=allowed)
 
 
 def answers_to(questions: Sequence[Question]) -> dict[str, Answer]:
@@ -112,7 +120,9 @@ def hitl_request(questions: Sequence[Question], problem: str | None = None) -> H
         ]
     return HITLRequest(
         action_requests=actions,
-        review_configs=[ReviewConfig(action_name=each['name'], allowed_decisions=ALLOWED) for each in actions],
+        review_configs=[
+            ReviewConfig(action_name=each['action']['name'], allowed_decisions=each['allowed']) for each in questions
+        ],
     )
 
 
@@ -140,8 +150,10 @@ def read_answers(response: object, questions: Sequence[Question]) -> dict[str, A
 
 
 def _decision(given: object, question: Question) -> ApprovalDecision:
-    action = question['action']
+    action, allowed = question['action'], question['allowed']
     match given:
+        case {'type': str(kind)} if kind not in allowed:
+            raise ValueError(f'a decision about {action["name"]!r} must be of the type {", ".join(allowed)}')
         case {'type': 'approve'}:
             return ApprovalDecision(approved=True)
         case {'type': 'reject', 'message': str(note)} if note:
@@ -151,10 +163,12 @@ def _decision(given: object, question: Question) -> ApprovalDecision:
         case {'type': 'edit', 'edited_action': {'name': str(name), 'args': dict()}} if name == action['name']:
             args = cast('dict[str, dict[str, Any]]', given)['edited_action']['args']
             return ApprovalDecision(approved=True, override_args=None if args == action['args'] else args)
+        case {'type': 'respond', 'message': str(response)}:
+            return ApprovalDecision(approved=False, response=response)
         case _:
             raise ValueError(
-                f'a decision about {action["name"]!r} must be of the type {", ".join(ALLOWED)}, '
-                'and an edit needs an `edited_action` with the same `name` and with `args`'
+                f'a decision about {action["name"]!r} must be of the type {", ".join(allowed)}, an edit needs an '
+                '`edited_action` with the same `name` and with `args`, and a response needs a `message`'
             )
 
 
