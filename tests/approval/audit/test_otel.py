@@ -2,8 +2,6 @@
 
 import asyncio
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
@@ -15,6 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from tool_approval.audit.otel import OTelSink, attributes_of
 from tool_approval.testing import ScriptedUI, approve_all
 
+from tests.approval.collector import collecting
 from tests.approval.parts import ListSink, decide, noon, request_for
 from tool_approval import (
     ApprovalController,
@@ -125,53 +124,26 @@ def test_the_missing_library_is_named(monkeypatch):
         OTelSink(ListSink())
 
 
-@pytest.fixture
-def collector():
-    """A collector on loopback, and the requests that it got."""
-    got = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers['Content-Length']))
-            got.append((self.path, body))
-            self.send_response(200)
-            self.end_headers()
-
-        def log_message(self, format, *args):
-            pass
-
-    server = HTTPServer(('127.0.0.1', 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f'http://127.0.0.1:{server.server_port}/v1/traces', got
-    server.shutdown()
-    thread.join(timeout=60)
-    server.server_close()
-
-
-def test_logfire_sends_the_entries_to_a_collector(collector, tmp_path, monkeypatch):
+def test_logfire_sends_the_entries_to_a_collector(tmp_path, monkeypatch):
     import logfire
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-    place, got = collector
     monkeypatch.chdir(tmp_path)
-    local = logfire.configure(
-        local=True,
-        send_to_logfire=False,
-        console=False,
-        inspect_arguments=False,
-        additional_span_processors=[SimpleSpanProcessor(OTLPSpanExporter(endpoint=place))],
-    )
-    sink = OTelSink(ListSink(), tracer_provider=local.config.get_tracer_provider())
+    with collecting() as collector:
+        local = logfire.configure(
+            local=True,
+            send_to_logfire=False,
+            console=False,
+            inspect_arguments=False,
+            additional_span_processors=[SimpleSpanProcessor(OTLPSpanExporter(endpoint=collector.place))],
+        )
+        sink = OTelSink(ListSink(), tracer_provider=local.config.get_tracer_provider())
 
-    with local.span('work'):
-        attempt(sink, True)
-    local.force_flush()
+        with local.span('work'):
+            attempt(sink, True)
+        local.force_flush()
 
-    requests = [ExportTraceServiceRequest.FromString(body) for path, body in got if path == '/v1/traces']
-    spans = [span for each in requests for r in each.resource_spans for s in r.scope_spans for span in s.spans]
-    events = [event for span in spans if span.name == 'work' for event in span.events]
+    events = [event for span in collector.spans() if span.name == 'work' for event in span.events]
     assert [event.name for event in events] == [
         'tool_approval.question', 'tool_approval.decision', 'tool_approval.outcome',
     ]  # fmt: skip

@@ -21,6 +21,7 @@ from .arguments import call_arguments, checks_of
 from .requests import Session, conventional, executing
 from .results import find_binding, find_response, refuse
 from .seatbelt import guarding, is_guarded, is_same
+from .spans import not_executed
 
 if TYPE_CHECKING:
     from .approvals import Approvals
@@ -118,6 +119,7 @@ class ApprovalToolset(WrapperToolset[Any]):
     ) -> Any:
         """Run a tool, refuse the call, or defer it, as `call_tool` does. `run_tool` runs the tool of `toolset`."""
         if ctx.tool_call_approved and (response := find_response(ctx)) is not None:
+            not_executed(ctx, tool.tool_def.name, 'answer_tool')
             return response  # of the approver, in the tool's place
         approvals = self._approvals
         gate = approvals.gate
@@ -137,10 +139,16 @@ class ApprovalToolset(WrapperToolset[Any]):
                 # Attack: a check changes the nested arguments that it is given, and the approver is then shown these.
                 again = call_arguments(ctx, ctx.tool_call_id, args)
                 prepared = prepared._replace(call=call._replace(arguments=again))
-            settled = await self._settled(gate, prepared, ctx)
+            try:
+                settled = await self._settled(gate, prepared, ctx)
+            except ApprovalRequired:
+                not_executed(ctx, call.tool_name, 'ask_about_tool')
+                raise
             if isinstance(settled, Refused):
+                not_executed(ctx, call.tool_name, 'refuse_tool')
                 refuse(settled.told, 'refused')
             if isinstance(settled, Responded):
+                not_executed(ctx, call.tool_name, 'answer_tool')
                 return settled.response
 
             async def run() -> Any:

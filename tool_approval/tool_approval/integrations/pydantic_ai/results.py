@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
@@ -19,6 +20,7 @@ from tool_approval.core.gate import Allowed, ExecutedCall, ExecutionLedger, Gate
 from tool_approval.core.threads import call_sync_or_async
 
 from .arguments import find_tool
+from .spans import execution_span
 
 NOTICE_KEY = 'approval_notice'
 """Key under which the notice about changed arguments is added to a result that is not a string."""
@@ -256,7 +258,8 @@ async def carry_out_once(
     call = allowed.call
 
     async def run() -> Any:
-        with gate.execution(allowed) as execution:
+        span = nullcontext() if ctx is None else execution_span(ctx, call.tool_name, call.tool_call_id)
+        with span, gate.execution(allowed) as execution:
             result, is_done = await carry_out(ctx, external, call.tool_name, call.values)
             execution.outcome = 'executed' if is_done else 'failed'
         if not is_done:
