@@ -5,10 +5,11 @@ import time
 
 import pytest
 from tool_approval.core.asking import PromptLock, ask, passing_on
+from tool_approval.core.decision import RULES
 from tool_approval.testing import RecordingUI, ScriptedUI
 
-from tests.approval.parts import in_threads, logged, request_for
-from tool_approval import ApprovalDecision, RememberOption
+from tests.approval.parts import ListSink, decide, in_threads, logged, request_for
+from tool_approval import ApprovalController, ApprovalDecision, RememberOption
 
 pytestmark = pytest.mark.anyio
 
@@ -100,6 +101,25 @@ def test_call_without_a_ui_is_denied():
     assert decision == ApprovalDecision(
         approved=False, note='There is no approver to ask, so the call was denied.', decided_by='ui'
     )
+
+
+@pytest.mark.parametrize('approved', [True, False])
+@pytest.mark.parametrize('name', [*sorted(RULES), 'Policy', 'memory '])
+def test_a_ui_cannot_decide_in_the_name_of_a_rule(name, approved):
+    log = ListSink()
+    answer = ApprovalDecision(approved=approved, note='yes', decided_by=name)
+    controller = ApprovalController(ui=RecordingUI(answer), audit=log)
+
+    decision = decide(controller, request_for())
+
+    # A UI may say that it, or the time, denied.
+    expected = name if name == 'ui' or (name == 'timeout' and not approved) else 'other'
+    assert (decision.approved, decision.decided_by) == (approved, expected)
+    assert [(entry['event'], entry.get('decided_by')) for entry in log.all] == [
+        ('question', None),
+        ('decision', [expected]),
+    ]
+    assert log.all[1]['how'] == expected
 
 
 def test_a_group_is_one_question_with_one_answer_for_all():

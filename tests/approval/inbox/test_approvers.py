@@ -7,7 +7,9 @@ ADMINS = ApproverRule(groups=frozenset({'admins'}))
 OPS = ApproverRule(users=frozenset({'ada'}), groups=frozenset({'ops'}))
 
 
-@pytest.mark.parametrize('rule', ['policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit'])
+@pytest.mark.parametrize(
+    'rule', ['policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'other', 'Policy', ' ui ']
+)
 def test_approver_id_that_is_the_name_of_a_rule_is_refused(rule):
     with pytest.raises(
         ValidationError, match='cannot be the id of an approver: it is the name of a rule; use another id'

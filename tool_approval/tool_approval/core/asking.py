@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from pydantic import ValidationError
 
 from .canonical import canonical_json, whole_characters
-from .decision import ApprovalDecision, ApprovalMode
+from .decision import ApprovalDecision, ApprovalMode, is_reserved
 from .errors import NotCanonicalError, without_text
 from .protocols import ApprovalUI, UIAbilities
 from .request import ApprovalRequest
@@ -344,7 +344,12 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         raise _NoDecision('the request does not offer this option for remembering the approval')
     if decision.note is None and decision.decided_by is None:
         return decision
-    texts = {'note': decision.note, 'decided_by': decision.decided_by}  # may have been typed in another encoding
+    by = decision.decided_by
+    # Attack: a UI says that the policy, the mode or the memory has decided, and the log would say so, too
+    # (test_a_ui_cannot_decide_in_the_name_of_a_rule).
+    if by is not None and is_reserved(by) and by != 'ui' and (by != 'timeout' or decision.approved):
+        by = 'other'
+    texts = {'note': decision.note, 'decided_by': by}  # may have been typed in another encoding
     return decision.model_copy(update={key: whole_characters(text) for key, text in texts.items() if text is not None})
 
 

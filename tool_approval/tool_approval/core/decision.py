@@ -71,6 +71,11 @@ RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'au
 """Values of `decided_by` for decisions that no person made."""
 
 
+def is_reserved(name: str) -> bool:
+    """Return whether a person cannot have this name, because readers of the log would take it for a rule's."""
+    return name.strip().casefold() in RULES
+
+
 class ApprovalDecision(BaseModel):
     """An approval, a denial, or a response in the tool's place.
 

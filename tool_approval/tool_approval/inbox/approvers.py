@@ -8,7 +8,7 @@ from fnmatch import translate
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tool_approval.core.decision import RULES
+from tool_approval.core.decision import is_reserved
 from tool_approval.core.errors import check_type
 
 LONGEST_NAME = 200
@@ -32,7 +32,7 @@ class Approver(BaseModel):
     def _is_a_person(cls, value: str) -> str:
         # Attack: an approver takes the name of a rule, and the log says that the policy approved
         # (test_approvers.py: test_approver_id_that_is_the_name_of_a_rule_is_refused).
-        if value in RULES:
+        if is_reserved(value):
             raise ValueError(f'{value!r} cannot be the id of an approver: it is the name of a rule; use another id')
         return value
 

@@ -17,6 +17,7 @@ pytestmark = pytest.mark.anyio
         ({'channel': '#approvals'}, 'is not a channel id'),
         ({'approvers': ApproverRule()}, 'must list at least one'),
         ({'signing_secret': ' '}, 'leave it out for Socket Mode'),
+        ({'people': {'U1': 'ada', 'U2': 'Policy'}}, 'is the name of a rule'),
     ],
 )
 async def test_wrong_configuration_is_reported(scene, wrong, told):

@@ -93,6 +93,19 @@ def test_the_person_is_the_user_of_the_machine(monkeypatch: pytest.MonkeyPatch, 
     assert decision.decided_by == expected
 
 
+@pytest.mark.parametrize('name', ['policy', 'Memory', ' ui '])
+def test_a_person_cannot_have_the_name_of_a_rule(name: str) -> None:
+    with pytest.raises(ValueError, match='it is the name of a rule; use another name'):
+        TerminalUI(person=name)
+
+
+def test_a_user_of_the_machine_with_the_name_of_a_rule_is_told_from_the_rule(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = pwd.getpwuid(os.getuid())
+    monkeypatch.setattr(pwd, 'getpwuid', lambda uid: pwd.struct_passwd(('audit', *entry[1:])))
+
+    assert TerminalUI().asks(REQUEST) == ['user audit']
+
+
 def test_the_log_names_the_person_who_is_asked() -> None:
     assert TerminalUI(person='ada').asks(REQUEST) == ['ada']
 

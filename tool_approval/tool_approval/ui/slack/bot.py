@@ -17,6 +17,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
+from tool_approval.core.decision import is_reserved
 from tool_approval.core.errors import check_type
 from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.inbox.inbox import check_inbox
@@ -97,6 +98,8 @@ class SlackBot:
             raise ValueError('`approvers` must list at least one user or group')
         if signing_secret is not None and not signing_secret.strip():
             raise ValueError('`signing_secret` is empty; leave it out for Socket Mode')
+        for person in filter(is_reserved, (people or {}).values()):
+            raise ValueError(f'{person!r} in `people` is the name of a rule; use another id')
         client = AsyncWebClient(token=token, base_url=api, retry_handlers=[RateLimits(sleep)], logger=_log)
         self._has_secret = signing_secret is not None
         self._app = AsyncApp(

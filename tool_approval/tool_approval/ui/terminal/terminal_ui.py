@@ -12,7 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Self
 
-from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode, is_reserved
 from tool_approval.core.memory import ApprovalMemory, check_memory
 from tool_approval.core.protocols import Presenter, check_presenters
 from tool_approval.core.request import ApprovalRequest
@@ -60,7 +60,8 @@ class TerminalUI:
             memory: The controller's memory, so that the approver can list and revoke remembered approvals.
             presenters: Mapping of tool names to presenters, which show a call after the approver edited its arguments.
                 Without a presenter, the plain arguments are shown.
-            person: Name of the approver for the log; `None` for the user's login name.
+            person: Name of the approver for the log; `None` for the user's login name. The names of rules, such as
+                `policy`, are refused.
             device: Path of the terminal device.
             environment: Environment variables (`VISUAL`, `EDITOR`, `TERM`, `NO_COLOR`); `None` for the process's
                 environment.
@@ -69,7 +70,10 @@ class TerminalUI:
 
         Raises:
             TypeError: `memory` is not a memory, or `presenters` is not a mapping to functions.
+            ValueError: `person` is the name of a rule.
         """
+        if person is not None and is_reserved(person):
+            raise ValueError(f'{person!r} cannot be the name of a person: it is the name of a rule; use another name')
         check_memory(memory)
         check_presenters(presenters)
         self.groups_responses = groups_responses
@@ -175,6 +179,7 @@ def _denied(requests: Sequence[ApprovalRequest], note: str) -> list[ApprovalDeci
 def _user() -> str:
     # Not from the environment, which the caller can set.
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f'user {os.getuid()}'
+    return f'user {name}' if is_reserved(name) else name
