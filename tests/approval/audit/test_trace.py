@@ -12,8 +12,11 @@ from agentack.engine import evaluate_events
 from agentack.parser import read_jsonl
 from agentack.policy import Policy
 from pydantic_ai import DeferredToolRequests
+from pydantic_ai.tools import ToolDefinition
+from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, agentack_events, read_entries
+from tool_approval.core.jcs import public_digest
 from tool_approval.inbox import Inbox
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.testing import ScriptedUI, approve_all
@@ -21,7 +24,7 @@ from tool_approval.testing import ScriptedUI, approve_all
 from tests.approval.inbox.parts import YES, answer, soon
 from tests.approval.parts import KEY, NOON, decide, decide_all, noon, request_for
 from tests.loop.scripted import call, scripted
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalDenied, execute_tool
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalDenied, execute_tool, requires_approval
 
 EVERYTHING = Policy(require_approval_for=('pay:*', 'delete:*'))
 """The checker is to expect an approval of each of these calls."""
@@ -134,6 +137,47 @@ def test_a_failed_call_passes(log):
     with pytest.raises(ValueError, match='nothing to pay'):
         payer([call('pay', '1', amount=0)], capabilities=[approvals_of(log, True)]).run_sync('go')
 
+    assert log.judged() == PASS
+
+
+@pytest.mark.parametrize(('given', 'edited'), [(4111_2222, 5500_6666), (4111_2222, 7), (7, 5500_6666)])
+@pytest.mark.parametrize('kind', ['agent', 'function', 'langchain'])
+def test_an_edit_of_a_number_that_the_payload_masks_passes_and_is_logged_nowhere(log, kind, given, edited):
+    # A short number is not masked, so that one of the two entries may have a public digest.
+    @requires_approval(payload=lambda args: {'card': args['card'] if args['card'] < 10 else '****'})
+    def pay(card: int) -> str:
+        return 'paid'
+
+    answer = ApprovalDecision(approved=True, override_args={'card': edited})
+    approvals = Approvals(ui=ScriptedUI([answer]), log=log.sink)
+    if kind == 'agent':
+        Agent(scripted([call('pay', '1', card=given)], 'done'), tools=[pay], capabilities=[approvals]).run_sync('go')
+    elif kind == 'function':
+        asyncio.run(approvals.execute(pay, {'card': given}))
+    else:
+        tools = pytest.importorskip('langchain_core.tools', reason='the development environment has LangChain')
+        asyncio.run(approvals.wrap(tools.tool(pay, description='Pay.')).ainvoke({'card': given}))
+
+    assert log.kinds().count('executed') == 1
+    assert log.judged() == PASS
+    # Only for a number that was masked is it known that its successor is to be masked.
+    assert '55006666' not in log.path.read_text() or given == 7
+
+
+def test_an_edited_external_call_passes(log):
+    pay = ToolDefinition(name='pay', parameters_json_schema={'type': 'object'})
+    approvals = Approvals(
+        {'pay': {'approval': 'required'}},
+        ui=ScriptedUI([ApprovalDecision(approved=True, override_args={'amount': 5})]),
+        log=log.sink,
+        external={'pay': lambda amount: f'paid {amount}'},
+    )
+    agent = Agent(scripted([PAY], 'done'), toolsets=[ExternalToolset([pay])], capabilities=[approvals])
+
+    agent.run_sync('go')
+
+    outcome = log.changed(dict)[-1]
+    assert (outcome['outcome'], outcome['public_digest']) == ('executed', public_digest('pay', {'amount': 5})[0])
     assert log.judged() == PASS
 
 

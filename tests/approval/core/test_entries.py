@@ -44,6 +44,42 @@ def test_changed_arguments_are_logged_as_far_as_the_payload_goes():
     assert entry_of(SECRET)['changed_payload'] is None
 
 
+MASKED = request_for(
+    args={'card': 4111_2222_3333_4444, 'to': {'name': 'ada', 'iban': 'DE01', 'codes': [12345]}, 'amount': 50},
+    payload={'card': '**** 4444', 'to': {'name': 'ada', 'iban': 'DE..', 'codes': []}, 'amount': 50, 'kind': 'card'},
+)
+
+
+def test_a_value_that_the_payload_masks_stays_masked():
+    args = {'card': 5500_6666_7777_8888, 'to': {'name': 'bob', 'iban': 'FR02', 'codes': [67890]}, 'amount': 70}
+
+    entry = entry_of(MASKED, override_args=args)
+
+    assert entry['changed_payload'] == {
+        'card': '[redacted]',
+        'to': {'name': 'bob', 'iban': '[redacted]', 'codes': '[redacted]'},
+        'amount': 70,
+    }
+    assert entry['public_digest'] is None
+    assert entry['no_public_digest'] == 'the payload masks arguments that the approver changed'
+
+
+def test_parts_that_the_payload_does_not_have_stay_out():
+    request = request_for(args={'to': {'name': 'ada', 'iban': 'DE01'}}, payload={'to': {'name': 'ada'}})
+
+    entry = entry_of(request, override_args={'to': {'name': 'bob', 'iban': 'FR02', 'code': 5}, 'more': 1})
+
+    assert entry['changed_payload'] == {'to': {'name': 'bob'}}
+
+
+def test_an_argument_that_only_the_payload_had_is_masked():
+    request = request_for(args={'to': 'ada'}, payload={'to': 'ada', 'card': '**** 4444'})
+
+    entry = entry_of(request, override_args={'to': 'ada', 'card': 5500_6666_7777_8888})
+
+    assert entry['changed_payload'] == {'to': 'ada', 'card': '[redacted]'}
+
+
 def test_caller_is_logged_if_it_is_a_name():
     assert entry_of(request_for(metadata={'caller': 'helper'}))['caller'] == 'helper'
     assert entry_of(request_for(metadata={'caller': {'no': 'name'}}))['caller'] is None

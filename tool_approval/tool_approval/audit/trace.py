@@ -122,7 +122,7 @@ def _outcome(trace: _Trace, entry: Mapping[str, Any]) -> Iterator[dict[str, Any]
     if outcome in ('executed', 'failed'):
         # Without an approval the checker has to see that the call ran.
         ran = action or trace.propose(entry, has_request=False)
-        yield trace.event('action_executed', ran, action=_action(entry), at=entry.get('started_at'))
+        yield trace.event('action_executed', ran, action=_ran(entry, ran.action), at=entry.get('started_at'))
     elif action is not None:
         yield trace.event('action_blocked', action, reason=str(outcome))
 
@@ -130,6 +130,13 @@ def _outcome(trace: _Trace, entry: Mapping[str, Any]) -> Iterator[dict[str, Any]
 def _action(entry: Mapping[str, Any]) -> dict[str, Any]:
     digests = {'digest': entry.get('digest'), 'public_digest': entry.get('public_digest')}
     return {'tool': str(entry.get('tool_name')), 'operation': 'call', 'parameters': digests}
+
+
+def _ran(entry: Mapping[str, Any], approved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the action of an outcome. If only one of the entries has a public digest, the keyed digests decide."""
+    ran = _action(entry)
+    both = ran['parameters']['public_digest'], approved['parameters']['public_digest']
+    return {**ran, 'parameters': {**ran['parameters'], 'public_digest': both[1]}} if None in both else ran
 
 
 def _key(entry: Mapping[str, Any], digest: object) -> _Key:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .errors import NotCanonicalError
 from .jcs import public_digest
-from .redact import Redactor
+from .redact import REDACTED, Redactor
 from .request import ApprovalRequest
 
 Outcome = Literal['executed', 'failed', 'refused', 'expired', 'deferred', 'responded']
@@ -90,8 +90,9 @@ def decision_entry(
     content = _content(request, digest, at, redactor)
     changed: Any = None
     if override is not None:
-        changed = _changed(request, override if changed_to is None else changed_to, redactor)
-        content |= _digests(request.tool_name, changed)
+        taken = override if changed_to is None else changed_to
+        changed = _changed(request, taken, redactor)
+        content |= _digests_of_changed(request, taken, changed)
     return {
         'event': 'decision',
         **content,
@@ -112,10 +113,48 @@ def decision_entry(
     }
 
 
-def _changed(request: ApprovalRequest, override_args: Mapping[str, Any], redactor: Redactor) -> Any:
-    # Arguments that the payload excludes stay out of the log.
-    args = {key: value for key, value in override_args.items() if key in request.payload}
-    return Redactor.of(override_args, args).value(redactor.value(_writable(args)))
+def changed_payload(request: ApprovalRequest, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments that an approver wrote, as far as the payload of the request shows the given ones.
+
+    Attack: the payload masks the number of a card, which the approver corrects. Where the payload shows another value
+    than the given one, only the tool knows what it would show now (test_a_value_that_the_payload_masks_stays_masked).
+
+    Args:
+        request: The request as it was made.
+        args: The new arguments, by parameter name.
+    """
+    return {
+        key: _masked(value, request.args.get(key, _NOTHING_GIVEN), request.payload[key])
+        for key, value in args.items()
+        if key in request.payload
+    }
+
+
+_NOTHING_GIVEN = object()
+
+
+def _masked(new: Any, given: Any, shown: Any) -> Any:
+    if given is shown or given == shown:
+        return new
+    if isinstance(new, Mapping) and isinstance(given, Mapping) and isinstance(shown, Mapping):
+        parts = cast('tuple[Mapping[str, Any], ...]', (new, given, shown))
+        return {
+            key: _masked(value, parts[1].get(key, _NOTHING_GIVEN), parts[2][key])
+            for key, value in parts[0].items()
+            if key in parts[2]
+        }
+    return REDACTED
+
+
+def _changed(request: ApprovalRequest, args: Mapping[str, Any], redactor: Redactor) -> Any:
+    changed = changed_payload(request, args)
+    return Redactor.of(args, changed).value(redactor.value(_writable(changed)))
+
+
+def _digests_of_changed(request: ApprovalRequest, args: Mapping[str, Any], changed: Any) -> dict[str, Any]:
+    if changed_payload(request, args) != {key: value for key, value in args.items() if key in request.payload}:
+        return {'public_digest': None, 'no_public_digest': 'the payload masks arguments that the approver changed'}
+    return _digests(request.tool_name, changed)
 
 
 def outcome_entry(
@@ -142,13 +181,16 @@ def outcome_entry(
         is_changed: Whether the call ran with arguments that an approver changed.
     """
     redactor = Redactor.of(request.args, request.payload)
-    payload = _changed(request, request.args, redactor) if is_changed else redactor.value(_writable(request.payload))
+    if is_changed:
+        digests = _digests_of_changed(request, request.args, _changed(request, request.args, redactor))
+    else:
+        digests = _digests(request.tool_name, redactor.value(_writable(request.payload)))
     # The clock may have been set back.
     took = None if started_at is None else max(0, round((at - started_at) / timedelta(milliseconds=1)))
     return {
         'event': 'outcome',
         **_identity(request, digest, at),
-        **_digests(request.tool_name, payload),
+        **digests,
         'outcome': outcome,
         'error': None if error is None else type(error).__name__,
         'started_at': _text(started_at),

@@ -21,7 +21,7 @@ from .binding import Binding
 from .canonical import canonical_json, copied
 from .controller import CLOCK_SKEW, ApprovalController, Decided
 from .decision import ApprovalDecision
-from .entries import Outcome
+from .entries import Outcome, changed_payload
 from .errors import AuditError, NotCanonicalError, check_type
 from .presentation import EXTRA_ACCESS
 from .request import ApprovalContext, ApprovalRequest, CallFacts
@@ -621,7 +621,11 @@ class Gate:
             call = reread(decision.override_args)
         except ValueError as error:
             return self._unusable(allowed, error)
-        changed = request.changed(args=call.arguments.shown, bound_to=self._bound_to(call, binding.declared))
+        changed = request.changed(
+            args=call.arguments.shown,
+            payload={**request.payload, **changed_payload(request, call.arguments.shown)},
+            bound_to=self._bound_to(call, binding.declared),
+        )
         digest = self.controller.digest(changed.tool_name, changed.args, changed.bound)
         binding = self._sealed(binding._replace(digest=digest, bound_to=changed.bound_to, has_changed_arguments=True))
         return allowed._replace(call=call, request=changed, binding=binding)
