@@ -386,7 +386,7 @@ class ApprovalController:
         """Whether calls that run unasked are logged."""
         return self.audit is not None and self._log_unasked
 
-    def record_unasked(self, request: ApprovalRequest, *, note: str | None = None, by: str = 'policy') -> None:
+    def record_unasked(self, request: ApprovalRequest, *, note: str | None = None) -> None:
         """Log a call without a question: it is about to run, or, with a note, it is blocked.
 
         Raises:
@@ -394,16 +394,20 @@ class ApprovalController:
         """
         if self.audit is not None and (note is not None or self.logs_unasked):
             digest = self.digest_of(request)
-            self.audit.record(unasked_entry(request, digest=digest, at=self.now(), by=by, note=note))
+            self.audit.record(unasked_entry(request, digest=digest, at=self.now(), note=note))
 
-    def record_decision(self, request: ApprovalRequest, *, approved: bool, note: str | None, by: str) -> None:
-        """Log a decision that other code made.
+    def record_decision(
+        self, request: ApprovalRequest, *, approved: bool, note: str | None, by: str, answered_by: str | None = None
+    ) -> None:
+        """Log a decision that other code made. See `decision_entry` for `answered_by`.
 
         Raises:
             AuditError: The entry cannot be written. The call must not run.
         """
         decision = ApprovalDecision(approved=approved, note=note, decided_by=by, decided_at=self.now())
-        self._record(request, decision, self.digest_of(request), how=_how(by, is_remembered=False))
+        self._record(
+            request, decision, self.digest_of(request), how=_how(by, is_remembered=False), answered_by=answered_by
+        )
 
     def record_question(self, request: ApprovalRequest) -> None:
         """Log that an approver is about to be asked. Without a UI, there is no question.

@@ -37,23 +37,20 @@ def question_entry(
     return {'event': 'question', **_content(request, digest, at), 'ui': ui, 'asked': names}
 
 
-def unasked_entry(
-    request: ApprovalRequest, *, digest: str | None, at: datetime, by: str, note: str | None
-) -> dict[str, Any]:
+def unasked_entry(request: ApprovalRequest, *, digest: str | None, at: datetime, note: str | None) -> dict[str, Any]:
     """Return the log entry of a call without a question: it is about to run, or it is blocked.
 
     Args:
         request: Request that describes the call.
         digest: Digest of the call.
         at: Time of the entry.
-        by: `policy`, or `other` for code outside of this package.
         note: Why the call is blocked; `None` if it runs.
     """
     content = _content(request, digest, at)
     if note is None:
-        return {'event': 'unasked', **content, 'decided_by': [by]}
+        return {'event': 'unasked', **content, 'decided_by': ['policy']}
     redacted = whole_characters(Redactor.of(request.args, request.payload).text(note))
-    return {'event': 'blocked', **content, 'decided_by': [by], 'note': redacted}
+    return {'event': 'blocked', **content, 'decided_by': ['policy'], 'note': redacted}
 
 
 def decision_entry(
@@ -68,6 +65,7 @@ def decision_entry(
     changed_to: Mapping[str, Any] | None = None,
     remembered_at: datetime | None = None,
     expires_at: datetime | None = None,
+    answered_by: str | None = None,
 ) -> dict[str, Any]:
     """Return the log entry of a decision.
 
@@ -83,6 +81,7 @@ def decision_entry(
         changed_to: The arguments as the tool gets them, if the approver changed arguments and the tool takes these.
         remembered_at: Time of the remembered approval, if the decision came from the memory.
         expires_at: Time after which an approved call no longer runs; `None` for no limit.
+        answered_by: Name that other code gave for who decided, if it did. Nothing has checked it.
     """
     override = decision.override_args
     is_lasting = decision.is_lasting and not request.hides_arguments
@@ -109,6 +108,7 @@ def decision_entry(
         'decided_at': _text(decision.decided_at),
         'remembered_at': _text(remembered_at),
         'expires_at': _text(expires_at),
+        **({} if answered_by is None else {'answered_by': redactor.text(whole_characters(answered_by))}),
         'mode': mode,
     }
 

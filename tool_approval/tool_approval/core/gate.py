@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from hmac import compare_digest
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias, TypeVar
@@ -562,15 +563,27 @@ class Gate:
         if not self.controller.logs_unasked or prepared.call.is_enclosed:
             return Allowed(call=prepared.call, request=None, binding=binding)
         binding = binding or self.bind(prepared.request, by_policy=True)
-        return self._logged(prepared, 'policy') or Allowed(prepared.call, prepared.request, binding)
+        unlogged = self._logged(prepared, partial(self.controller.record_unasked, prepared.request))
+        return unlogged or Allowed(prepared.call, prepared.request, binding)
 
-    def run_approved_by_others(self, prepared: Prepared) -> Allowed | Refused:
-        """Log that other code approved a call, and confirm it. A call that cannot be logged is refused."""
-        return self._logged(prepared, 'other') or self.confirm(prepared, None)
+    def run_approved_by_others(self, prepared: Prepared, answered_by: str | None = None) -> Allowed | Refused:
+        """Log that other code approved a call, and confirm it. A call that cannot be logged is refused.
 
-    def _logged(self, prepared: Prepared, by: str) -> Refused | None:
+        Args:
+            prepared: The call.
+            answered_by: Name that the other code gave for who approved, if it did.
+        """
+
+        def record() -> None:
+            self.controller.record_decision(
+                prepared.request, approved=True, note=None, by='other', answered_by=answered_by
+            )
+
+        return self._logged(prepared, record) or self.confirm(prepared, None)
+
+    def _logged(self, prepared: Prepared, record: Callable[[], None]) -> Refused | None:
         try:
-            self.controller.record_unasked(prepared.request, by=by)
+            record()
         except AuditError as error:
             _log.error('A call of %r was refused: %s', prepared.call.tool_name, error)
             return Refused(reason=UNLOGGED)

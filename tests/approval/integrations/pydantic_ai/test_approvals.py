@@ -1,13 +1,14 @@
 """`Approvals` as a capability of the host's own agent."""
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pydantic_ai
 import pytest
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import TextPart
+from pydantic_ai.messages import PartStartEvent, TextPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, DeferredToolHandler
 from tool_approval.core.gate import denied_because
@@ -170,7 +171,8 @@ def others(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredTool
 @pytest.mark.parametrize(
     ('options', 'ran', 'decided', 'asked'),
     [
-        ({}, True, [('unasked', 'other')], 0),
+        ({}, True, [('decision', 'other')], 0),
+        ({'log_unasked': False}, True, [('decision', 'other')], 0),
         ({'others': 'refuse'}, False, [('blocked', 'policy')], 0),
         ({'others': 'ask'}, True, [('decision', 'ui')], 1),
         ({'others': 'ask', 'ui': RecordingUI('no')}, False, [('decision', 'ui')], 1),
@@ -194,6 +196,44 @@ def test_calls_that_another_capability_approved_are_logged_asked_about_or_refuse
     assert len(asked_ui.requests) - before == asked
     if options.get('others') == 'refuse' or 'mode' in options:
         assert told(result) == (NOT_BY_OTHERS, 'failed')
+
+
+@pytest.mark.skipif(not hasattr(DeferredToolResults(), 'answered_by'), reason='answered_by: newer hosts')
+@pytest.mark.anyio
+@pytest.mark.parametrize('streams', [False, True])
+async def test_the_log_has_the_name_that_another_capability_gives(streams: bool):
+    def named(ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
+        results = others(ctx, requests)
+        results.answered_by['1'] = 'the release bot'
+        return results
+
+    ran: list[str] = []
+    log = Log()
+    responses = [call('delete', '1', path='a')], [call('delete', '2', path='b')], 'done'
+    capabilities = [HandleDeferredToolCalls(named), Approvals(log=log)]
+    agent = agent_with('declared', ran, *responses, capabilities=capabilities)
+
+    if streams:
+        async with agent.run_stream('go') as result:
+            await result.get_output()
+    else:
+        await agent.run('go')
+
+    assert ran == ['a', 'b']
+    decisions = [
+        (each['tool_call_id'], each['decided_by'], each['how'], each.get('answered_by')) for each in log.decisions()
+    ]
+    assert decisions == [('1', ['other'], 'other', 'the release bot'), ('2', ['other'], 'other', None)]
+
+
+@pytest.mark.anyio
+async def test_no_other_event_is_noted():
+    approvals, ctx = Approvals(), cast(Any, SimpleNamespace(run_id='r', tool_call_id='1'))
+    event = PartStartEvent(index=0, part=TextPart('Hello'))
+
+    await approvals.on_event(ctx, event=event)
+
+    assert (approvals.listens_to(event), approvals.answered_by(ctx)) == (False, None)
 
 
 def test_beside_other_code_an_approver_may_answer_in_the_tools_place():

@@ -383,7 +383,7 @@ def test_call_approved_by_other_code_has_one_outcome_in_two_approval_toolsets():
 
     agent.run_sync('go', deferred_tool_handler=lambda ctx, requests: DeferredToolResults(approvals={'1': True}))
 
-    assert (ran, log.told) == (['write a '], [('unasked', None, '1'), ('outcome', 'executed', '1')])
+    assert (ran, log.told) == (['write a '], [('decision', True, '1'), ('outcome', 'executed', '1')])
     assert log.entries[0]['decided_by'] == ['other']
 
 

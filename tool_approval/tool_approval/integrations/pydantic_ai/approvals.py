@@ -11,7 +11,13 @@ from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResult
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler, WrapToolExecuteHandler
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    DeferredToolResultsEvent,
+    ModelMessage,
+    ModelResponse,
+    ToolCallPart,
+)
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
@@ -111,6 +117,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         self.requester = requester
         """Id of the person the agent works for, or a function that returns it."""
         self._answered: dict[str | None, set[str]] = {}
+        self._answered_by: dict[str | None, Mapping[str, str]] = {}
         self._keeping: Keeping | None = None
         self.others: Others = others
         """How to treat a call that other code approved in the same run."""
@@ -142,7 +149,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Return the capability of a nested run: the same guard, whose questions the outermost run asks."""
         nested = copy.copy(self)
         DeferredToolHandler.__init__(nested, handler, id=self.id)
-        nested._answered = {}
+        nested._answered, nested._answered_by = {}, {}
         return nested
 
     def for_keeping(
@@ -151,7 +158,7 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Return the capability of one run whose deferred calls are kept. It replaces this object in that run."""
         kept = copy.copy(self)
         kept._controller, kept._ledger, kept.session, kept._keeping = controller, ledger, session, keeping
-        kept._answered, kept._original = {}, kept
+        kept._answered, kept._answered_by, kept._original = {}, {}, kept
         DeferredToolHandler.__init__(kept, kept.__call__, id=self.id, inherit=self.inherit)
         return kept
 
@@ -203,6 +210,21 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
             return await super().wrap_run(ctx, handler=handler)
         finally:
             self._answered.pop(ctx.run_id, None)
+            self._answered_by.pop(ctx.run_id, None)
+
+    @property
+    def has_on_event(self) -> bool:
+        """Return `False`, because the host reports the results of deferred calls in runs that do not stream, too."""
+        return False
+
+    def listens_to(self, event: AgentStreamEvent) -> bool:
+        """Whether `on_event` wants the event."""
+        return isinstance(event, DeferredToolResultsEvent)
+
+    async def on_event(self, ctx: RunContext[Any], *, event: AgentStreamEvent) -> None:
+        """Note the names that other capabilities give for who answered. Older hosts tell no names."""
+        if isinstance(event, DeferredToolResultsEvent):
+            self._answered_by[ctx.run_id] = getattr(event.results, 'answered_by', {})
 
     def is_declared(self, ctx: RunContext[Any], tool_name: str) -> bool:
         """Return whether a tool is declared as deferred, which its guard hides from the host."""
@@ -211,6 +233,10 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
     def has_answered(self, ctx: RunContext[Any]) -> bool:
         """Whether the call being executed was decided here, in this run."""
         return ctx.tool_call_id in self._answered.get(ctx.run_id, ())
+
+    def answered_by(self, ctx: RunContext[Any]) -> str | None:
+        """Return the name that another capability gave for who approved the call being executed, if it gave one."""
+        return self._answered_by.get(ctx.run_id, {}).get(ctx.tool_call_id or '')
 
     async def __call__(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> DeferredToolResults:
         """Answer all deferred calls of a response, as a `deferred_tool_handler`.

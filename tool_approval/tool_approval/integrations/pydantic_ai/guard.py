@@ -183,7 +183,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             return settled
         if self._approvals.others == 'refuse' or gate.controller.mode == 'strict':
             return gate.refuse(prepared, NOT_BY_OTHERS)
-        return gate.run_approved_by_others(prepared)
+        return gate.run_approved_by_others(prepared, self._approvals.answered_by(ctx))
 
 
 _OF_THE_HOST = frozenset({'tool-search', 'capability-load'})
