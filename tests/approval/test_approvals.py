@@ -95,6 +95,26 @@ def test_log_is_a_file_with_the_digest_of_the_settings_or_a_sink(tmp_path: Path,
     assert [each['event'] for each in sink.entries] == ['decision', 'outcome']
 
 
+@pytest.mark.parametrize(
+    ('audit', 'given', 'events'),
+    [
+        ('', {}, ['unasked', 'outcome']),
+        ('audit: {unasked: false}\n', {}, []),
+        ('audit: {unasked: false}\n', {'log_unasked': True}, ['unasked', 'outcome']),
+        ('', {'log_unasked': False}, []),
+    ],
+)
+def test_settings_say_whether_calls_that_run_unasked_are_logged_unless_the_code_does(
+    tmp_path: Path, audit: str, given: Any, events: list[str]
+):
+    path, sink = settings(tmp_path), ListSink()
+    path.write_text(f'tools:\n  delete:\n    approval: none\n{audit}')
+
+    assert run(Approvals(path, log=sink, **given)) == 'deleted a'
+
+    assert [each['event'] for each in sink.all] == ['settings', *events]
+
+
 def test_a_terminal_shows_the_memory_of_the_approvals_that_ask_unless_it_has_one():
     own, memory, other = ApprovalMemory(), ApprovalMemory(), ApprovalMemory()
     with_own, without = TerminalUI(memory=own), TerminalUI()

@@ -63,7 +63,8 @@ class Parts(TypedDict, total=False):
     """Time between the decision on a call and its execution, after which the call no longer runs. One day, unless
     given; `None` sets no limit."""
     log_unasked: bool
-    """Whether the log has a line for each call that runs unasked; true unless given."""
+    """Whether the log has a line for each call that runs unasked. If not given, the settings file decides
+    (`audit: {unasked: false}`); otherwise true."""
     key: bytes | None
     """Secret key that binds approvals to calls. Needed if runs stop in one process and resume in another."""
 
@@ -225,7 +226,7 @@ class _Ended:
 
 
 def _controller(rules: Any, parts: Parts) -> ApprovalController:
-    policy, mode, loaded = _policy(rules)
+    policy, mode, loaded, logs_unasked = _policy(rules)
     memory, ui, presenters = _memory(parts.get('remember')), parts.get('ui'), parts.get('presenters')
     # A UI that two `Approvals` share would show the approvals that the other one remembers.
     adopted: Callable[..., ApprovalUI] | None = getattr(ui, 'adopted', None)
@@ -239,15 +240,15 @@ def _controller(rules: Any, parts: Parts) -> ApprovalController:
         timeout=parts.get('timeout'),
         key=parts.get('key'),
         valid_for=parts.get('valid_for', VALID_FOR),
-        log_unasked=parts.get('log_unasked', True),
+        log_unasked=parts.get('log_unasked', logs_unasked),
     )
 
 
-def _policy(rules: Any) -> tuple[ApprovalPolicy, ApprovalMode, LoadedSettings | None]:
+def _policy(rules: Any) -> tuple[ApprovalPolicy, ApprovalMode, LoadedSettings | None, bool]:
     if isinstance(rules, ApprovalPolicy):
-        return rules, 'interactive', None
+        return rules, 'interactive', None, True
     if rules is None or isinstance(rules, Mapping):
-        return ApprovalPolicy(cast('Any', rules)), 'interactive', None
+        return ApprovalPolicy(cast('Any', rules)), 'interactive', None, True
     if not isinstance(rules, str | os.PathLike):
         raise TypeError(
             '`rules` must be the path of a settings file, a mapping of rules, an `ApprovalPolicy` or an '
@@ -260,7 +261,7 @@ def _policy(rules: Any) -> tuple[ApprovalPolicy, ApprovalMode, LoadedSettings | 
 
     loaded = load_settings(path, named=True)
     settings = effective(loaded)
-    return settings.policy, settings.mode, loaded
+    return settings.policy, settings.mode, loaded, settings.audit.unasked
 
 
 def _memory(remember: Any) -> ApprovalMemory:

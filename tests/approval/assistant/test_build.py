@@ -29,6 +29,7 @@ from .shown import shown_screen
 pytestmark = pytest.mark.usefixtures('own_home')
 
 WRITE = ToolCallPart('write_file', {'path': 'a', 'content': 'b'})
+NOT_UNASKED = 'audit: {unasked: false}\n'
 WRITING_IS_FREE = 'sandbox:\n  paths:\n    here: {root: ., mode: rw, write_approval: false}\n'
 
 
@@ -200,6 +201,18 @@ def test_the_log_begins_with_the_settings_and_has_the_decision_and_its_note(fold
     assert lines[2]['note'] == 'not today'
     assert (state / 'audit' / 'decisions.jsonl').stat().st_mode & 0o777 == 0o600
     assert {path.stat().st_mode & 0o777 for path in (state, *state.iterdir()) if path.is_dir()} == {0o700}
+
+
+@pytest.mark.parametrize(('audit', 'events'), [('', ['settings', 'unasked', 'outcome']), (NOT_UNASKED, ['settings'])])
+def test_calls_that_run_unasked_are_logged_unless_the_settings_say_otherwise(folder, state, audit, events):
+    config = folder.parent / 'approvals.yaml'
+    config.write_text(WRITING_IS_FREE + audit)
+
+    outcome(folder, state, [WRITE], config=config, named=True, confined=False)
+
+    assert (folder / 'a').exists()
+    lines = (state / 'audit' / 'decisions.jsonl').read_text().splitlines()
+    assert [json.loads(line)['event'] for line in lines] == events
 
 
 def test_audit_folder_writable_by_others_is_refused(folder, state):

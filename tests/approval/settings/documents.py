@@ -27,4 +27,5 @@ shell:
     - {pattern: "pytest", approval: false, sandbox_paths: [notes]}
   network: false
   timeout_s: 30.5
+audit: {unasked: false}
 """

@@ -60,6 +60,7 @@ def test_untrusted_pre_approvals_grants_and_descriptions_are_dropped():
                 'tools': {'a*': {'approval': 'none', 'description': 'Harmless.'}},
                 'custom_tools': {'b': {'approval': 'required', 'description': 'Harmless.'}},
                 'auto_grant': {'vm': ['net']},
+                'audit': {'unasked': False},
             }
         )
     )

@@ -34,6 +34,7 @@ def test_document_with_every_key_is_read():
     assert settings.custom_tools == {'format_output': ToolRule()}
     assert [rule.pattern for rule in settings.shell.rules] == ['git status', 'rm', 'pytest']
     assert settings.shell.timeout_s == 30.5
+    assert settings.audit.unasked is False
     assert settings.require_os_sandbox is True
     assert settings.os_sandbox_fallback == 'refuse_tools'
     notes, cache = settings.sandbox.paths['notes'], settings.sandbox.paths['cache']
@@ -53,13 +54,14 @@ def test_settings_survive_being_written_and_read():
 
 
 @pytest.mark.parametrize(
-    'text', ['', 'tools:\ncustom_tools:\nauto_grant:\n', 'sandbox:\n', 'shell:\n', 'sandbox: {paths: }']
+    'text', ['', 'tools:\ncustom_tools:\nauto_grant:\n', 'sandbox:\n', 'shell:\n', 'audit:\n', 'sandbox: {paths: }']
 )
 def test_sections_that_are_left_out_or_empty_have_defaults(text):
     settings = parse_settings(text)
 
     assert settings.mode == 'interactive'
     assert settings.policy_config == PolicyConfig()
+    assert settings.audit.unasked is True
     assert settings.require_os_sandbox is False
     assert settings.os_sandbox_fallback == 'fail_fast'
     assert not settings.sandbox or settings.sandbox.paths == {}

@@ -8,6 +8,7 @@ import tool_approval.settings
 from tool_approval.core.conditions import Condition
 from tool_approval.core.config import RuleCase, ToolRule
 from tool_approval.settings import PathSettings, SandboxSettings, Settings, parse_settings
+from tool_approval.settings.model import AuditSettings
 from tool_approval.tools.file_sandbox import PathApproval
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
 
@@ -24,6 +25,7 @@ SECTIONS = {
     '`shell`': ShellConfig,
     '`shell.default`': ShellDefault,
     '`shell.rules`': ShellRule,
+    '`audit`': AuditSettings,
 }
 
 

@@ -106,6 +106,7 @@ def build_assistant(
         memory=memory,
         audit=SettingsAudit(sink, loaded),
         presenters=presenters,
+        log_unasked=settings.audit.unasked,
     )
     approvals = Approvals(controller, session='conversation', default='required' if agent is None else 'none')
     handler: Approvals | CallOrder = approvals

@@ -72,7 +72,8 @@ def allowances(settings: Settings, directory: Path) -> list[str]:
         MissingExtraError: The settings extend presets, and PyYAML is not installed.
     """
     settings = expanded(settings)
-    return [*_tools(settings), *_files(settings, directory), *_commands(settings)]
+    unlogged = [] if settings.audit.unasked else ['calls that run without approval have no line `unasked` in the log']
+    return [*_tools(settings), *_files(settings, directory), *_commands(settings), *unlogged]
 
 
 def _tools(settings: Settings) -> Iterator[str]:

@@ -230,6 +230,7 @@ def effective(loaded: LoadedSettings) -> Settings:
     - Shell rules that let commands run without approval are removed. Later rules or the default decide about these
       commands. Rules that require approval do not apply in a removed root. If a rule blocks commands in a removed
       root, the rule blocks these commands everywhere.
+    - `audit` is ignored: calls that run unasked are logged.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)

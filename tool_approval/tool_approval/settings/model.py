@@ -97,6 +97,15 @@ DEFAULT_SANDBOX = SandboxSettings(
 """Roots if the key `sandbox` is missing: only the working directory, where every read and write needs approval."""
 
 
+class AuditSettings(BaseModel):
+    """The key `audit` of the settings."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    unasked: StrictBool = True
+    """Whether the log has a line for each call that runs unasked."""
+
+
 class Settings(BaseModel):
     """Content of a settings file. A missing key grants no access."""
 
@@ -119,6 +128,8 @@ class Settings(BaseModel):
     """Directories that the file tools and commands can use; `None` means `DEFAULT_SANDBOX`."""
     shell: ShellConfig | None = None
     """Rules of the shell tool; `None` means that every command needs approval."""
+    audit: AuditSettings = AuditSettings()
+    """Content of the audit log, if there is one."""
 
     @model_validator(mode='after')
     def _names_are_said_once(self) -> Self:
@@ -157,7 +168,7 @@ class Settings(BaseModel):
         return ApprovalPolicy.from_config(self.policy_config, source='the settings file')
 
 
-_MAY_BE_EMPTY = ('sandbox', 'shell')
+_MAY_BE_EMPTY = ('sandbox', 'shell', 'audit')
 
 
 def read_settings(
