@@ -8,6 +8,7 @@ from tool_approval.audit.reading import read_newest
 from tool_approval.inbox import Inbox
 from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.testing import RecordingUI
+from tool_approval.ui.web import log as page_of_log
 from tool_approval.ui.web.log import LOG_AT_ONCE
 
 from tests.approval.parts import request_for
@@ -106,6 +107,44 @@ def test_older_entries_are_on_further_pages(client, log):
         address = None if address is None else address.replace('&amp;', '&')
 
     assert seen == [f'tool-{n}.' for n in reversed(range(count))]
+
+
+def test_a_page_searches_a_part_of_a_long_log_and_offers_the_rest(client, log, monkeypatch):
+    lines = [f'{{"event":"outcome","tool_name":"tool-{n}."}}\n' for n in range(1_000)]
+    log.write_text(''.join(lines))
+    monkeypatch.setattr(page_of_log, 'SEARCHED_AT_ONCE', 300 * len(lines[-1]))
+    read = []
+    monkeypatch.setattr(page_of_log, 'read_newest', lambda *args: counted(read_newest(*args), read))
+
+    pages, address = [], '/log?q=tool-10.'
+    while address is not None:
+        read.clear()
+        page = client.get(address).text
+        assert len(read) <= 302
+        pages.append(text_of(page))
+        address = page.split('rel="next"')[0].rsplit('href="', 1)[1].split('"')[0] if 'rel="next"' in page else None
+        address = None if address is None else address.replace('&amp;', '&')
+
+    assert ['Search older entries' in each for each in pages] == [True, True, True, False]
+    assert ['No matching entries here.' in each for each in pages] == [True, True, True, False]
+    assert ['tool-10.' in each for each in pages] == [False, False, False, True]
+
+
+def counted(entries, read):
+    for each in entries:
+        read.append(each)
+        yield each
+
+
+def test_an_export_has_what_was_chosen_of_the_whole_log(client, log):
+    count = 2_500
+    log.write_text(''.join(f'{{"event":"outcome","tool_name":"tool-{n}."}}\n' for n in range(count)))
+
+    export = client.get('/log/export', params={'q': 'tool-3.'})
+    whole = client.get('/log/export')
+
+    assert [json.loads(line)['tool_name'] for line in export.text.splitlines()] == ['tool-3.']
+    assert len(whole.text.splitlines()) == count
 
 
 @pytest.mark.parametrize('before', ['-1', 'x', '1' * 19, ''])

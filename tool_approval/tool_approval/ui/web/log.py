@@ -8,7 +8,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -34,8 +34,11 @@ Entry: TypeAlias = Mapping[str, Any] | None
 LOG_AT_ONCE = 100
 """Number of entries on a page of the log."""
 
+SEARCHED_AT_ONCE = 1 << 23
+"""Number of bytes of a log that one page searches, some 9,000 entries. Chosen: half a second of computing."""
+
 _EXPORTED_AT_ONCE = 1_000
-"""Number of entries that the export reads before it sends them."""
+"""Number of lines that the export reads before it sends those that were chosen. Other visitors wait meanwhile."""
 
 _LONGEST_SEARCH = 200
 """Maximum number of characters in a search text."""
@@ -68,49 +71,63 @@ class LogRoutes:
         context = await self._context(request)
         query, chosen = request.query_params, _Chosen(request.query_params)
         before = _position(query.get('before'))
-        found = await self._apart(lambda: list(islice(self._found(chosen, before), LOG_AT_ONCE + 1)))
-        rows = [_row(entry) for _, entry in found[:LOG_AT_ONCE]]
+        found, rest = await self._apart(lambda: self._found(chosen, before), _Found([], None))
+        rows = [_row(entry) for entry in found]
         older = None
-        if len(found) > LOG_AT_ONCE:
-            address = urlencode({**chosen.query, 'before': str(found[LOG_AT_ONCE - 1][0])})
-            older = element('p', element('a', 'Older', href=f'{context.base}/log?{address}', rel='next'))
+        if rest is not None:
+            address = urlencode({**chosen.query, 'before': str(rest)})
+            word = 'Older' if len(rows) == LOG_AT_ONCE else 'Search older entries'
+            older = element('p', element('a', word, href=f'{context.base}/log?{address}', rel='next'))
         table = element(
             'table',
             element('thead', element('tr', *(element('th', name, scope='col') for name in _COLUMNS))),
             element('tbody', *rows),
             id='log',
         )
-        empty = element('p', 'No matching entries.' if chosen.query else 'The log is empty.', class_='empty')
+        nothing = 'No matching entries' if chosen.query else 'The log is empty'
+        empty = element('p', f'{nothing} here.' if older is not None else f'{nothing}.', class_='empty')
         link = f'{context.base}/log/export?{urlencode(chosen.query)}'
         export = element('p', element('a', 'Export these entries', href=link, download='audit.jsonl'))
         return page(
             request,
             'Log',
             chosen.form(context.base),
-            *((table, older, export) if rows else (empty,)),
+            *((table, older, export) if rows else (empty, older)),
             context=context,
         )
 
     async def export(self, request: Request) -> Response:
         """Send the entries that were chosen, one JSON object a line, newest first."""
         await self._context(request)
-        entries = self._found(_Chosen(request.query_params), None)
-        first = await self._apart(lambda: _lines(entries))
+        chosen, entries = _Chosen(request.query_params), read_newest(self._log)
+        first = await self._apart(lambda: _lines(chosen, entries), [])
 
         async def sent() -> AsyncIterator[str]:
             lines = first
             while lines:
-                yield ''.join(lines)
-                lines = await self._apart(lambda: _lines(entries))
+                if text := ''.join(lines):
+                    yield text
+                lines = await self._apart(lambda: _lines(chosen, entries), [])
 
         name = {'Content-Disposition': 'attachment; filename="audit.jsonl"'}
         return StreamingResponse(sent(), media_type='application/x-ndjson', headers=name)
 
-    def _found(self, chosen: _Chosen, before: int | None) -> Iterator[tuple[int, Entry]]:
-        return (each for each in read_newest(self._log, before) if chosen.passes(each[1]))
+    def _found(self, chosen: _Chosen, before: int | None) -> _Found:
+        found: list[Entry] = []
+        start = last = None
+        for at, entry in read_newest(self._log, before):
+            start = at if start is None else start
+            if chosen.passes(entry):
+                if len(found) == LOG_AT_ONCE:
+                    return _Found(found, last)
+                found.append(entry)
+            last = at
+            if start - at > SEARCHED_AT_ONCE and at > 0:
+                return _Found(found, at)
+        return _Found(found, None)
 
-    async def _apart(self, read: Callable[[], list[T]]) -> list[T]:
-        """Read in a thread, for one visitor at a time. A log that does not exist yet is empty.
+    async def _apart(self, read: Callable[[], T], missing: T) -> T:
+        """Read in a thread, for one visitor at a time. `missing` stands for a log that does not exist yet.
 
         Raises:
             HttpRefusal: The log cannot be read.
@@ -118,10 +135,18 @@ class LogRoutes:
         try:
             return await draw_apart(self._turn, read)
         except FileNotFoundError:
-            return []
+            return missing
         except (OSError, AuditError):
             # The text of the error names the file, which visitors must not see.
             raise HttpRefusal(503, 'unavailable', 'the log cannot be read') from None
+
+
+class _Found(NamedTuple):
+    """Entries for a page."""
+
+    entries: list[Entry]
+    rest: int | None
+    """Position before which the search goes on; `None` at the beginning of the log."""
 
 
 class _Chosen:
@@ -188,5 +213,7 @@ def _time(entry: Entry) -> datetime | None:
         return None
 
 
-def _lines(entries: Iterator[tuple[int, Entry]]) -> list[str]:
-    return [f'{json.dumps(entry)}\n' for _, entry in islice(entries, _EXPORTED_AT_ONCE)]
+def _lines(chosen: _Chosen, entries: Iterator[tuple[int, Entry]]) -> list[str]:
+    """Return the next lines; an empty text for each entry that was not chosen."""
+    read = islice(entries, _EXPORTED_AT_ONCE)
+    return [f'{json.dumps(entry)}\n' if chosen.passes(entry) else '' for _, entry in read]
