@@ -221,6 +221,45 @@ def test_a_full_disk_leaves_the_log_as_it_was(monkeypatch, sink, path, written):
     assert verify(path, key=KEY).head.lines == 2
 
 
+# A process cannot write beyond the limit, as on a full disk.
+FULL = """
+import asyncio, resource, sys
+from pathlib import Path
+from tool_approval import ApprovalController, ApprovalRefused, execute_tool
+from tool_approval.audit import JsonlAuditSink
+from tool_approval.testing import approve_all
+
+path, rule, room = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+sink = JsonlAuditSink(path, key=b'k' * 32)
+controller = ApprovalController(policy={'show': {'approval': rule}}, ui=approve_all(), audit=sink)
+
+def attempt(word):
+    try:
+        asyncio.run(execute_tool(lambda word: print(word), 'show', {'word': word}, controller, {'run_id': 'r'}))
+    except ApprovalRefused as refusal:
+        print(type(refusal).__name__)
+
+attempt('first')
+unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + room, unlimited[1]))
+attempt('second')
+attempt('third')
+resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+attempt('last')
+"""
+
+
+@pytest.mark.parametrize(('rule', 'lines'), [('required', 3), ('none', 2)])
+@pytest.mark.parametrize('room', [0, 100])
+def test_a_call_without_room_for_its_line_does_not_run_and_the_next_does(path, rule, lines, room):
+    [(code, output, errors)] = finish(start_python(FULL, path, rule, room))
+
+    assert (code, output.split()) == (0, ['first', 'ApprovalDenied', 'ApprovalDenied', 'last'])
+    assert 'was denied' in errors or 'was refused' in errors
+    finding = verify(path, key=KEY)
+    assert (finding.is_intact, finding.head.lines, finding.unfinished) == (True, 2 * lines, ())
+
+
 def test_a_line_that_does_not_reach_the_disk_is_not_in_the_log(monkeypatch, path):
     sink = JsonlAuditSink(path, key=KEY, fsync=True)
 

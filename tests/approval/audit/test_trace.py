@@ -15,7 +15,7 @@ from pydantic_ai import DeferredToolRequests
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.audit import JsonlAuditSink, agentack_events, read_entries
+from tool_approval.audit import JsonlAuditSink, agentack_events, read_entries, verify
 from tool_approval.core.jcs import public_digest
 from tool_approval.inbox import Inbox
 from tool_approval.integrations.pydantic_ai import Approvals
@@ -315,6 +315,26 @@ def test_what_did_not_go_as_approved_fails(log):
         'late': {'ACK005'},
         'silent': {'ACK001', 'ACK009'},
     }
+
+
+def test_a_clock_that_was_set_back_a_little_passes_and_the_log_stays_intact(log):
+    times = [NOON + timedelta(minutes=4)]
+
+    class Waiting:
+        async def choose(self, request, *, mode):
+            times.append(NOON)
+            return ApprovalDecision(approved=True)
+
+    controller = ApprovalController(
+        policy={'pay': {'approval': 'required'}}, ui=Waiting(), audit=log.sink, now=lambda: times[-1]
+    )
+    asyncio.run(execute_tool(lambda amount: amount, 'pay', {'amount': 1}, controller, {'run_id': 'r'}))
+
+    assert [entry['at'] for entry in log.changed(dict)] == [
+        '2026-03-04T12:04:00+00:00', '2026-03-04T12:00:00+00:00', '2026-03-04T12:00:00+00:00',
+    ]  # fmt: skip
+    assert verify(log.path, key=KEY).is_intact
+    assert log.judged() == PASS
 
 
 def test_the_same_call_twice_at_once_passes(log):
