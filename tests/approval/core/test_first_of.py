@@ -119,6 +119,14 @@ def test_denial_wins_over_an_approval_at_the_same_moment(decisions):
     assert decided.decided_by == 'bob'
 
 
+def test_a_denial_in_the_name_of_a_rule_is_a_denial():
+    denial = ApprovalDecision(approved=False, note='Not now.', decided_by='policy')
+
+    [decided] = decide(FirstOf(Returns(denial), Returns(YES)))
+
+    assert (decided.approved, decided.note, decided.decided_by) == (False, 'Not now.', 'other')
+
+
 class OnFuture:
     """A UI that answers when `tell` is called, which returns whether the question was still open."""
 
