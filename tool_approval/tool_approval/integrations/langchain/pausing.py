@@ -25,7 +25,7 @@ _ANSWERS: dict[DecisionType, AllowedAnswer] = {
     'reject': 'deny',
     'respond': 'respond',
 }
-"""What the host's decisions are called in a request."""
+"""The name that a request has for each of the host's decisions."""
 
 
 class Question(TypedDict):
