@@ -9,6 +9,7 @@ from typing import Any, cast
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import AuditError, NotCanonicalError
 
+from .chain import verify_text
 from .jsonl import LONGEST_LINE
 
 _CHUNK = 1 << 16
@@ -31,6 +32,28 @@ def read_entries(path: str | os.PathLike[str]) -> Iterator[Mapping[str, Any] | N
             if len(line) > LONGEST_LINE:
                 raise AuditError(str(path), f'line {number} is too long for an audit log; the rest was not read')
             yield _decoded(line)
+
+
+def read_verified(path: str | os.PathLike[str], *, key: bytes) -> Iterator[Mapping[str, Any] | None]:
+    """Return the entries of a log, after all of it has been verified. A change in between is not read.
+
+    Args:
+        path: The log, which is read into memory.
+        key: Key with which the log was written.
+
+    Returns:
+        An iterator over the entries; `None` for a line that has no valid JSON.
+
+    Raises:
+        OSError: The file cannot be read.
+        AuditError: A line was changed, removed or added.
+    """
+    with open(path, 'rb') as log:
+        text = log.read()
+    finding = verify_text(text, key=key)
+    if not finding.is_intact:
+        raise AuditError(str(path), f'line {finding.broken_line} is not intact: {finding.problem}')
+    return map(_decoded, text.split(b'\n')[:-1])
 
 
 def read_newest(

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-from tool_approval.audit import agentack_events, load_key, read_entries, verify
+from tool_approval.audit import agentack_events, read_entries, verify
 from tool_approval.audit.reading import call_in, text_in, what_of
-from tool_approval.storage.private_file import default_path
 
-from .output import Output, UsageError
+from .log_file import key_for, log_of_run
+from .output import Output
 
 BROKEN: Final = 1
 
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Show, verify or trace the audit log. Without paths, the log and the key of `tool-approval run` are used."""
-    state = default_path().parent
-    log, key = options.log or str(state / 'audit' / 'decisions.jsonl'), str(state / 'keys' / 'audit.key')
+    log = options.log or log_of_run()
     match options.action:
         case 'show':
             return _show(log, output)
         case 'trace':
             return _trace(log, output)
         case _:
-            if options.log is not None and options.key is None:
-                raise UsageError('name the key file of the log with `--key FILE`')
-            return _verify(log, options.key or key, options, output)
+            return _verify(log, key_for(options.log, options.key), options, output)
 
 
 def _show(path: str, output: Output) -> int:
@@ -49,11 +45,8 @@ def _described(entry: Mapping[str, Any] | None) -> str:
     return f'{text_in(entry, "at")}  {what_of(entry)}  {call_in(entry)}'.rstrip()
 
 
-def _verify(log: str, key: str, options: argparse.Namespace, output: Output) -> int:
-    # Loading would create a missing key, and with a new key every log looks broken.
-    if not os.path.lexists(key):
-        raise UsageError(f'there is no key file {key}; name the key file with which the log was written')
-    finding = verify(log, key=load_key(key), head=options.head)
+def _verify(log: str, key: bytes, options: argparse.Namespace, output: Output) -> int:
+    finding = verify(log, key=key, head=options.head)
     status = 0 if finding.is_intact else BROKEN
     if options.json:
         output.json(

@@ -43,6 +43,7 @@ _ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at l
 _STORE: Final = _option('--store', metavar='FILE', help='the file of approvals; by default, in your state directory')
 _PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or postgresql://...; by default, your own')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
+_KEY: Final = _option('--key', metavar='FILE', help="the file with the log's key")
 _LOG: Final = _option('log', nargs='?', metavar='LOG', help='the log; by default, the log of `tool-approval run`')
 
 COMMANDS: Final = (
@@ -245,6 +246,18 @@ examples:
   tool-approval audit trace log/audit.jsonl > trace.jsonl && agentack check trace.jsonl
 
 exit status: 0 = the log was shown or is intact, 1 = it is not intact, 2 = it could not be read
+""",
+    ),
+    CommandEntry(
+        'stats',
+        'count questions and answers in the log',
+        options=(_KEY, _LOG),
+        ending="""\
+examples:
+  tool-approval stats                                     the log of `tool-approval run`
+  tool-approval stats log/audit.jsonl
+
+exit status: 0 = done, 2 = failed
 """,
     ),
     CommandEntry(

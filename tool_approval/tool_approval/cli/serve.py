@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 
 from tool_approval.inbox import Approver, Inbox
-from tool_approval.storage.private_file import default_path
 from tool_approval.ui.web import LocalLogin, inbox_app, serving
 
+from .log_file import log_of_run
 from .output import Output, UsageError
 from .place import named_approver, named_store
 
@@ -76,7 +76,7 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
 
 def _log(options: argparse.Namespace) -> str | None:
     """Return the log to show: the one that is named, or the log of `tool-approval run` to the user of this machine."""
-    return options.log or (None if options.approver else str(default_path().parent / 'audit' / 'decisions.jsonl'))
+    return options.log or (None if options.approver else log_of_run())
 
 
 def _at_enter(terminal: int, act: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias, TypeVar
@@ -16,11 +17,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
+from tool_approval.audit.calls import logged_calls
 from tool_approval.audit.reading import call_in, read_newest, text_in, what_of
 from tool_approval.core.errors import AuditError
 from tool_approval.display import escape_line
 
 from .cards import PageContext, timed
+from .figures import FIGURES_OF, figures
 from .guard import draw_apart
 from .html import Html, element
 from .pages import choice, page
@@ -91,6 +94,7 @@ class LogRoutes:
         return page(
             request,
             'Log',
+            None if chosen.query or before is not None else await self._figures(),
             chosen.form(context.base),
             *((table, older, export) if rows else (empty, older)),
             context=context,
@@ -111,6 +115,16 @@ class LogRoutes:
 
         name = {'Content-Disposition': 'attachment; filename="audit.jsonl"'}
         return StreamingResponse(sent(), media_type='application/x-ndjson', headers=name)
+
+    async def _figures(self) -> Html | None:
+        newest: list[Entry] = []
+
+        def read() -> None:
+            with suppress(AuditError):  # a line that is too long; the table says so where it comes
+                newest.extend(entry for _, entry in islice(read_newest(self._log), FIGURES_OF + 1))
+
+        await self._apart(read, None)
+        return figures(list(logged_calls(reversed(newest[:FIGURES_OF]))), is_part=len(newest) > FIGURES_OF)
 
     def _found(self, chosen: _Chosen, before: int | None) -> _Found:
         found: list[Entry] = []
