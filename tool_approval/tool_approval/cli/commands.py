@@ -43,6 +43,7 @@ _ID: Final = _option('id', metavar='ID', help=f'the first digits of the id, at l
 _STORE: Final = _option('--store', metavar='FILE', help='the file of approvals; by default, in your state directory')
 _PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or postgresql://...; by default, your own')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
+_SETTINGS: Final = _option('--settings', metavar='FILE', help='the settings file; by default, approvals.yaml here')
 _KEY: Final = _option('--key', metavar='FILE', help="the file with the log's key")
 _LOG: Final = _option('log', nargs='?', metavar='LOG', help='the log; by default, the log of `tool-approval run`')
 
@@ -246,6 +247,27 @@ examples:
   tool-approval audit trace log/audit.jsonl > trace.jsonl && agentack check trace.jsonl
 
 exit status: 0 = the log was shown or is intact, 1 = it is not intact, 2 = it could not be read
+""",
+    ),
+    CommandEntry(
+        'replay',
+        'show what other rules would have decided about the calls of the log',
+        options=(
+            _SETTINGS,
+            _ROOTS_BEGIN,
+            _KEY,
+            _flag('--no-new-access', 'fail if a call that was asked about or refused would run unasked'),
+            _LOG,
+        ),
+        ending="""\
+examples:
+  tool-approval replay                                    the log of `tool-approval run`, the settings here
+  tool-approval replay --settings new.yaml
+  tool-approval replay log/audit.jsonl --settings approvals.yaml --no-new-access
+
+The settings are judged as if they were trusted and the OS sandbox worked.
+
+exit status: 0 = done, 1 = new access with --no-new-access, 2 = failed
 """,
     ),
     CommandEntry(
