@@ -105,7 +105,7 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
         if not isinstance(error, ApprovalConfigError):
             raise
         return error.source or str(directory), None, [_mistake(error)]
-    findings = [replace(each, line=loaded.line_of(each.path)) for each in _warnings(loaded.settings, judge)]
+    findings = [replace(each, line=loaded.line_of(each.path)) for each in remarks(loaded.settings, judge)]
     why = f'the file is not trusted ({loaded.why_untrusted}), so it only adds restrictions; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
     presets = ', '.join(['default', *found_presets(directory)])
@@ -149,7 +149,8 @@ def alike(findings: Sequence[ConfigFinding]) -> list[list[ConfigFinding]]:
     return list(groups.values())
 
 
-def _warnings(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
+def remarks(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
+    """Return the warnings and notes about settings that can be used. They have no lines."""
     return [
         *_tool_rules(settings),
         *_cases(settings),

@@ -250,6 +250,27 @@ exit status: 0 = the log was shown or is intact, 1 = it is not intact, 2 = it co
 """,
     ),
     CommandEntry(
+        'suggest',
+        'propose rules for calls that were always approved, by the log',
+        options=(
+            _SETTINGS,
+            _ROOTS_BEGIN,
+            _option('--key', metavar='FILE', help="the file with the log's key; needed if a log is named"),
+            _flag('--write', 'add the rules to the settings file, after you have read them, and trust the file'),
+            _LOG,
+        ),
+        ending="""\
+examples:
+  tool-approval suggest                                   by the log of `tool-approval run`
+  tool-approval suggest --write
+  tool-approval suggest log/audit.jsonl --key ~/.config/my-agent/audit.key
+
+A log that is not intact proposes nothing. `--write` needs a trusted settings file, and asks at a terminal.
+
+exit status: 0 = shown or written, 2 = failed, or not written
+""",
+    ),
+    CommandEntry(
         'replay',
         'show what other rules would have decided about the calls of the log',
         options=(

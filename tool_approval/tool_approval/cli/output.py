@@ -77,8 +77,13 @@ class Output:
         Raises:
             UsageError: Standard input or output is not a terminal.
         """
-        if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
+        if not self.is_terminal:
             raise UsageError(f'without a terminal, the command cannot ask, so {otherwise}; use a terminal, or `--yes`')
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether standard input and output are a terminal."""
+        return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout))
 
     def flush(self) -> None:
         """Flush standard output."""
