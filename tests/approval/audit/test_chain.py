@@ -157,6 +157,12 @@ def test_an_outcome_belongs_to_the_decision_of_its_run_or_to_one_that_was_made_b
     assert verify_text(b''.join(lines), key=KEY).unfinished == (3,)
 
 
+def test_an_entry_of_another_program_may_have_values_of_any_type():
+    entries = [{**call('1'), 'event': 'decision', 'approved': True, 'tool_name': ['a'], 'run_id': {}} for _ in range(2)]
+
+    assert verify_text(b''.join(log_of(*entries)), key=KEY).unfinished == (1, 2)
+
+
 def test_an_entry_cannot_set_what_the_chain_sets():
     lines = log_of({'event': 'note', 'mac': 'mine', 'line': 7, 'previous': 'mine'}, {'event': 'note'})
 

@@ -120,12 +120,14 @@ def verify_text(text: bytes, *, key: bytes, head: str | None = None) -> Finding:
 
 
 def _pair(entry: Mapping[str, Any], number: int, open_approvals: dict[tuple[object, ...], list[int]]) -> None:
-    call, run_id = (entry.get('tool_name'), entry.get('tool_call_id'), entry.get('digest')), entry.get('run_id')
+    # Other programs with the key may have written values of any type.
+    call = tuple([repr(entry.get(name)) for name in ('tool_name', 'tool_call_id', 'digest')])
+    run_id = repr(entry.get('run_id'))
     if entry.get('event') == 'unasked' or (entry.get('event') == 'decision' and entry.get('approved') is True):
         open_approvals.setdefault((*call, run_id), []).append(number)
     elif entry.get('event') == 'outcome' and entry.get('outcome') != 'responded':
         # A decision between two runs has no run id; its outcome has the id of the resumed run.
-        decisions = open_approvals.get((*call, run_id)) or open_approvals.get((*call, None))
+        decisions = open_approvals.get((*call, run_id)) or open_approvals.get((*call, repr(None)))
         if decisions:
             decisions.pop()  # the newest; an older decision on the same call was left by a crash
 
