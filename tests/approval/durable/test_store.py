@@ -49,7 +49,7 @@ def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(ma
     assert other.add_run(replace(RUN, state='{"other":1}')) is False
     assert store.get_run('run') == RUN
     assert store.get_run('other') is None
-    assert other.ready('agent', 10) == other.ready_after('agent', 10, []) == [('run', 0)]
+    assert other.ready(['agent'], 10) == other.ready_after(['agent'], 10, []) == [('run', 0)]
     second = replace(ASKED, id='second')
 
     assert store.resume('run', 0, at=NOON)
@@ -57,13 +57,13 @@ def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(ma
 
     assert other.get_run('run') == replace(RUN, status='waiting', segment=1, state='{"n":1}', changed_at=LATER)
     assert other.requests_of('run') == other.inbox_store.open(10) == [ASKED, second]
-    assert other.ready('agent', 10) == []
+    assert other.ready(['agent'], 10) == []
     other.inbox_store.settle('asked', 'approved', at=LATER, answer='{}')
-    assert store.ready('agent', 10) == store.ready_after('agent', 10, ['asked']) == []
+    assert store.ready(['agent'], 10) == store.ready_after(['agent'], 10, ['asked']) == []
     other.inbox_store.settle('second', 'denied', at=LATER, answer='{}')
-    assert store.ready('agent', 10) == store.ready_after('agent', 10, ['second', 'unknown']) == [('run', 1)]
-    assert store.ready('another', 10) == store.ready_after('another', 10, ['second']) == []
-    assert store.ready_after('agent', 10, []) == store.ready_after('agent', 10, ['unknown']) == []
+    assert store.ready(['agent'], 10) == store.ready_after(['agent'], 10, ['second', 'unknown']) == [('run', 1)]
+    assert store.ready(['another'], 10) == store.ready_after(['another'], 10, ['second']) == []
+    assert store.ready_after(['agent'], 10, []) == store.ready_after(['agent'], 10, ['unknown']) == []
     assert store.resume('run', 1, at=LATER)
     assert store.get_run('run').status == 'queued'
     assert store.resume('run', 1, at=LATER)
@@ -117,7 +117,7 @@ def test_cancelling_a_run_withdraws_its_requests(make_store):
     assert other.inbox_store.watch(5.0).settled == {'asked'}
     assert states(store) == [('asked', 'withdrawn')]
     assert store.get_run('run').status == 'cancelled'
-    assert store.ready('agent', 10) == []
+    assert store.ready(['agent'], 10) == []
     assert store.cancel('run', at=LATER) is False
     assert store.cancel('none', at=LATER) is False
 
@@ -159,7 +159,7 @@ def test_a_deadline_expires_what_is_still_open(store):
     assert (store.expire(), store.expire()) == (1, 0)
 
     assert states(store) == [('asked', 'expired'), ('second', 'pending')]
-    assert store.ready('agent', 10) == []
+    assert store.ready(['agent'], 10) == []
 
 
 @pytest.mark.parametrize('said', ['approved', 'denied'])
@@ -172,7 +172,7 @@ def test_an_answer_after_the_deadline_is_refused_whatever_the_clock_of_its_proce
     [row] = store.requests_of('run')
     assert (row.state, row.answer) == ('expired', None)
     assert row.settled_at > LATER, 'the time is that of the database'
-    assert store.ready('agent', 10) == [('run', 1)]
+    assert store.ready(['agent'], 10) == [('run', 1)]
 
 
 def test_requests_of_a_run_are_pruned_after_its_end(store):
@@ -373,7 +373,7 @@ def test_a_call_that_is_settled_while_its_run_is_parked_leaves_no_open_question(
         assert parking.result()
 
     assert states(store) == []
-    assert store.ready('agent', 10) == [('run', 1)]
+    assert store.ready(['agent'], 10) == [('run', 1)]
 
 
 def test_rows_changed_by_another_program_are_refused(tmp_path):

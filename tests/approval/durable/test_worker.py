@@ -69,7 +69,7 @@ class Looking:
             self.store,
             self.engine,
             self.ledger,
-            agent='bot',
+            agents=['bot'],
             is_readable=lambda row: row.state != 'unreadable',
             lease_s=3.0,
             now=lambda: self.day,

@@ -45,7 +45,8 @@ class RunRow:
     id: str
     """Id of the run."""
     agent: str
-    """Name of the agent. Only workers that have the agent can execute the run."""
+    """Name of the agent. Only workers that have the agent can execute the run. For a nested run, the name of the agent
+    above and the agent's own name, separated by `/`."""
     state: str
     """Input of the next segment, as JSON."""
     created_at: datetime | None
@@ -58,6 +59,8 @@ class RunRow:
     """Number of the current segment, or of the next segment while the run waits."""
     outcome: str | None = None
     """Output or error as JSON, or `None` until the run has ended."""
+    parent: str | None = None
+    """For a nested run, the id of the run that waits for its end."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -196,20 +199,7 @@ class DurableStore:
     def add_run(self, row: RunRow) -> bool:
         """Add a run. Return `False`, and change nothing, if a run with this id exists."""
         with self.inbox_store.transaction() as execute:
-            added = execute(
-                f'INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
-                (
-                    row.id,
-                    row.agent,
-                    row.status,
-                    row.segment,
-                    row.state,
-                    row.outcome,
-                    _number(whole(row.created_at)),
-                    _number(whole(row.changed_at)),
-                ),
-            )
-            return added.rowcount == 1
+            return _add_run(execute, row)
 
     def get_run(self, run_id: str) -> RunRow | None:
         """Return a run, or `None` if the id is unknown."""
@@ -242,10 +232,12 @@ class DurableStore:
         requests: Sequence[Row],
         deadline: datetime | None = None,
         *,
+        nested: Sequence[RunRow] = (),
         about: Mapping[str, tuple[str, int]] = MappingProxyType({}),
         at: datetime,
     ) -> bool:
-        """In one atomic step, end a segment, post the run's requests, and let the run wait for their answers.
+        """In one atomic step, end a segment, post the run's requests and start its nested runs. The run then waits for
+        the answers, and for the ends of the nested runs.
 
         Args:
             run_id: The run.
@@ -253,6 +245,7 @@ class DurableStore:
             state: The input of the next segment.
             requests: The requests to post. Existing requests are not changed, whether answered or not.
             deadline: Time from which the requests take no answer any more, by the clock of the database.
+            nested: The nested runs to start. Existing runs are not changed, whether ended or not.
             about: Key and attempt of the unsettled execution that a request asks about, by the request's id. If the
                 execution was settled meanwhile, the request is not posted.
             at: The current time.
@@ -280,30 +273,35 @@ class DurableStore:
                 ):
                     continue
                 self.inbox_store.add_parked(execute, row, run_id, deadline)
+            for each in nested:
+                _add_run(execute, each)
             return True
 
-    def ready(self, agent: str, limit: int) -> Sequence[tuple[str, int]]:
-        """Return the ids and segments of an agent's runs that never began or no longer wait for an answer.
+    def ready(self, agents: Sequence[str], limit: int) -> Sequence[tuple[str, int]]:
+        """Return the ids and segments of the agents' runs that never began, or no longer wait for an answer or for the
+        end of a nested run.
 
         This method reads every waiting run. `ready_after` does not.
         """
-        ready = f'SELECT id, segment FROM runs WHERE {_IS_READY} ORDER BY status DESC, changed_at LIMIT ?'
-        found = self._select(ready, (agent, limit))
+        is_ready = _is_ready(agents)
+        ready = f'SELECT id, segment FROM runs WHERE {is_ready} ORDER BY status DESC, changed_at LIMIT ?'
+        found = self._select(ready, (*agents, limit))
         return [(run_id, segment) for run_id, segment in found]
 
-    def ready_after(self, agent: str, limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
+    def ready_after(self, agents: Sequence[str], limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
         """Like `ready`, but return only runs that never began or that waited for a request in `settled`."""
+        is_ready = _is_ready(agents)
         with self.inbox_store.reading() as execute:
-            queued = f"SELECT id, segment FROM runs WHERE {_IS_READY} AND status = 'queued' ORDER BY changed_at LIMIT ?"
-            found = list(execute(queued, (agent, limit)).fetchall())
+            queued = f"SELECT id, segment FROM runs WHERE {is_ready} AND status = 'queued' ORDER BY changed_at LIMIT ?"
+            found = list(execute(queued, (*agents, limit)).fetchall())
             if settled:
                 ids = ', '.join('?' * len(settled))
                 # SQLite keeps the order of a cross join. Otherwise it looks at all runs that wait.
                 answered = (
                     'SELECT DISTINCT runs.id, segment FROM requests AS settled CROSS JOIN runs '
-                    f"WHERE settled.id IN ({ids}) AND runs.id = settled.run AND {_IS_READY} AND status = 'waiting'"
+                    f"WHERE settled.id IN ({ids}) AND runs.id = settled.run AND {is_ready} AND status = 'waiting'"
                 )
-                found += execute(answered, (*settled, agent)).fetchall()
+                found += execute(answered, (*settled, *agents)).fetchall()
         return [(run_id, segment) for run_id, segment in found]
 
     def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
@@ -323,11 +321,14 @@ class DurableStore:
     def finish(
         self, run_id: str, segment: int, status: Literal['done', 'failed'], outcome: str, *, at: datetime
     ) -> bool:
-        """End a run and its current segment. Return `False`, and change nothing, if that segment has ended."""
+        """End a run and its current segment. Return `False`, and change nothing, if that segment has ended.
+
+        Nested runs that have not ended are cancelled.
+        """
         return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at)
 
     def cancel(self, run_id: str, *, at: datetime) -> bool:
-        """Cancel a run. Return `False` if the run does not exist or has ended."""
+        """Cancel a run and its nested runs, at any depth. Return `False` if the run does not exist or has ended."""
         return self._end(run_id, '', (), 'cancelled', None, at)
 
     def _end(
@@ -341,8 +342,23 @@ class DurableStore:
             )
             if ended.rowcount != 1:
                 return False
-            self.inbox_store.settle_parked(execute, 'withdrawn', at, 'run = ?', (run_id,))
+            cancel = (
+                "UPDATE runs SET status = 'cancelled', changed_at = ? "
+                f"WHERE status IN ('queued', 'waiting') AND id IN ({_TREE})"
+            )
+            # A nested run may be starting others while it is cancelled. They are found when it can start no more.
+            # (test_store.py: test_a_nested_run_that_starts_another_while_it_is_cancelled_leaves_none)
+            while execute(cancel, (_number(at), run_id)).rowcount:
+                pass
+            self.inbox_store.settle_parked(execute, 'withdrawn', at, f'run IN ({_TREE})', (run_id,))
             return True
+
+    def nested_in(self, run_id: str) -> Sequence[RunRow]:
+        """Return the runs that are nested in a run, at any depth, oldest first."""
+        found = self._select(
+            f'SELECT {_RUN} FROM runs WHERE id IN ({_TREE}) AND id <> ? ORDER BY created_at, id', (run_id, run_id)
+        )
+        return [_run(each) for each in found]
 
     def requests_of(self, run_id: str) -> Sequence[Row]:
         """Return all requests of a run, oldest first."""
@@ -361,9 +377,15 @@ class DurableStore:
     def prune(self, before: datetime) -> int:
         """Delete runs that ended before a given time, with their executions, and return the number of runs.
 
-        Executions are kept if their run is not in the store, because such a run may be resumed by hand at any time.
+        A nested run is deleted together with the run above. Executions are kept if their run is not in the store,
+        because such a run may be resumed by hand at any time.
         """
-        ended = "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ?"
+        ended = (
+            'WITH RECURSIVE tree (id) AS ('
+            "SELECT id FROM runs WHERE status NOT IN ('queued', 'waiting') AND changed_at < ? "
+            'AND NOT EXISTS (SELECT 1 FROM runs AS above WHERE above.id = runs.parent) '
+            'UNION SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.id) SELECT id FROM tree'
+        )
         with self.inbox_store.transaction() as execute:
             execute(f'DELETE FROM executions WHERE run_id IN ({ended})', (_number(before),))
             return execute(f'DELETE FROM runs WHERE id IN ({ended})', (_number(before),)).rowcount
@@ -475,12 +497,14 @@ class DurableStore:
 
 _IS_UNSETTLED = "state = 'unknown' AND owner IS NOT NULL AND result IS NULL"
 
-_IS_READY = (
-    "agent = ? AND status IN ('queued', 'waiting') "
-    "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending')"
+_TREE = (
+    'WITH RECURSIVE tree (id) AS ('
+    'SELECT id FROM runs WHERE id = ? UNION SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.id) '
+    'SELECT id FROM tree'
 )
+"""SQL query for the ids of a run and of all runs nested in it."""
 
-_RUN = 'id, agent, status, segment, state, outcome, created_at, changed_at'
+_RUN = 'id, agent, status, segment, state, outcome, created_at, changed_at, parent'
 
 _EXECUTION = (
     'key, attempt, run_id, tool_name, tool_call_id, state, owner, idempotency_key, result, changed_at, started_at'
@@ -497,8 +521,36 @@ def _moment(number: object) -> datetime | None:
         return None
 
 
+def _is_ready(agents: Sequence[str]) -> str:
+    """Return the SQL condition for the runs of these agents that wait for nothing."""
+    return (
+        f"agent IN ({', '.join('?' * len(agents))}) AND status IN ('queued', 'waiting') "
+        "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending') "
+        'AND NOT EXISTS ('
+        "SELECT 1 FROM runs AS nested WHERE nested.parent = runs.id AND nested.status IN ('queued', 'waiting'))"
+    )
+
+
+def _add_run(execute: Execute, row: RunRow) -> bool:
+    added = execute(
+        f'INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+        (
+            row.id,
+            row.agent,
+            row.status,
+            row.segment,
+            row.state,
+            row.outcome,
+            _number(whole(row.created_at)),
+            _number(whole(row.changed_at)),
+            row.parent,
+        ),
+    )
+    return added.rowcount == 1
+
+
 def _run(values: tuple[Any, ...]) -> RunRow:
-    run_id, agent, status, segment, state, outcome, created_at, changed_at = values
+    run_id, agent, status, segment, state, outcome, created_at, changed_at, parent = values
     return RunRow(
         id=run_id,
         agent=agent,
@@ -508,6 +560,7 @@ def _run(values: tuple[Any, ...]) -> RunRow:
         outcome=outcome,
         created_at=_moment(created_at),
         changed_at=_moment(changed_at),
+        parent=parent,
     )
 
 

@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from tool_approval.core.errors import ApprovalError
@@ -48,7 +48,7 @@ class Sweep:
         engine: Engine,
         ledger: Ledger,
         *,
-        agent: str,
+        agents: Sequence[str],
         is_readable: Callable[[RunRow], bool],
         lease_s: float,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -60,7 +60,7 @@ class Sweep:
             store: The store of the runs, which only this object uses and closes.
             engine: Engine that runs the segments.
             ledger: Ledger whose `tick` sends a heartbeat and finds dead workers.
-            agent: The agent whose runs this process executes.
+            agents: The agents whose runs this process executes, as in `RunRow.agent`.
             is_readable: Function that returns whether this version can continue a run.
             lease_s: Seconds without a heartbeat after which a worker is treated as dead.
             now: Clock that returns the time of day, for records and for pruning.
@@ -69,7 +69,7 @@ class Sweep:
         self._store = store
         self._engine = engine
         self._ledger = ledger
-        self._agent = agent
+        self._agents = agents
         self._is_readable = is_readable
         self._beat_s = lease_s / 3
         self._now = now
@@ -127,10 +127,10 @@ class Sweep:
         if changed is None or len(changed.settled) > AT_ONCE or self._clock() >= self._sweep_at:
             self._sweep_at = self._clock() + SWEEP_S
             self._store.expire()
-            ready = self._store.ready(self._agent, limit)
+            ready = self._store.ready(self._agents, limit)
             self._seen.intersection_update(ready)
         else:
-            ready = self._store.ready_after(self._agent, limit, changed.settled)
+            ready = self._store.ready_after(self._agents, limit, changed.settled)
         new = [each for each in ready if each not in self._seen]
         if new:
             self._engine.begin([each for each in new if self._may_go_on(each[0])])

@@ -230,6 +230,10 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'CREATE TABLE workers (id text COLLATE "C" PRIMARY KEY, beat bigint NOT NULL)',
         'CREATE TABLE secret (id integer PRIMARY KEY CHECK (id = 1), value text NOT NULL)',
     ),
+    (
+        'ALTER TABLE runs ADD COLUMN parent text COLLATE "C"',
+        'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
+    ),
 )
 """Statements of each migration. Migration n creates schema version n + 1. The table `version` stores this number."""
 

@@ -86,6 +86,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         'CREATE TABLE workers (id TEXT PRIMARY KEY, beat INTEGER NOT NULL)',
         'CREATE TABLE secret (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)',
     ),
+    (
+        'ALTER TABLE runs ADD COLUMN parent TEXT',
+        'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
+    ),
 )
 """Statements of each migration; see `SQLiteFile`."""
 

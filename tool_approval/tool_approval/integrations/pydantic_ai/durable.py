@@ -183,7 +183,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
             url, self.name, self._run_segment, worker=ledger.worker_id, polling_s=polling, store=f'{of_store}:'
         )
         store = open_store(self._url)
-        sweep = Sweep(store, engine, ledger, agent=self.name, is_readable=is_readable, lease_s=lease)
+        sweep = Sweep(store, engine, ledger, agents=[self.name], is_readable=is_readable, lease_s=lease)
         self._engine, self._ledger = engine, ledger
         try:
             await asyncio.to_thread(engine.start)
