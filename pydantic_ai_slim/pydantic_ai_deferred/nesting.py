@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -139,6 +139,16 @@ def lineage() -> tuple[LineageLevel, ...]:
     """
     place = _place.get()
     return place.levels if place is not None else ()
+
+
+@contextlib.contextmanager
+def continued(levels: Sequence[LineageLevel]) -> Generator[None]:
+    """Start runs below these levels, which are in another process or have ended. The runs inherit no handler."""
+    token = _place.set(Place(tuple(levels)))
+    try:
+        yield
+    finally:
+        _place.reset(token)
 
 
 def offered_capability() -> AbstractCapability[Any] | None:

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
@@ -19,7 +20,7 @@ from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.gate import denied_because
-from tool_approval.durable import Done, DurableStore, open_store
+from tool_approval.durable import Done, DurableStore, RunRow, open_store
 from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
@@ -46,7 +47,7 @@ from pydantic_ai.durable_exec.dbos import DBOSDurability
 from tool_approval.durable.engine import DBOSEngine
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent, DurableRunFailed
 from tool_approval.integrations.pydantic_ai.run_state import RunState
-from tool_approval.integrations.pydantic_ai.segment import Segment
+from tool_approval.integrations.pydantic_ai.segment import DurableRunCancelled, Segment
 
 PAY = call('pay', '1', amount=10)
 
@@ -618,27 +619,6 @@ def test_a_run_that_cannot_be_kept_is_refused(prompt, options, problem, url):
         asyncio.run(durable.start(prompt, **options))
 
 
-def test_an_agent_in_a_tool_asks_here_and_waits_in_the_process(url, inbox):
-    inner = Agent(telling([call('wipe', '9')]), name='inner')
-    wiped = []
-
-    @inner.tool_plain(requires_approval=True)
-    def wipe() -> str:
-        wiped.append(1)
-        return 'wiped'
-
-    bot = Bot([call('delegate', '1')])
-
-    @bot.agent.tool_plain
-    async def delegate() -> str:
-        return (await inner.run('go')).output
-
-    told = asyncio.run(answered(bot.durable(url), inbox, YES))
-
-    assert json.loads(told['1'][0]) == {'9': ['wiped', 'success']}
-    assert wiped == [1]
-
-
 def test_a_run_that_is_cancelled_asks_nothing_more(url, inbox):
     bot = Bot([PAY])
 
@@ -734,7 +714,7 @@ async def run_another(durable, inbox):
     await run.result()
 
 
-@pytest.mark.parametrize('state', ['{"version": 1, "history": "x"}', '{', '[]'])
+@pytest.mark.parametrize('state', ['{"version": 2, "history": "x"}', '{', '[]'])
 def test_a_corrupt_run_fails_alone(state, url, inbox):
     bot = Bot([PAY])
 
@@ -778,7 +758,7 @@ def test_the_run_of_another_version_waits_for_a_worker_that_knows_it(url, inbox,
         store = open_store(url)
         kept = store.get_run('run').state
         store.close()
-        change_state(url, json.dumps({**json.loads(kept), 'version': 2, 'new': True}))
+        change_state(url, json.dumps({**json.loads(kept), 'version': 3, 'new': True}))
         durable = bot.durable(url)
         async with working(durable):
             await asyncio.sleep(1)
@@ -1043,6 +1023,24 @@ def test_a_segment_that_is_over_is_not_run_again(url):
     assert bot.paid == []
 
 
+ROW = RunRow(id='run', agent='bot', state='', created_at=SOON, changed_at=SOON)
+
+
+def once(action, row=ROW, record=lambda name, step: step()):
+    """Do something as one step of a segment whose run has this row in the store."""
+
+    async def patiently(read):
+        return read()
+
+    durable = SimpleNamespace(
+        engine=SimpleNamespace(record=record),
+        persistently=lambda action: action(),
+        patiently=patiently,
+        store=SimpleNamespace(get_run=lambda run_id: row),
+    )
+    return asyncio.run(Segment(durable, ROW, 0, RunState(history=[])).once('execute', action))
+
+
 def test_result_of_a_recorded_step_comes_from_the_ledger():
     async def record(name, step):
         return None
@@ -1050,9 +1048,21 @@ def test_result_of_a_recorded_step_comes_from_the_ledger():
     async def kept():
         return 'kept'
 
-    durable = SimpleNamespace(engine=SimpleNamespace(record=record), persistently=lambda action: action())
+    assert once(kept, record=record) == 'kept'
 
-    assert asyncio.run(Segment(durable, 'run', 0, RunState(history=[])).once('execute', kept)) == 'kept'
+
+@pytest.mark.parametrize('row', [None, replace(ROW, status='cancelled')], ids=['gone', 'cancelled'])
+def test_a_run_that_was_cancelled_meanwhile_takes_no_further_step(row):
+    done = []
+
+    async def act():
+        done.append(1)
+
+    once(act)
+    with pytest.raises(DurableRunCancelled):
+        once(act, row)
+
+    assert done == [1]
 
 
 def test_unknown_run_is_reported(url):

@@ -14,7 +14,7 @@ from tests.postgres_server import url_of
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
-from .killed import POINTS, make, work
+from .killed import NESTED_POINTS, POINTS, make, make_nested, work, work_nested
 
 # Importing what a worker needs takes seconds of a processor: one process does so, and each worker is forked from it.
 FORKED = get_context('forkserver')
@@ -26,12 +26,13 @@ pytestmark = [pytest.mark.thorough, pytest.mark.untraced]
 class Workers:
     """Processes, each of which is replaced when it has died."""
 
-    def __init__(self, count, *arguments):
+    def __init__(self, count, *arguments, target=work):
         self._arguments = arguments
+        self._target = target
         self.processes = [self._start() for _ in range(count)]
 
     def _start(self):
-        process = FORKED.Process(target=work, args=self._arguments, daemon=True)
+        process = FORKED.Process(target=self._target, args=self._arguments, daemon=True)
         process.start()
         return process
 
@@ -96,6 +97,38 @@ def test_a_killed_worker_pays_never_twice(point, kind, count, url, request, tmp_
         assert asked == ['pay', 'unknown']
     else:
         assert (paid, states, asked) == (['10'], ['done'], ['pay'])
+
+
+@pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
+@pytest.mark.parametrize('point', NESTED_POINTS)
+def test_a_killed_worker_of_nested_runs_pays_never_twice(point, kind, url, request, tmp_path):
+    if kind == 'postgres':
+        url = request.getfixturevalue('postgres_url')
+    workers = Workers(2, url, tmp_path, point, 1.0, target=work_nested)
+    try:
+        asked, row = asyncio.run(follow(make_nested(url, tmp_path, 'none'), url, workers))
+        deadline = time.monotonic() + 20
+        while not (tmp_path / 'killed').exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    finally:
+        workers.close()
+
+    paid = (tmp_path / 'paid').read_text().split() if (tmp_path / 'paid').exists() else []
+    store = open_store(url)
+    nested = store.nested_in('run')
+    executions = [each for run in nested for each in store.executions_of(run.id)]
+    store.close()
+    assert (tmp_path / 'killed').exists(), 'the point was never reached'
+    assert [row.status, *(each.status for each in nested)] == ['done'] * 3
+    assert len(paid) == len(set(paid)), 'a run paid twice'
+    assert asked.count('pay') == len(executions) == 2
+    # The other nested run may be in the middle of its call too when their worker dies.
+    assert asked.count('unknown') == sum(each.state == 'unknown' for each in executions)
+    assert {each.run_id for each in executions if each.state == 'done'} <= set(paid)
+    if point in ('clerk executing after', 'clerk tool before', 'clerk tool after', 'clerk done before'):
+        assert 'unknown' in asked
+    elif point.startswith('boss'):
+        assert (len(paid), asked) == (2, ['pay', 'pay'])
 
 
 @pytest.mark.parametrize('kind', ['sqlite', 'postgres'])

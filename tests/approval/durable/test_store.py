@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 from tool_approval.durable import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, open_store
-from tool_approval.durable.store import about_unknown, question_id
+from tool_approval.durable.store import about_unknown, derived_id
 from tool_approval.inbox import InboxUntrusted, Row
 from tool_approval.inbox.store import Changes
 from tool_approval.inbox.stores import SQLiteStore
@@ -334,7 +334,7 @@ UNKNOWN = replace(CALL, state='unknown', owner='w')
 
 def about(store):
     """The question about the unknown call."""
-    return replace(ASKED, id=question_id(store.secret(), 'run', about_unknown('key', 1)))
+    return replace(ASKED, id=derived_id(store.secret(), 'run', about_unknown('key', 1)))
 
 
 @pytest.mark.parametrize('to', ['done', 'failed', 'unknown', 'again'])

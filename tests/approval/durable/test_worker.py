@@ -1,5 +1,6 @@
 """The sweep: which runs are begun, whose work is taken up, and what a store that is away does to it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,6 +17,8 @@ pytest.importorskip('dbos', reason='the development environment has DBOS')
 from tool_approval.durable.worker import AT_ONCE, SWEEP_S, Sweep
 
 from .parts import eventually
+
+RUN = RunRow(id='run', agent='bot', state='{}', created_at=NOON, changed_at=NOON)
 
 
 class FakeEngine:
@@ -129,6 +132,20 @@ def test_a_new_run_is_begun_before_the_next_sweep(looking):
 
     assert changed == Changes(has_runs=True)
     assert looking.engine.begun == [('run', 0)]
+
+
+def test_a_run_goes_on_before_the_next_sweep_when_its_nested_run_has_ended(looking):
+    looking.add('run')
+    looking.store.park('run', 0, '{}', [], nested=[replace(RUN, id='nested', parent='run')], at=NOON)
+    looking.sweep.look()
+    looking.store.finish('nested', 0, 'done', '1', at=NOON)
+    looking.sweep.look(Changes())
+    assert looking.engine.begun == [('nested', 0)]
+
+    looking.sweep.hurry()
+    looking.sweep.look(Changes())
+
+    assert looking.engine.begun == [('nested', 0), ('run', 1)]
 
 
 def test_a_run_goes_on_when_its_question_is_answered(looking):

@@ -429,12 +429,7 @@ class Gate:
         """
 
         def check() -> str | None:
-            if (lapsed := self.lapsed(allowed)) is not None:
-                return lapsed
-            reason = self.still_holds(allowed) if recheck is None else recheck()
-            if reason is not None:
-                self.record(allowed, 'refused')
-            return reason
+            return self.recheck(allowed, recheck)
 
         async def ask(question: str) -> bool | None:
             request = allowed.request or self._anew(allowed.call)
@@ -448,6 +443,20 @@ class Gate:
         if isinstance(result, Kept) and result.by is not None:
             self.record(allowed, 'executed' if result.state == 'done' else 'failed', settled_by=result.by)
         return result
+
+    def recheck(self, allowed: Allowed, check: Callable[[], str | None] | None = None) -> str | None:
+        """Right before a call runs, return why it may not run any more, and log that; `None` if it may run.
+
+        Args:
+            allowed: The allowed call.
+            check: Checks the approval again. `None` means `still_holds`.
+        """
+        if (lapsed := self.lapsed(allowed)) is not None:
+            return lapsed
+        reason = self.still_holds(allowed) if check is None else check()
+        if reason is not None:
+            self.record(allowed, 'refused')
+        return reason
 
     def still_holds(self, allowed: Allowed) -> str | None:
         """Right before a call runs, return why its approval is no longer valid, or `None` for a valid approval."""

@@ -112,7 +112,7 @@ class Engine(Protocol):
 APPLICATION = 'tool-approval'
 """Application name of our processes in DBOS. A process resumes only workflows with the same name and version."""
 
-APPLICATION_VERSION = 'runs-1'
+APPLICATION_VERSION = 'runs-2'
 """Version for DBOS. It changes only if segments record other steps, or steps in another order. With DBOS's default
 version, which changes whenever code changes, a new release could not resume the runs of an older release."""
 

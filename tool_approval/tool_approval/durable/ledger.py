@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import logging
 import secrets
@@ -129,6 +130,12 @@ class Ledger:
         self._failed: set[str] = set()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
+
+    def reconciling(self, reconcile: Mapping[str, Reconcile]) -> Ledger:
+        """Return a ledger of the same worker that uses other functions to find out unknown outcomes."""
+        other = copy.copy(self)
+        other._reconcile = dict(reconcile)
+        return other
 
     async def execute(
         self,

@@ -469,7 +469,7 @@ class DurableStore:
         """Withdraw the question about an attempt whose outcome was unknown."""
         # Attack: a frozen worker goes on and records the result, and an approver of the open question lets the call run
         # again (test_store.py: test_settling_a_call_withdraws_the_question_about_it).
-        question = question_id(self._secret(execute), row.run_id, about_unknown(row.key, attempt))
+        question = derived_id(self._secret(execute), row.run_id, about_unknown(row.key, attempt))
         self.inbox_store.settle_parked(execute, 'withdrawn', at, 'id = ?', (question,))
 
     def latest(self, key: str) -> ExecutionRow | None:
@@ -604,20 +604,20 @@ def _number(moment: datetime) -> int:
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
-def question_id(secret: bytes, run_id: str, of: Sequence[object]) -> str:
-    """Return the id of a parked question of a run. It cannot be guessed without the secret key of the store.
+def derived_id(secret: bytes, run_id: str, of: Sequence[object]) -> str:
+    """Return the id of a parked question or a nested run of a run. The secret key of the store makes it unguessable.
 
     Args:
         secret: See `DurableStore.secret`.
         run_id: The id of the run.
-        of: JSON values that name the subject of the question. The same values give the same id.
+        of: JSON values that name the subject. The same values give the same id.
     """
     made = hmac.digest(secret, canonical_json([run_id, *of]).encode(), 'sha256')
     return base64.urlsafe_b64encode(made).decode().rstrip('=')
 
 
 def about_unknown(key: str, attempt: int) -> Sequence[object]:
-    """Return what the question about a call of unknown outcome is about; see `question_id`."""
+    """Return what the question about a call of unknown outcome is about; see `derived_id`."""
     return ['unknown', key, attempt]
 
 

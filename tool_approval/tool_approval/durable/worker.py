@@ -92,6 +92,10 @@ class Sweep:
         self._thread.join()
         self._store.close()
 
+    def hurry(self) -> None:
+        """Check all runs as soon as possible: a nested run has ended, which a store does not announce."""
+        self._sweep_at = self._clock()
+
     def look(self, changed: Changes | None = None) -> None:
         """Check the store once.
 

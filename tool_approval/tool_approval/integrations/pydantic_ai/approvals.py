@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, Protocol, Unpack
+from typing import Any, Literal, NoReturn, Protocol, Unpack
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.agent import AbstractAgent
@@ -52,8 +52,8 @@ class Keeping(Protocol):
         """Keep the deferred calls of a response. The run then ends with them."""
         ...  # pragma: no cover - a protocol has no body
 
-    async def ask(self, answer: Callable[[], Awaitable[DeferredToolResults]]) -> DeferredToolResults:
-        """Ask about the calls of a nested run, which cannot end and be continued."""
+    def refuse(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> NoReturn:
+        """Refuse the deferred calls of a nested run, which cannot end and be continued."""
         ...  # pragma: no cover - a protocol has no body
 
     async def execute(self, action: Callable[[], Awaitable[Any]]) -> Any:
@@ -152,6 +152,11 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         nested._answered, nested._answered_by = {}, {}
         return nested
 
+    @property
+    def is_nested(self) -> bool:
+        """Whether a nested run inherited this capability."""
+        return self is not self._original
+
     def for_keeping(
         self, keeping: Keeping, controller: ApprovalController, *, ledger: ExecutionLedger, session: Session
     ) -> Approvals:
@@ -166,10 +171,10 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         self, ctx: RunContext[Any], *, requests: DeferredToolRequests
     ) -> DeferredToolResults | None:
         """Answer all deferred calls of a response. Without a UI, leave them to the caller of the run."""
-        if self._keeping is not None and self is self._original:
+        if self._keeping is not None and not self.is_nested:
             return await self._keeping.keep(ctx, requests)
         stops = ctx.agent is not None and allows_deferred(ctx.agent.output_type)
-        if self is self._original and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
+        if not self.is_nested and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
             prepared = await self._batch(ctx, requests).prepare()
             asked = [each.request for each in prepared if each.verdict.is_needs_approval]
             if any(each is not None for each in await self.controller.triage(asked)):
@@ -244,8 +249,9 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         Raises:
             StoreError: Remembered approvals cannot be trusted or saved. None of the calls in `requests` has run.
         """
-        batch = self._batch(ctx, requests)
-        return await (batch.answer() if self._keeping is None else self._keeping.ask(batch.answer))
+        if self._keeping is not None:
+            self._keeping.refuse(ctx, requests)
+        return await self._batch(ctx, requests).answer()
 
     def _batch(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Batch:
         facts = facts_of(ctx, self.session, requester=self.requester)

@@ -19,6 +19,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 from pydantic import TypeAdapter
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelRequest, UserPromptPart
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai_deferred import Agent
 
 from tool_approval.core.canonical import canonical_json
@@ -36,6 +37,7 @@ from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker
 
 from .approvals import Approvals, capabilities_of
+from .nested_runs import DurableAgentToolset, nested_agents
 from .run_state import RunState, as_json, is_readable, now, read_state, write_state
 from .segment import DurableRunCancelled, Segment
 
@@ -117,6 +119,34 @@ class DurableAgent(Generic[DepsT, OutputT]):
         self._reconcile = dict(reconcile or {})
         self._engine: DBOSEngine | None = None
         self._ledger: Ledger | None = None
+        self._sweep: Sweep | None = None
+        self.nested = nested_agents(agent, self.store.place, self.approvals.external)
+        """The durable agents among the tools, by tool name."""
+        self.external = {**{name: each.start for name, each in self.nested.items()}, **self.approvals.external}
+        """Functions that execute external calls, by tool name."""
+        below = [member for each in self.nested.values() for member in each.members.items()]
+        self.members: Mapping[str, DurableAgent[Any, Any]] = {
+            self.name: self,
+            **{f'{self.name}/{path}': member for path, member in below},
+        }
+        """This agent and all durable agents below it, by the name that their runs have in the store."""
+
+    def as_tool(self, name: str, *, description: str | None = None) -> AbstractToolset[Any]:
+        """Return a toolset with one tool that runs this agent, for the `toolsets` of another durable agent.
+
+        Each call is a run of its own, and the calling run waits for its end. The tool takes a `prompt`, and returns the
+        output of the nested run. The nested run gets the dependencies of the calling run if this agent has a factory of
+        the same name, and its session. A worker of the calling agent also executes the nested runs.
+
+        Args:
+            name: Name by which the model calls the tool.
+            description: Description of the tool for the model.
+        """
+        return DurableAgentToolset(self, name, description)
+
+    def makes(self, deps: str) -> bool:
+        """Whether there is a factory of dependencies with this name."""
+        return deps in self._factories
 
     async def start(
         self,
@@ -175,16 +205,16 @@ class DurableAgent(Generic[DepsT, OutputT]):
         if self._engine is not None:
             raise ApprovalError('this process is already a worker of this agent')
         url = engine_url(self._url)
-        self.key = await self.do(self.store.secret)
-        self.controller.use_key(self.key)
-        ledger = Ledger(open_store(self._url), reconcile=self._reconcile, lease_s=lease, beats=False)
-        of_store = blake2b(self.key, digest_size=8).hexdigest()
+        key = await self.do(self.store.secret)
+        ledger = Ledger(open_store(self._url), lease_s=lease, beats=False)
+        of_store = blake2b(key, digest_size=8).hexdigest()
         engine = DBOSEngine(
             url, self.name, self._run_segment, worker=ledger.worker_id, polling_s=polling, store=f'{of_store}:'
         )
         store = open_store(self._url)
-        sweep = Sweep(store, engine, ledger, agents=[self.name], is_readable=is_readable, lease_s=lease)
-        self._engine, self._ledger = engine, ledger
+        sweep = Sweep(store, engine, ledger, agents=[*self.members], is_readable=is_readable, lease_s=lease)
+        for each in self.members.values():
+            each._serve(engine, ledger, sweep, key)
         try:
             await asyncio.to_thread(engine.start)
             sweep.start()
@@ -196,7 +226,14 @@ class DurableAgent(Generic[DepsT, OutputT]):
             await asyncio.to_thread(engine.close)
             await asyncio.to_thread(ledger.close)
             ledger.store.close()
-            self._engine = self._ledger = None
+            for each in self.members.values():
+                each._engine = each._ledger = each._sweep = None
+
+    def _serve(self, engine: DBOSEngine, ledger: Ledger, sweep: Sweep, key: bytes) -> None:
+        """Execute runs in a worker of this agent, or of an agent above it."""
+        self.key = key
+        self.controller.use_key(key)
+        self._engine, self._ledger, self._sweep = engine, ledger.reconciling(self._reconcile), sweep
 
     def run_worker(self) -> None:
         """Start a worker, and execute agent runs until the process receives SIGTERM or SIGINT.
@@ -238,11 +275,13 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """
         if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
             return
+        row = await self.patiently(lambda: self.store.get_run(run_id))
+        assert row is not None, 'it was resumed'
         status: Literal['done', 'failed'] = 'failed'
         try:
-            row = await self.patiently(lambda: self.store.get_run(run_id))
-            assert row is not None, 'it was resumed'
-            output = await Segment(self, run_id, number, read_state(row)).run()
+            if (member := self.members.get(row.agent)) is None:
+                raise ApprovalError(f'the agent of the run is no longer among the tools of this agent: {row.agent!r}')
+            output = await Segment(member, row, number, read_state(row)).run()
             if output is None:
                 return
             status, outcome = 'done', output
@@ -255,6 +294,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
             _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
             outcome = as_json({'error': type(error).__name__, 'message': str(error)})
         await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()))
+        if row.parent is not None and self._sweep is not None:
+            self._sweep.hurry()
 
     async def do(self, action: Callable[[], T]) -> T:
         """Run `action`, which uses the store, in the store's thread."""
@@ -359,6 +400,10 @@ def _checked_name(agent: Agent[Any, Any]) -> str:
         raise UserError(f'A durable agent needs a `pydantic_ai_deferred.Agent`, not {type(agent).__name__}.')
     if not agent.name:
         raise UserError("A durable agent needs a name that stays the same: `Agent(..., name='bot')`.")
+    if '/' in agent.name:
+        # Attack: the runs of such an agent would look like runs that are nested in those of another
+        # (test_nested.py: test_an_agent_that_cannot_be_nested_is_refused).
+        raise UserError('The name of a durable agent has no `/`, which separates the names of nested agents.')
     if not any(isinstance(each, DBOSDurability) for each in capabilities_of(agent)):
         raise UserError('A durable agent must record model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
     return agent.name

@@ -17,12 +17,12 @@ from tool_approval.core.canonical import whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.gate import Prepared, cannot_be_judged
-from tool_approval.core.request import ApprovalRequest, CallFacts
+from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry
 from tool_approval.durable import RunRow
 from tool_approval.inbox.entry import Content, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 
-VERSION = 1
+VERSION = 2
 """Version of the stored state. A worker executes a run only if the run's version is the worker's own."""
 
 _log = logging.getLogger('tool_approval')
@@ -74,6 +74,13 @@ class DecidedExternal(BaseModel):
     """Arguments with which an allowed call runs."""
     binding: dict[str, Any] | None = None
     """Binding of the call's approval."""
+    nested: str | None = None
+    """Id of the nested run that the call has started, if any."""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the call is answered without running."""
+        return self.refused is not None or self.response is not None
 
 
 class StopDecisions(BaseModel):
@@ -127,7 +134,7 @@ class RunState(BaseModel):
 
     model_config = ConfigDict(extra='forbid')
 
-    version: Literal[1] = VERSION
+    version: Literal[2] = VERSION
     """Version of the stored state."""
     history: list[ModelMessage]
     """Messages so far. Before the first segment, the list contains only the user's prompt."""
@@ -139,6 +146,8 @@ class RunState(BaseModel):
     """Usage of all segments so far."""
     rounds: int = 0
     """Number of agent runs so far."""
+    lineage: list[LineageEntry] = Field(default_factory=list[LineageEntry])
+    """For a nested run, the runs and calls above it, outermost first."""
     stop: Stop | None = None
     """Point at which the run last stopped."""
 

@@ -14,26 +14,27 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
-from pydantic_ai_deferred import lineage
+from pydantic_ai_deferred.nesting import continued
 from pydantic_core import to_jsonable_python
 
 from tool_approval.core.binding import Binding
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared, denied_because
+from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared, cannot_be_judged, denied_because
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.tool_checks import ask_check
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.display import escape_line
+from tool_approval.durable import RunRow
 from tool_approval.durable.ledger import unknown_text
-from tool_approval.durable.store import about_unknown, question_id
+from tool_approval.durable.store import about_unknown, derived_id
 from tool_approval.inbox.entry import read_entry, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
@@ -41,6 +42,7 @@ from tool_approval.inbox.store import Row
 from .approvals import Approvals
 from .batch import Batch
 from .guard import ApprovalToolset
+from .nested_runs import cannot_wait, first_row, levels_of, result_of
 from .requests import REQUEST_KEY, Session, conventional, facts_of, session_of_deps, tool_facts
 from .results import CallPlace
 from .run_state import (
@@ -98,9 +100,10 @@ class Answers:
 class Segment:
     """One segment of a run."""
 
-    def __init__(self, durable: DurableAgent[Any, Any], run_id: str, number: int, state: RunState) -> None:
+    def __init__(self, durable: DurableAgent[Any, Any], row: RunRow, number: int, state: RunState) -> None:
         self.durable = durable
-        self.run_id = run_id
+        self.row = row
+        self.run_id = row.id
         self.number = number
         self.state = state
         self.session: Session = state.session
@@ -121,23 +124,27 @@ class Segment:
                 if stop.decided is None or await self.durable.persistently(partial(self._asks_about_unknown, stop)):
                     await self._park(stop)
                     return None
+                if nested := self._nested(stop, stop.decided):
+                    await self._park(stop, nested)
+                    return None
                 results = await self._carried_out(stop, stop.decided)
             keeper, durable = _Keeper(self), self.durable
             approvals = durable.approvals.for_keeping(
                 keeper, durable.controller.with_ui(durable.ui), ledger=durable.ledger, session=self.session
             )
             try:
-                result: AgentRunResult[Any] = await agent.run(
-                    _prompt(state.history) if state.rounds == 0 else None,
-                    message_history=None if state.rounds == 0 else state.history,
-                    output_type=[agent.output_type, DeferredToolRequests],
-                    deferred_tool_results=results,
-                    deferred_tool_handler=approvals,
-                    deps=deps,
-                    usage=state.usage,
-                    run_id=f'{self.run_id}/{state.rounds}',
-                    conversation_id=self.run_id,
-                )
+                with continued(levels_of(state.lineage)):
+                    result: AgentRunResult[Any] = await agent.run(
+                        _prompt(state.history) if state.rounds == 0 else None,
+                        message_history=None if state.rounds == 0 else state.history,
+                        output_type=[agent.output_type, DeferredToolRequests],
+                        deferred_tool_results=results,
+                        deferred_tool_handler=approvals,
+                        deps=deps,
+                        usage=state.usage,
+                        run_id=f'{self.run_id}/{state.rounds}',
+                        conversation_id=self.run_id,
+                    )
             except ToolChanged as changed:
                 state.stop = await self._prepared_again(cast('Stop', state.stop), changed.ctx)
                 continue
@@ -279,11 +286,13 @@ class Segment:
             written = write_content(content)
         except (NotCanonicalError, RequestTooLarge) as error:
             return _denied(f'The inbox could not store the request ({error}), so the call was denied.')
-        made = question_id(self.durable.key, self.run_id, of)
+        made = derived_id(self.durable.key, self.run_id, of)
         return Question(id=made, content=written, expires_at=content.expires_at)
 
-    async def _park(self, stop: Stop) -> None:
-        """End the segment. The run's state is kept in the store until its requests are answered."""
+    async def _park(self, stop: Stop, nested: Sequence[RunRow] = ()) -> None:
+        """End the segment. The run's state is kept in the store until its requests are answered, and its nested runs,
+        which are started in the same step, have ended.
+        """
         at, store, questions = now(), self.durable.store, stop.questions
         rows = [Row(id=each.id, owner=self.run_id, content=each.content, posted_at=at) for each in questions]
         deadline = min((each.expires_at for each in questions if each.expires_at is not None), default=None)
@@ -291,14 +300,13 @@ class Segment:
         stop.questions = []
         state = write_state(self.state, 'history')
         await self.durable.patiently(
-            lambda: store.park(self.run_id, self.number, state, rows, deadline, about=about, at=at)
+            lambda: store.park(self.run_id, self.number, state, rows, deadline, nested=nested, about=about, at=at)
         )
 
     async def _asks_about_unknown(self, stop: Stop) -> bool:
         """Settle calls of unknown outcome, and return whether an approver must be asked about any of them."""
         stop.questions = []
         ledger, asked = self.durable.ledger, {escape_line(call.id): call for call in stop.calls}
-        # Calls of nested runs ask when they are tried again.
         unknown = [row for row in await ledger.unknown(self.run_id) if row.tool_call_id in asked]
         answers = await self._requests() if unknown else {}
         for row in unknown:
@@ -326,6 +334,51 @@ class Segment:
                 await ledger.give_up(row, question.decided_by if is_person else None)
         return bool(stop.questions)
 
+    def _nested(self, stop: Stop, decided: StopDecisions) -> list[RunRow]:
+        """Check the approvals of calls that run durable agents again, and return the nested runs to start."""
+        batch, rows = self._batch(stop, self.durable.controller), list[RunRow]()
+        session = self.session if isinstance(self.session, str) else None
+        for call in stop.calls:
+            external, agent = decided.externals.get(call.id), self.durable.nested.get(call.request.tool_name)
+            if agent is None or external is None or external.is_settled or external.nested is not None:
+                continue
+            allowed = self._allowed(batch, call, external)
+            match external.args:
+                case {'prompt': str(prompt), **others} if not others:
+                    external.refused = batch.gate.recheck(allowed)
+                case _:  # by an approver, who changed them after the run had ended that knows the schema
+                    external.refused = cannot_be_judged(call.request.tool_name, 'the tool takes a text, `prompt`')
+                    batch.gate.record(allowed, 'refused')
+                    continue
+            if external.refused is not None:
+                continue
+            row = first_row(
+                agent, self.row, self.state, call, prompt=prompt, session=session, agent_name=self.durable.name
+            )
+            external.nested = row.id
+            rows.append(row)
+        return rows
+
+    def _allowed(self, batch: Batch, call: StoredCall, external: DecidedExternal) -> Allowed:
+        request = call.restored.changed(args=external.args)
+        binding = None if external.binding is None else Binding.of(external.binding)
+        prepared = batch.restore(_part(self.state.history, call.id), request, ApprovalResult.pre_approved())
+        return Allowed(call=prepared.call, request=request, binding=binding)
+
+    async def _ended(self, batch: Batch, call: StoredCall, external: DecidedExternal, run_id: str) -> None:
+        """Answer a call whose nested run has ended."""
+        row = await self.durable.patiently(lambda: self.durable.store.get_run(run_id))
+        result = result_of(call.request.tool_name, row)
+
+        async def log() -> None:
+            outcome = 'executed' if isinstance(result, ToolReturn) else 'failed'
+            started_at = None if row is None else row.created_at
+            batch.gate.record(self._allowed(batch, call, external), outcome, started_at=started_at)
+
+        # A step, so that the outcome is not logged again after a crash.
+        await self.durable.engine.record('nested', log)
+        batch.results.calls[call.id] = result
+
     async def _carried_out(self, stop: Stop, decided: StopDecisions) -> DeferredToolResults:
         """Run the external calls, and return the results with which the agent resumes."""
         results = decided.results
@@ -341,10 +394,10 @@ class Segment:
             if external.refused is not None:
                 batch.results.calls[call.id] = ToolFailed(external.refused)
                 continue
-            request = call.restored.changed(args=external.args)
-            binding = None if external.binding is None else Binding.of(external.binding)
-            prepared = batch.restore(_part(self.state.history, call.id), request, ApprovalResult.pre_approved())
-            to_do.append(self._external(batch, Allowed(call=prepared.call, request=request, binding=binding)))
+            if external.nested is not None:
+                await self._ended(batch, call, external, external.nested)
+                continue
+            to_do.append(self._external(batch, self._allowed(batch, call, external)))
         await asyncio.gather(*to_do)
         return DeferredToolResults(
             approvals=dict(results.approvals), metadata=dict(results.metadata), calls=batch.results.calls
@@ -377,7 +430,7 @@ class Segment:
     async def prepared(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> Stop:
         """Return the calls of a response in their stored form."""
         facts = facts_of(ctx, self.session, requester=self.durable.approvals.requester)._replace(run_id=self.run_id)
-        batch = Batch(self.durable.controller, requests, external=self.durable.approvals.external, facts=facts, ctx=ctx)
+        batch = Batch(self.durable.controller, requests, external=self.durable.external, facts=facts, ctx=ctx)
         prepared = await batch.prepare()
         count = len(requests.approvals)
         return Stop(
@@ -402,7 +455,7 @@ class Segment:
         return Batch(
             controller,
             requests,
-            external=self.durable.approvals.external,
+            external=self.durable.external,
             facts=CallFacts(),
             ctx=None,
             ledger=self.durable.ledger,
@@ -466,9 +519,11 @@ class _Keeper:
         """See `Keeping`."""
         self.stop = await self.segment.prepared(ctx, requests)
 
-    async def ask(self, answer: Callable[[], Awaitable[DeferredToolResults]]) -> DeferredToolResults:
-        """Ask about the calls of a nested run, which waits in this process."""
-        return await self.segment.durable.engine.record('ask', answer)
+    def refuse(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> NoReturn:
+        """See `Keeping`."""
+        # Attack: the run inside the tool would have another id after a crash, so its approved call would run twice
+        # (test_nested.py: test_a_plain_agent_inside_a_tool_is_refused_before_its_call).
+        raise cannot_wait(ctx, requests)
 
     async def execute(self, action: Callable[[], Awaitable[Any]]) -> Any:
         """Execute an approved call as one step of the engine."""
@@ -490,8 +545,7 @@ class _SegmentToolset(ApprovalToolset):
         toolset: AbstractToolset[Any] | None,
     ) -> Any:
         # None of the calls of a response runs if any tool called in it has changed since the decision.
-        is_nested = len(lineage()) > 1
-        if ctx.tool_call_approved and not is_nested and self.segment.is_changed(ctx):
+        if ctx.tool_call_approved and not self._approvals.is_nested and self.segment.is_changed(ctx):
             raise ToolChanged(ctx)
         return await super().guarded(name, tool_args, ctx, tool, run_tool, toolset=toolset)
 
