@@ -8,7 +8,7 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule
 from tool_approval.inbox.stores import SQLiteStore
 
-from tests.approval.durable.parts import CALL, asked, asked_again, change, executing, unknown, waiting
+from tests.approval.durable.parts import CALL, asked, asked_again, below, change, executing, unknown, waiting
 from tests.approval.parts import NOON
 
 
@@ -51,6 +51,7 @@ def test_runs_are_listed_the_newest_first(tool_approval, store):
             'status': 'cancelled',
             'created_at': '2026-03-04T12:00:00Z',
             'changed_at': '2026-03-04T12:00:00Z',
+            'parent': None,
         }
     ]
 
@@ -99,6 +100,22 @@ def test_a_run_is_shown_with_what_it_waits_for_and_whom(tool_approval, store):
         'call c1 of pay, attempt 1: unknown, started 2026-03-04 12:00:01 UTC, changed 2026-03-04 12:00:01 UTC',
         '  the call may have run: settle it with `tool-approval runs settle`; its key is key',
         'call c1 of pay, attempt 2: approved, not started, changed 2026-03-04 12:00:00 UTC',
+    ]
+
+
+def test_a_run_is_shown_with_the_runs_nested_in_it(tool_approval, store):
+    waiting(store)
+    below(store, asked())
+
+    above, shown = (tool_approval('runs', 'show', each).out.splitlines() for each in ('order-17', 'lookup'))
+
+    assert above[1:] == [
+        'The run has been waiting for 1 answer since 2026-03-04 12:00:01 UTC.',
+        'nested run lookup of shop/clerk: waiting',
+    ]
+    assert shown[:2] == [
+        'run lookup of shop/clerk, started 2026-03-04 12:00:00 UTC',
+        'nested in the run order-17',
     ]
 
 

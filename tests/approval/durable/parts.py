@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tool_approval.durable import DurableStore, ExecutionRow, RunRow
-from tool_approval.durable.store import about_unknown, question_id
+from tool_approval.durable.store import about_unknown, derived_id
 from tool_approval.inbox import Content, Row
 from tool_approval.inbox.entry import write_content
 
@@ -33,12 +33,19 @@ def asked(tool_name='pay', call='c1', **content) -> Row:
 
 def asked_again(store: DurableStore) -> Row:
     """The question whether to run `CALL`, whose outcome is unknown, again."""
-    return replace(asked(), id=question_id(store.secret(), 'order-17', about_unknown(CALL.key, CALL.attempt)))
+    return replace(asked(), id=derived_id(store.secret(), 'order-17', about_unknown(CALL.key, CALL.attempt)))
 
 
 def waiting(store: DurableStore, *requests: Row, run_id='order-17', agent='shop') -> None:
     """A run that is parked with these requests."""
     assert store.add_run(RunRow(id=run_id, agent=agent, state='{}', created_at=NOON, changed_at=NOON))
+    assert store.park(run_id, 0, '{}', requests, at=SOON)
+
+
+def below(store: DurableStore, *requests: Row, run_id='lookup') -> None:
+    """A run that is nested in the run `order-17`, and is parked with these requests."""
+    made = RunRow(id=run_id, agent='shop/clerk', state='{}', created_at=NOON, changed_at=NOON, parent='order-17')
+    assert store.add_run(made)
     assert store.park(run_id, 0, '{}', requests, at=SOON)
 
 

@@ -22,7 +22,7 @@ from tool_approval.inbox.entry import read_entry
 
 from tests.approval.parts import NOON
 
-from .parts import CALL, SOON, asked, asked_again, executing, unknown, waiting
+from .parts import CALL, SOON, asked, asked_again, below, executing, unknown, waiting
 
 ADA, BOB = Approver(id='ada'), Approver(id='bob', groups=frozenset({'ops'}))
 OPS = (ApproverRule(groups=frozenset({'ops'})),)
@@ -49,6 +49,53 @@ def test_status_names_what_the_run_waits_for(store):
         ),
         'The run ended at 2026-03-04 12:00:01 UTC: failed',
     ]
+
+
+def test_a_run_waits_for_the_answers_and_the_ends_of_its_nested_runs(store):
+    waiting(store)
+    below(store, question := asked())
+    below(store, run_id='second')
+    told = [read_run(store, 'order-17').why]
+    store.inbox_store.settle(question.id, 'withdrawn', at=SOON)
+    told.append(read_run(store, 'order-17').why)
+    store.cancel('second', at=SOON)
+    told.append(read_run(store, 'order-17').why)
+    store.cancel('lookup', at=SOON)
+    told.append(read_run(store, 'order-17').why)
+
+    assert told == [
+        'The run has been waiting for 1 answer since 2026-03-04 12:00:01 UTC',
+        'The run has been waiting for 2 nested runs since 2026-03-04 12:00:01 UTC',
+        'The run has been waiting for 1 nested run since 2026-03-04 12:00:01 UTC',
+        'The run has its answers, and continues as soon as a worker resumes it',
+    ]
+    view = read_run(store, 'order-17').view
+    assert [(each.id, each.agent, each.status, each.parent) for each in view.nested] == [
+        ('lookup', 'shop/clerk', 'cancelled', 'order-17'),
+        ('second', 'shop/clerk', 'cancelled', 'order-17'),
+    ]
+    assert view.requests == ()
+
+
+def test_who_may_not_answer_a_nested_run_may_not_cancel_the_run_above(store):
+    waiting(store, asked())
+    below(store, asked(approvers=OPS))
+
+    with pytest.raises(NotAnApprover):
+        cancel_run(store, 'order-17', ADA, at=SOON)
+    assert store.get_run('lookup').status == 'waiting'
+
+    cancel_run(store, 'order-17', BOB, at=SOON)
+    assert store.get_run('lookup').status == 'cancelled'
+    assert store.inbox_store.open(10) == []
+
+
+def test_a_request_of_a_nested_run_that_cannot_be_read_says_not_who_may_cancel(store):
+    waiting(store, asked())
+    below(store, replace(asked(), content='{'))
+
+    with pytest.raises(NobodyMay):
+        cancel_run(store, 'order-17', ADA, at=SOON)
 
 
 @pytest.mark.parametrize(

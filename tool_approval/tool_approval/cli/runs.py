@@ -83,6 +83,8 @@ def _show(details: RunDetails, options: argparse.Namespace, output: Output) -> N
         output.json(view.model_dump(mode='json'))
         return
     output.line(f'run {view.id} of {view.agent}, started {time_text(view.created_at)}')
+    if view.parent is not None:
+        output.line(f'nested in the run {view.parent}')
     output.line(f'{view.why}.')
     _show_parts(view, output)
     if view.outcome is not None:
@@ -105,6 +107,8 @@ def _show_parts(view: RunView, output: Output) -> None:
         )
         if each.is_unsettled:
             output.line(f'  the call may have run: settle it with `tool-approval runs settle`; its key is {each.key}')
+    for run in view.nested:
+        output.line(f'nested run {run.id} of {run.agent}: {run.status}')
 
 
 def _cancel(store: DurableStore, run_id: str, output: Output) -> None:

@@ -107,13 +107,15 @@ class RunSummary(_View):
     id: str
     """Id of the run."""
     agent: str
-    """Name of the run's agent."""
+    """Name of the run's agent. For a nested run, the names from the first agent down, separated by `/`."""
     status: RunStatus
     """Status of the run. `queued` includes runs that are executing."""
     created_at: AwareDatetime | None
     """Time at which the run was started, in UTC, or `null` if the stored time is damaged."""
     changed_at: AwareDatetime | None
     """Time at which the run was last parked, resumed or ended, in UTC, or `null` if the stored time is damaged."""
+    parent: str | None
+    """For a nested run, the id of the run that waits for its end."""
 
 
 class RunView(RunSummary):
@@ -127,6 +129,8 @@ class RunView(RunSummary):
     """Requests of the run, oldest first."""
     executions: tuple[ExecutionView, ...]
     """Executions of the run's calls, with the attempts of each call in order."""
+    nested: tuple[RunSummary, ...]
+    """Runs that are nested in the run, at any depth, oldest first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +141,19 @@ class RunDetails:
     """The run itself."""
     requests: Sequence[InboxEntry]
     """Requests of the run, oldest first."""
+    below: Sequence[InboxEntry]
+    """Requests of the nested runs."""
     unreadable: int
-    """Number of requests that cannot be read."""
+    """Number of requests, of the run and its nested runs, that cannot be read."""
     executions: Sequence[ExecutionRow]
     """Executions of the run's calls."""
+    nested: Sequence[RunRow]
+    """Runs that are nested in the run, at any depth, oldest first."""
 
     @property
     def open(self) -> Sequence[InboxEntry]:
-        """Requests that wait for an answer."""
-        return [entry for entry in self.requests if entry.state == 'pending']
+        """Requests of the run and its nested runs that wait for an answer."""
+        return [entry for entry in (*self.requests, *self.below) if entry.state == 'pending']
 
     @property
     def why(self) -> str:
@@ -158,6 +166,8 @@ class RunDetails:
             return f'The run has been waiting {since}; {self.unreadable} of its requests cannot be read'
         if self.open:
             return f'The run has been waiting for {len(self.open)} answer{"s" * (len(self.open) > 1)} {since}'
+        if unfinished := sum(not has_ended(each) for each in self.nested):
+            return f'The run has been waiting for {unfinished} nested run{"s" * (unfinished > 1)} {since}'
         if self.run.status == 'waiting':
             return 'The run has its answers, and continues as soon as a worker resumes it'
         return f'Since {at}, the run has been executing, or waiting for a worker that serves its agent and version'
@@ -182,16 +192,20 @@ class RunDetails:
                 for entry in self.requests
             ),
             executions=tuple(ExecutionView.model_validate(row, from_attributes=True) for row in self.executions),
+            nested=tuple(map(summary_of, self.nested)),
         )
 
     def check_may_cancel(self, by: Approver) -> None:
-        """Raise an error unless this person may answer all open requests or, if none is open, all requests of the run.
+        """Raise an error unless this person may answer all open requests or, if none is open, all requests of the run
+        and its nested runs, which are cancelled too.
 
         Raises:
             NotAnApprover: The person is not allowed to answer some of these requests. The message states the reason.
             NobodyMay: The run has no request, or has a request that cannot be read.
         """
-        self._check(self.open or self.requests, by)
+        # Attack: who may answer nothing but the calling run would withdraw questions that others are asked
+        # (test_steering.py: test_who_may_not_answer_a_nested_run_may_not_cancel_the_run_above).
+        self._check(self.open or [*self.requests, *self.below], by)
 
     def unsettled(self, key: str, attempt: int) -> ExecutionRow:
         """Return the attempt if its outcome is unknown.
@@ -264,7 +278,16 @@ def read_run(store: DurableStore, run_id: str) -> RunDetails:
     if run is None:
         raise UnknownRun
     requests, unreadable = _entries(store, run_id)
-    return RunDetails(run=run, requests=requests, unreadable=unreadable, executions=executions_of(store, run_id))
+    nested = store.nested_in(run_id)
+    below = [_entries(store, each.id) for each in nested]
+    return RunDetails(
+        run=run,
+        requests=requests,
+        below=[entry for entries, _ in below for entry in entries],
+        unreadable=unreadable + sum(count for _, count in below),
+        executions=executions_of(store, run_id),
+        nested=nested,
+    )
 
 
 def _entries(store: DurableStore, run_id: str) -> tuple[Sequence[InboxEntry], int]:
@@ -278,7 +301,9 @@ def _entries(store: DurableStore, run_id: str) -> tuple[Sequence[InboxEntry], in
 
 
 def cancel_run(store: DurableStore, run_id: str, by: Approver | None = None, *, at: datetime) -> RunDetails:
-    """Cancel a run and withdraw its open requests. A call that is executing is not stopped. This call blocks.
+    """Cancel a run and its nested runs, and withdraw their open requests. This call blocks.
+
+    A call that is executing is not stopped.
 
     Args:
         store: The store of the run.

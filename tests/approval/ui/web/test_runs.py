@@ -9,7 +9,7 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.ui.web.runs import RUNS_AT_ONCE
 
-from tests.approval.durable.parts import CALL, SOON, asked, asked_again, change, executing, unknown, waiting
+from tests.approval.durable.parts import CALL, SOON, asked, asked_again, below, change, executing, unknown, waiting
 
 from .parts import HOSTILE, client_of, error_of, foreign_markup, text_of
 
@@ -86,6 +86,20 @@ def test_a_run_is_shown_with_what_it_waits_for(desk, store):
     assert f'href="/requests/{first.id}"' in page(desk, '/run?run=order-17')
 
 
+def test_a_run_and_the_runs_nested_in_it_have_links_to_each_other(desk, store):
+    waiting(store)
+    below(store, asked())
+
+    above, shown = page(desk, '/run?run=order-17'), page(desk, '/run?run=lookup')
+
+    assert 'The run has been waiting for 1 answer' in text_of(above)
+    assert re.findall(r'href="/run\?run=([^"]*)"', above) == ['lookup']
+    assert 'lookup of shop/clerk: waiting' in text_of(above)
+    assert re.findall(r'href="/run\?run=([^"]*)"', shown) == ['order-17']
+    assert 'Nested in order-17' in text_of(shown)
+    assert [each['id'] for each in run(desk)['nested']] == ['lookup']
+
+
 def test_a_run_that_has_ended_has_an_outcome_and_no_way_to_cancel_it(desk, store):
     waiting(store)
     store.resume('order-17', 1, at=SOON)
@@ -160,6 +174,7 @@ def test_a_program_lists_reads_and_cancels_runs(desk, store):
         'status': 'waiting',
         'created_at': '2026-03-04T12:00:00Z',
         'changed_at': '2026-03-04T12:00:01Z',
+        'parent': None,
     }
     [request], [execution] = shown['requests'], shown['executions']
     assert (request['approvers'], request['tool_call_id'], request['expires_at']) == (

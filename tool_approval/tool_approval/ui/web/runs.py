@@ -199,7 +199,7 @@ def _address(run_id: str, base: str) -> str:
 
 
 def _row(run: RunRow, context: PageContext) -> Html:
-    link = element('a', short_name(run.id), href=_address(run.id, context.base))
+    link = _linked(run.id, context)
     when = element('p', timed('changed at ', run.changed_at), class_='when')
     told = element('p', f'{name_of(run.agent)}: {run.status}')
     return element('article', element('header', element('h2', link), when), told, class_='card run')
@@ -221,13 +221,23 @@ def _card(details: RunDetails, context: PageContext) -> Html:
             element('p', timed('started at ', run.created_at), class_='when'),
         ),
         element('dl', element('dt', 'agent'), element('dd', name_of(run.agent))),
+        None if run.parent is None else element('p', 'Nested in ', _linked(run.parent, context)),
         element('p', f'{details.why}.'),
         outcome,
         _listed('Requests', [_asked(entry, context) for entry in details.requests]),
         _listed('Executions', [_execution(row, details, context) for row in details.executions]),
+        _listed('Nested runs', [_below(each, context) for each in details.nested]),
         _cancelling(details, context),
         class_='card run',
     )
+
+
+def _linked(run_id: str, context: PageContext) -> Html:
+    return element('a', short_name(run_id), href=_address(run_id, context.base))
+
+
+def _below(run: RunRow, context: PageContext) -> Html:
+    return element('li', _linked(run.id, context), f' of {name_of(run.agent)}: {run.status}')
 
 
 def _listed(title: str, items: Sequence[Html]) -> Html | None:
@@ -293,7 +303,7 @@ def _cancelling(details: RunDetails, context: PageContext) -> Html | None:
         element(
             'form',
             *hidden(context, run=details.run.id),
-            element('p', 'The run ends permanently, and its open requests are withdrawn.'),
+            element('p', 'The run and its nested runs end permanently, and their open requests are withdrawn.'),
             element('button', 'Cancel the run', type='submit', class_='deny'),
             method='post',
             action=f'{context.base}/run/cancel',
