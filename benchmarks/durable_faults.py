@@ -1,8 +1,9 @@
 """Disturb durable runs, and look for an effect too many: `python -m benchmarks.durable --faults`.
 
-Workers are killed and frozen, the database takes no writes for some seconds, runs are cancelled, and approvers answer,
-answer late or not at all. Afterwards, what approvers read, what is stored and what ran must agree. The agent of the
-schedule is in this module; `--agent module:function` disturbs another, which the function makes from a store's URL.
+Runs start nested runs. Workers are killed and frozen, the database takes no writes for some seconds, runs are
+cancelled, and approvers answer, answer late or not at all. Afterwards, what approvers read, what is stored and what ran
+must agree. The agent of the schedule is in this module; `--agent module:function` disturbs another, which the function
+makes from a store's URL.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import psycopg
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
+from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.gate import ExecutedCall
 from tool_approval.durable import DurableStore, ExecutionRow, RunRow, open_store
@@ -58,17 +60,26 @@ Call: TypeAlias = tuple[str, str]
 
 
 def payments(url: str) -> DurableAgent[Any, str]:
-    """Make the agent of the schedule: two payments at once, and then one more."""
+    """Make the agent of the schedule: a payment beside two nested runs with a payment each, and then one more."""
+    clerk = _payer(url, 'clerk', [[_pay(1)]])
+    asks = [ToolCallPart('ask', {'prompt': 'pay'}, tool_call_id=each) for each in 'ab']
+    return _payer(url, 'payments', [[_pay(1), *asks], [_pay(2)]], clerk.as_tool('ask'))
 
+
+def _pay(number: int) -> ToolCallPart:
+    return ToolCallPart('pay', {'number': number}, tool_call_id=str(number))
+
+
+def _payer(
+    url: str, name: str, responses: Sequence[Sequence[ToolCallPart]], *toolsets: AbstractToolset[Any]
+) -> DurableAgent[Any, str]:
     def respond(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
         done = sum(isinstance(each, ModelResponse) for each in messages)
-        calls = ([1, 2], [3], [])[min(done, 2)]
-        if not calls:
-            return ModelResponse(parts=[TextPart('paid')])
-        return ModelResponse(parts=[ToolCallPart('pay', {'number': n}, tool_call_id=str(n)) for n in calls])
+        return ModelResponse(parts=[*responses[done]] if done < len(responses) else [TextPart('paid')])
 
     ui = InboxUI(Inbox(open_store(url).inbox_store), timeout=25)
-    agent = Agent(FunctionModel(respond), name='payments', capabilities=[DBOSDurability(), Approvals(ui=ui)])
+    capabilities = [DBOSDurability(), Approvals(ui=ui)]
+    agent = Agent(FunctionModel(respond), name=name, toolsets=toolsets, capabilities=capabilities)
 
     @agent.tool_plain
     async def pay(number: int) -> str:
@@ -82,6 +93,20 @@ def maker(name: str) -> Callable[[str], DurableAgent[Any, Any]]:
     """Return the function that makes an agent, given its module and its name."""
     module, _, function = name.partition(':')
     return getattr(import_module(module), function)
+
+
+@contextmanager
+def read_only(dsn: str) -> Generator[None]:
+    """Let a server take no writes for a while, as during a switch to another."""
+    with psycopg.connect(dsn, autocommit=True) as database:
+        database.execute('SET default_transaction_read_only = off')
+        database.execute('ALTER SYSTEM SET default_transaction_read_only = on')
+        database.execute('SELECT pg_reload_conf()')
+        try:
+            yield
+        finally:
+            database.execute('ALTER SYSTEM RESET default_transaction_read_only')
+            database.execute('SELECT pg_reload_conf()')
 
 
 def note(effects: str, call: ExecutedCall) -> None:
@@ -301,20 +326,15 @@ class Schedule:
                 finally:
                     database.execute('ROLLBACK')
             return
-        with psycopg.connect(self._place, autocommit=True) as database:
-            database.execute('SET default_transaction_read_only = off')
-            database.execute('ALTER SYSTEM SET default_transaction_read_only = on')
-            database.execute('SELECT pg_reload_conf()')
-            try:
-                yield
-            finally:
-                database.execute('ALTER SYSTEM RESET default_transaction_read_only')
-                database.execute('SELECT pg_reload_conf()')
+        with read_only(self._place):
+            yield
 
     def _found(self, store: DurableStore, ids: Sequence[str]) -> Found:
         lines = self._effects.read_text(encoding='utf-8').splitlines()
         effects = Counter(cast('Call', tuple(json.loads(line))) for line in lines)
         runs = [row for each in ids if (row := store.get_run(each)) is not None]
+        runs += [row for each in ids for row in store.nested_in(each)]
+        ids = [row.id for row in runs]
         requests = [row for each in ids for row in store.requests_of(each)]
         executions = [row for each in ids for row in store.executions_of(each)]
         later = datetime.now(UTC) + timedelta(days=1)
@@ -335,7 +355,8 @@ def disturb(store: str, place: str, url: str, name: str, runs: int, seed: int, f
     told, states = schedule.told, Counter(row.state for row in found.executions)
     wrong = problems(told, found)
     print(
-        f'{store}, seed {seed}: {len(found.runs)} runs ({_counts(Counter(run.status for run in found.runs))}), '
+        f'{store}, seed {seed}: {runs} runs and {len(found.runs) - runs} nested runs '
+        f'({_counts(Counter(run.status for run in found.runs))}), '
         f'{sum(found.effects.values())} effects, executions: {_counts(states)}; '
         f'requests: {_counts(Counter(row.state for row in found.requests))}; '
         f'{len(told.answers)} answers confirmed, {len(told.refused)} refused; {_counts(told.done)}; '

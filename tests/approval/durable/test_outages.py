@@ -20,12 +20,14 @@ from tests.approval.inbox.parts import answer
 from tests.loop.scripted import call
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
-psycopg = pytest.importorskip('psycopg', reason='the development environment has psycopg')
+pytest.importorskip('psycopg', reason='the development environment has psycopg')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from sqlalchemy import Engine, event
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
+
+from benchmarks.durable_faults import read_only
 
 pytestmark = [pytest.mark.thorough, pytest.mark.untraced]
 
@@ -53,20 +55,6 @@ def disk_full():
         event.remove(Engine, 'do_execute', execute)
 
 
-@contextmanager
-def read_only(server):
-    """A server that takes no writes for a while, as during a switch to another."""
-    with psycopg.connect(server.dsn, autocommit=True) as database:
-        database.execute('SET default_transaction_read_only = off')
-        database.execute('ALTER SYSTEM SET default_transaction_read_only = on')
-        database.execute('SELECT pg_reload_conf()')
-        try:
-            yield
-        finally:
-            database.execute('ALTER SYSTEM RESET default_transaction_read_only')
-            database.execute('SELECT pg_reload_conf()')
-
-
 @pytest.mark.parametrize('kind', ['sqlite', 'postgres'])
 @pytest.mark.parametrize('point', ['model 1', 'tool', 'model 2'])
 def test_a_fault_of_the_store_parks_runs_and_fails_none(point, kind, url, request):
@@ -74,7 +62,7 @@ def test_a_fault_of_the_store_parks_runs_and_fails_none(point, kind, url, reques
     if kind == 'postgres':
         url = request.getfixturevalue('postgres_url')
         server = request.getfixturevalue('postgres')
-        fault = partial(read_only, server)
+        fault = partial(read_only, server.dsn)
 
     def away(here):
         if here == point and not faults:
