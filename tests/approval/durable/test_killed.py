@@ -56,7 +56,7 @@ async def follow(durable, url, workers):
     asked = []
     with Inbox(open_store(url).inbox_store) as inbox:
         run = await durable.start('go', run_id='run')
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(90):
             while (await run.status()).status not in ('done', 'failed', 'cancelled'):
                 workers.replace_dead()
                 for entry in await inbox.open():
