@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pydantic import BaseModel
-from pydantic_ai import ExternalToolset, RunContext, ToolDefinition
+from pydantic_ai import ExternalToolset, RunContext, Tool, ToolDefinition
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
@@ -409,6 +409,39 @@ def test_the_result_of_a_nested_run_is_given_beside_those_of_other_calls(url, in
     assert office.paid == [10, 5]
 
 
+def test_a_call_that_is_decided_again_starts_no_second_run(url, inbox):
+    """The tool of another call of the response has changed, so that the approver is asked about that call again."""
+
+    def made(description):
+        office = Office(url)
+        office.boss = office.durable(
+            'boss',
+            telling([RESEARCH, call('pay', '2', amount=5)]),
+            tools=[Tool(office.pay, description=description)],
+            toolsets=[office.clerk.as_tool('research')],
+        )
+        return office
+
+    async def main():
+        before, after = made('Pay.'), made('Pay at once.')
+        async with working(before.boss):
+            await before.boss.start('go', run_id='run')
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            [entry] = await soon(inbox)
+        async with working(after.boss):
+            await answer(inbox, entry)
+            [entry] = await soon(inbox)
+            await answer(inbox, entry)
+            return after.paid, json.loads(await after.boss.get('run').result())
+
+    paid, told = asyncio.run(main())
+
+    assert (paid, len(nested(url))) == ([10, 5], 1)
+    assert told['2'] == ['paid 5', 'success']
+    assert 'paid 10' in told['1'][0]
+
+
 @pytest.mark.parametrize('kind', ['store', 'name', 'tool', 'slash'])
 def test_an_agent_that_cannot_be_nested_is_refused(kind, url, tmp_path):
     office = Office(url)
@@ -495,9 +528,34 @@ def test_a_plain_agent_inside_a_tool_is_refused_before_its_call(made, url, inbox
     assert wiped == []
     assert noted == [1] * made
     assert "`toolsets=[DurableAgent(inner, store=...).as_tool('delegate')]`" in told
-    assert "'wipe' needs approval, and did not run" in told
+    assert "'wipe' needs approval or a result from elsewhere, and did not run" in told
     assert ('had made ' + ("calls that may have had effects: 'note' (8)" if made else 'no other calls')) in told
     assert asyncio.run(inbox.open()) == []
+
+
+def test_a_call_of_a_plain_agent_that_a_rule_frees_is_refused_too(url):
+    """A durable run executes such a call at most once, which it cannot for a run that starts again after a crash."""
+    paid = []
+    inner = Agent(telling([call('wipe', '9')]), name='inner')
+
+    @inner.tool_plain(requires_approval=True)
+    def wipe() -> str:
+        paid.append(1)
+        return 'wiped'
+
+    async def delegate() -> str:
+        return (await inner.run('go')).output
+
+    rules = {'wipe': {'approval': 'none'}}
+    boss = Office(url).durable('boss', telling([call('delegate', '1')]), tools=[delegate], rules=rules)
+
+    async def main():
+        async with working(boss):
+            with pytest.raises(DurableRunFailed, match='did not run'):
+                await (await boss.start('go')).result()
+
+    asyncio.run(main())
+    assert paid == []
 
 
 def test_a_plain_agent_inside_a_tool_whose_calls_need_no_approval_runs(url):

@@ -146,10 +146,11 @@ def cannot_wait(ctx: RunContext[Any], requests: DeferredToolRequests) -> UserErr
     ]
     agent = ctx.agent.name if ctx.agent is not None else None
     tool = lineage()[-1].tool_name
+    names = ', '.join(repr(each.tool_name) for each in deferred)
     effects = f'calls that may have had effects: {", ".join(made)}' if made else 'no other calls'
     return UserError(
         f'The agent {agent!r} runs inside the tool {tool!r} of a durable run, which cannot wait there for an approver. '
-        f'{", ".join(repr(each.tool_name) for each in deferred)} needs approval, and did not run. '
+        f'{names} needs approval or a result from elsewhere, and did not run. '
         f'Before, the agent had made {effects}. To let it ask, make it a run of its own: replace the tool {tool!r} by '
         f'`toolsets=[DurableAgent({agent}, store=...).as_tool({tool!r})]`.'
     )
