@@ -22,8 +22,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai_deferred import Agent
 
-from tool_approval.core.canonical import canonical_json
-from tool_approval.core.errors import ApprovalError, NotCanonicalError
+from tool_approval.core.errors import ApprovalError
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.display import escape_line
 from tool_approval.durable import RunRow, open_store
@@ -36,7 +35,7 @@ from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker
 
-from .approvals import Approvals, capabilities_of
+from .durable_checks import checked_approvals, checked_deps, checked_name
 from .nested_runs import DurableAgentToolset, nested_agents
 from .run_state import RunState, as_json, is_readable, now, read_state, write_state
 from .segment import DurableRunCancelled, Segment
@@ -99,8 +98,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
             ValueError: The URL of the store cannot be parsed.
         """
         self.agent = agent
-        self.name = _checked_name(agent)
-        self.approvals = _checked_approvals(agent)
+        self.name = checked_name(agent)
+        self.approvals = checked_approvals(agent)
         self.controller = self.approvals.controller
         self.store = open_store(store)
         ui = self.controller.ui
@@ -178,7 +177,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
         state = RunState(
             history=[ModelRequest(parts=[UserPromptPart(content=prompt)])],
             session=session,
-            deps=self._checked_deps(deps),
+            deps=checked_deps(self._factories, deps),
         )
         at = now()
         row = RunRow(id=run_id, agent=self.name, state=write_state(state, 'prompt'), created_at=at, changed_at=at)
@@ -320,22 +319,6 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 await asyncio.sleep(pause_s)
                 pause_s = min(LONGEST_RETRY_S, 2 * pause_s)
 
-    def _checked_deps(self, deps: tuple[str, Mapping[str, Any]] | None) -> tuple[str, dict[str, Any]] | None:
-        if deps is None:
-            return None
-        name, arguments = deps
-        if name not in self._factories:
-            raise UserError(f'No factory of dependencies is named {name!r}: add one to `DurableAgent(deps=...)`.')
-        for field, value in arguments.items():
-            try:
-                canonical_json(value)
-            except NotCanonicalError:
-                raise UserError(
-                    f'The dependencies {name!r} cannot be stored: {field!r} is of type {type(value).__name__}, which '
-                    'has no JSON form. Pass a key from which the factory can get the value.'
-                ) from None
-        return name, dict(arguments)
-
     async def make_deps(self, state: RunState) -> Any:
         """Return the dependencies of a segment."""
         if state.deps is None:
@@ -391,33 +374,6 @@ class DurableRun(Generic[OutputT]):
             InboxUnavailable: The store cannot be reached.
         """
         return await self._durable.do(lambda: self._durable.store.cancel(self.id, at=now()))
-
-
-def _checked_name(agent: Agent[Any, Any]) -> str:
-    from pydantic_ai.durable_exec.dbos import DBOSDurability
-
-    if not isinstance(agent, Agent):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UserError(f'A durable agent needs a `pydantic_ai_deferred.Agent`, not {type(agent).__name__}.')
-    if not agent.name:
-        raise UserError("A durable agent needs a name that stays the same: `Agent(..., name='bot')`.")
-    if '/' in agent.name:
-        # Attack: the runs of such an agent would look like runs that are nested in those of another
-        # (test_nested.py: test_an_agent_that_cannot_be_nested_is_refused).
-        raise UserError('The name of a durable agent has no `/`, which separates the names of nested agents.')
-    if not any(isinstance(each, DBOSDurability) for each in capabilities_of(agent)):
-        raise UserError('A durable agent must record model requests: `Agent(..., capabilities=[DBOSDurability()])`.')
-    return agent.name
-
-
-def _checked_approvals(agent: Agent[Any, Any]) -> Approvals:
-    found = [each for each in capabilities_of(agent) if isinstance(each, Approvals)]
-    if not found:
-        raise UserError('A durable agent needs approvals: `Agent(..., capabilities=[DBOSDurability(), Approvals()])`.')
-    if found[0].id is None:
-        raise UserError('The `Approvals` of a durable agent need an `id`: each run replaces them by its own.')
-    if found[0].ledger is not None:
-        raise UserError('The `Approvals` of a durable agent have no `ledger`: durable runs have their own.')
-    return found[0]
 
 
 def _output(agent: Agent[Any, OutputT], written: str) -> OutputT:
