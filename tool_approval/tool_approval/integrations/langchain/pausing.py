@@ -85,7 +85,7 @@ def question_about(request: ApprovalRequest, *, call: str | None, digest: str) -
     action = ActionRequest(
         name=request.tool_name, args=dict(request.args), description=f'{request.attributed_description}{reason}'
     )
-    allowed = [decision for decision, answer in _ANSWERS.items() if request.allows(answer)]
+    allowed: list[DecisionType] = [decision for decision, answer in _ANSWERS.items() if request.allows(answer)]
     return Question(call_id=str(request.tool_call_id), call=call, digest=digest, action=action, allowed=allowed)
 
 
