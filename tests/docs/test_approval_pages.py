@@ -48,6 +48,7 @@ def test_every_field_of_a_line_is_in_a_table(tmp_path: Path):
     asyncio.run(tool_approval.execute_tool(delete, 'delete', {'path': 'a'}, asking))
     unknown = tool_approval.ApprovalRequest(tool_name='delete', args={'path': 'a'})
     controller.record_outcome(unknown, 'executed', settled_by='ada')
+    controller.record_decision(unknown, approved=True, note=None, by='other', answered_by='ada')
 
     assert set(re.findall(r'`(\w+)`', ' '.join(tables(AUDIT_LOG)['field']))) == fields
 

@@ -619,6 +619,21 @@ def test_a_run_that_cannot_be_kept_is_refused(prompt, options, problem, url):
         asyncio.run(durable.start(prompt, **options))
 
 
+def test_the_store_may_be_away_several_times_in_a_row(url, monkeypatch, caplog):
+    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.durable.RETRY_S', 0.001)
+    faults = [InboxUnavailable('inbox', 'away')] * 3
+
+    async def use():
+        if faults:
+            raise faults.pop()
+        return 'used'
+
+    assert asyncio.run(Bot().durable(url).persistently(use)) == 'used'
+    assert [each for each in caplog.messages if 'waits' in each] == [
+        "A durable run of 'bot' waits: the inbox in inbox is unavailable: away"
+    ]
+
+
 def test_a_run_that_is_cancelled_asks_nothing_more(url, inbox):
     bot = Bot([PAY])
 
