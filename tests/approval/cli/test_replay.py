@@ -141,3 +141,15 @@ def test_without_settings_there_is_nothing_to_replay(tool_approval, record, work
 
     assert finished.status == 2
     assert 'there is no approvals.yaml' in finished.err
+
+
+def test_half_a_character_in_a_log_stops_no_replay(tool_approval, work):
+    entry = r'{"event": "decision", "tool_name": "t", "payload": {"a": "\ud800"}, "approved": true, "how": "person"}'
+    (work / 'log.jsonl').write_text(f'{entry}\n')
+
+    finished = tool_approval('replay', 'log.jsonl', '--no-new-access')
+
+    assert finished.out.splitlines() == [
+        r'     1x  ask (approved) -> block  t {"a": "\ud800"}',
+        '1 calls: 0 decided as before, 0 would newly run unasked, 0 not judged',
+    ]

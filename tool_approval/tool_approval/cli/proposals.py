@@ -8,6 +8,7 @@ is proposed only if the rules with it let run no logged call that was refused, a
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,6 @@ from typing import Any, Final, cast
 from tool_approval.audit.calls import LoggedCall
 from tool_approval.audit.stats import FAST_S
 from tool_approval.core.arguments import HIDDEN
-from tool_approval.core.canonical import canonical_json
 from tool_approval.core.config import parse_document
 from tool_approval.core.errors import ApprovalConfigError
 from tool_approval.core.redact import REDACTED
@@ -242,7 +242,7 @@ def _concerns(candidate: Proposal, call: LoggedCall) -> bool:
 
 def _is_unclear(candidate: Proposal, call: LoggedCall) -> bool:
     """Whether the log hides what a condition would compare."""
-    text = canonical_json(call.payload)
+    text = json.dumps(call.payload)
     return candidate.path[0] == 'tools' and (call.payload is None or HIDDEN in text or REDACTED in text)
 
 

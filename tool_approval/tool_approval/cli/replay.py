@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any, Final, Literal
 from tool_approval.audit.calls import LoggedCall, logged_calls
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.config import ToolRules
+from tool_approval.core.errors import NotCanonicalError
 from tool_approval.os_sandbox import BubblewrapBackend
 from tool_approval.settings.files import LoadedSettings, load_settings
 
@@ -117,11 +119,15 @@ class Replayed:
 
 def key_of(call: LoggedCall) -> bytes:
     """Return a digest of the tool and the payload, for comparing calls."""
-    return sha256(canonical_json([call.tool_name, call.payload]).encode()).digest()
+    # Attack: a text in a log that was not verified has half a character, and no canonical form.
+    return sha256(json.dumps([call.tool_name, call.payload], sort_keys=True).encode()).digest()
 
 
 def _shown(call: LoggedCall) -> str:
-    return f'{call.tool_name} {"-" if call.payload is None else canonical_json(call.payload)}'
+    try:
+        return f'{call.tool_name} {"-" if call.payload is None else canonical_json(call.payload)}'
+    except NotCanonicalError:
+        return f'{call.tool_name} {json.dumps(call.payload)}'
 
 
 def _mark(after: Decided) -> str:
