@@ -24,12 +24,12 @@ PARTS: dict[str, tuple[str, ...]] = {
     'core and display': tuple(f'{_APPROVAL}/{folder}' for folder in ('core', 'display', 'audit', 'storage')),
     'adapters': (f'{_APPROVAL}/integrations', f'{_APPROVAL}/compat'),
     'tools, OS sandbox and settings': tuple(f'{_APPROVAL}/{folder}' for folder in ('tools', 'os_sandbox', 'settings')),
-    'durable runs and ledger': (f'{_APPROVAL}/durable',),
+    'durable runs with their adapter': (f'{_APPROVAL}/durable', f'{_APPROVAL}/integrations/pydantic_ai/durable'),
     'user interfaces and inbox': (f'{_APPROVAL}/ui', f'{_APPROVAL}/inbox'),
     'command line and assistant': (f'{_APPROVAL}/cli', f'{_APPROVAL}/assistant'),
     'together': ('pydantic_ai_slim', 'tool_approval'),
 }
-"""The folders of each part; the last has the exports and `testing` too."""
+"""The folders of each part. Durable agents are in two parts; the last has the exports and `testing` too."""
 PAGE = 1_500
 """Words of a page that answers one question. Tables and what programs write may need more."""
 

@@ -273,7 +273,7 @@ def test_a_durable_call_passes(log, tmp_path):
     pytest.importorskip('dbos', reason='the development environment has DBOS')
     from tool_approval.durable import open_store
 
-    from tests.approval.durable.test_durable_agent import Bot, working
+    from tests.approval.integrations.pydantic_ai.durable.test_agent import Bot, working
 
     url = f'sqlite:///{tmp_path}/runs.sqlite'
     durable = Bot([PAY]).durable(url, ApprovalController(audit=log.sink))

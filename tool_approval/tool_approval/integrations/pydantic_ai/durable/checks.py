@@ -10,8 +10,7 @@ from pydantic_ai_deferred import Agent
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError
-
-from .approvals import Approvals, capabilities_of
+from tool_approval.integrations.pydantic_ai.approvals import Approvals, capabilities_of
 
 
 def checked_name(agent: Agent[Any, Any]) -> str:

@@ -35,10 +35,10 @@ from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker
 
-from .durable_checks import checked_approvals, checked_deps, checked_name
-from .nested_runs import DurableAgentToolset, nested_agents
-from .run_state import RunState, as_json, is_readable, now, read_state, write_state
+from .checks import checked_approvals, checked_deps, checked_name
+from .nested import DurableAgentToolset, nested_agents
 from .segment import DurableRunCancelled, Segment
+from .state import RunState, as_json, is_readable, now, read_state, write_state
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')

@@ -16,10 +16,10 @@ from tool_approval.core.request import LineageEntry
 from tool_approval.durable import RunRow
 from tool_approval.durable.store import derived_id
 
-from .run_state import RunState, StoredCall, now, write_state
+from .state import RunState, StoredCall, now, write_state
 
 if TYPE_CHECKING:
-    from .durable import DurableAgent
+    from .agent import DurableAgent
 
 PROMPT: Mapping[str, Any] = {
     'type': 'object',

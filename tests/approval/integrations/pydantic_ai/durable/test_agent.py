@@ -26,6 +26,7 @@ from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.storage import FileApprovalStore
 
+from tests.approval.durable.parts import SOON, change
 from tests.approval.inbox.parts import ADA, BOB, NO, YES, answer, soon
 from tests.approval.parts import ListSink
 from tests.loop.scripted import call, returns
@@ -39,15 +40,13 @@ from tool_approval import (
     AuditError,
 )
 
-from .parts import SOON, change
-
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
 from pydantic_ai.durable_exec.dbos import DBOSDurability
 from tool_approval.durable.engine import DBOSEngine
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent, DurableRunFailed
-from tool_approval.integrations.pydantic_ai.run_state import RunState
-from tool_approval.integrations.pydantic_ai.segment import DurableRunCancelled, Segment
+from tool_approval.integrations.pydantic_ai.durable.segment import DurableRunCancelled, Segment
+from tool_approval.integrations.pydantic_ai.durable.state import RunState
 
 PAY = call('pay', '1', amount=10)
 
@@ -248,8 +247,8 @@ def test_an_answer_after_the_deadline_does_not_count_though_no_worker_was_there_
 @pytest.mark.parametrize('ahead', [timedelta(days=-400), timedelta(days=400)])
 def test_the_clock_of_a_worker_moves_no_deadline(ahead, url, inbox, monkeypatch):
     at = datetime.now(UTC) + ahead
-    for module in ('segment', 'durable'):
-        monkeypatch.setattr(f'tool_approval.integrations.pydantic_ai.{module}.now', lambda: at)
+    for module in ('segment', 'agent'):
+        monkeypatch.setattr(f'tool_approval.integrations.pydantic_ai.durable.{module}.now', lambda: at)
     bot = Bot([PAY])
 
     async def main():
@@ -620,7 +619,7 @@ def test_a_run_that_cannot_be_kept_is_refused(prompt, options, problem, url):
 
 
 def test_the_store_may_be_away_several_times_in_a_row(url, monkeypatch, caplog):
-    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.durable.RETRY_S', 0.001)
+    monkeypatch.setattr('tool_approval.integrations.pydantic_ai.durable.agent.RETRY_S', 0.001)
     faults = [InboxUnavailable('inbox', 'away')] * 3
 
     async def use():

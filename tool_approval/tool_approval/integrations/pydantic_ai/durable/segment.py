@@ -38,14 +38,21 @@ from tool_approval.durable.store import about_unknown, derived_id
 from tool_approval.inbox.entry import read_entry, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
+from tool_approval.integrations.pydantic_ai.approvals import Approvals
+from tool_approval.integrations.pydantic_ai.batch import Batch
+from tool_approval.integrations.pydantic_ai.guard import ApprovalToolset
+from tool_approval.integrations.pydantic_ai.requests import (
+    REQUEST_KEY,
+    Session,
+    conventional,
+    facts_of,
+    session_of_deps,
+    tool_facts,
+)
+from tool_approval.integrations.pydantic_ai.results import CallPlace
 
-from .approvals import Approvals
-from .batch import Batch
-from .guard import ApprovalToolset
-from .nested_runs import cannot_wait, first_row, levels_of, result_of
-from .requests import REQUEST_KEY, Session, conventional, facts_of, session_of_deps, tool_facts
-from .results import CallPlace
-from .run_state import (
+from .nested import cannot_wait, first_row, levels_of, result_of
+from .state import (
     DecidedExternal,
     Question,
     RunState,
@@ -60,7 +67,7 @@ from .run_state import (
 )
 
 if TYPE_CHECKING:
-    from .durable import DurableAgent
+    from .agent import DurableAgent
 
 T = TypeVar('T')
 
@@ -247,7 +254,7 @@ class Segment:
                 return _denied('The answer did not match the request, so the call was denied.')
             if entry.state == 'approved' and not self.durable.ui.may_approve(entry.request, entry.answer.by.id):
                 # Attack: the approval would be remembered before the check at execution refuses it, and later let other
-                # calls run (test_durable_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
+                # calls run (test_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
                 tool_name = entry.request.tool_name
                 return _denied(
                     f'The approver of this call may no longer approve {tool_name!r}, so the call was not run.'
@@ -419,7 +426,7 @@ class Segment:
         for call in again.calls:
             asked = before[call.id]
             if self._identity(call) == self._identity(asked):
-                # Attack: memory or a rule now approves a call that the approver denied (test_durable_agent.py:
+                # Attack: memory or a rule now approves a call that the approver denied (test_agent.py:
                 # test_a_denial_holds_though_the_tool_of_another_call_has_changed).
                 call.question, call.denial = asked.question, asked.denial
         return again
@@ -488,7 +495,7 @@ class Segment:
                 ended.append((None, error))
             except (SystemExit, KeyboardInterrupt) as error:
                 # Attack: the exception would end the engine's event loop, and with it every run of a process that seems
-                # alive (test_durable_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
+                # alive (test_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
                 ended.append((None, ToolExited(f'a tool raised {type(error).__name__}')))
 
         await self.durable.engine.record(name, step)
