@@ -1,7 +1,8 @@
 """Store durable runs, and execute each of their approved calls at most once."""
 
 from .ledger import Done, Ledger, Reconcile, Reconciled, UnknownCall
-from .store import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, RunStatus, open_store
+from .rows import MOVES, ExecutionRow, ExecutionState, RunRow, RunStatus
+from .store import DurableStore, open_store
 
 __all__ = (
     'MOVES',

@@ -31,7 +31,8 @@ from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S, Leases
 from tool_approval.inbox.worker import Worker
 
-from .store import DurableStore, ExecutionRow, ExecutionState
+from .rows import ExecutionRow, ExecutionState
+from .store import DurableStore
 
 T = TypeVar('T')
 

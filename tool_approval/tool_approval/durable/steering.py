@@ -17,7 +17,8 @@ from tool_approval.inbox.entry import read_entry
 from tool_approval.inbox.store import ParkingStore
 
 from .ledger import Ledger
-from .store import DurableStore, ExecutionRow, ExecutionState, RunRow, RunStatus
+from .rows import ExecutionRow, ExecutionState, RunRow, RunStatus
+from .store import DurableStore
 
 
 class SteeringRefused(ApprovalError):

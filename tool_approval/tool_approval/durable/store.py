@@ -6,10 +6,10 @@ import base64
 import hmac
 import secrets
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import check_methods
@@ -17,84 +17,20 @@ from tool_approval.inbox.errors import InboxUntrusted
 from tool_approval.inbox.store import Execute, ParkingStore, Row, whole
 from tool_approval.inbox.stores import SQLiteStore
 
-RunStatus = Literal['queued', 'waiting', 'done', 'failed', 'cancelled']
-"""Status of a run. `queued` includes runs that are executing. The last three statuses are final."""
-
-ExecutionState = Literal['approved', 'reserved', 'executing', 'done', 'failed', 'refused', 'unknown']
-"""State of the execution of a call."""
-
-MOVES: Mapping[ExecutionState, frozenset[ExecutionState]] = MappingProxyType(
-    {
-        'approved': frozenset[ExecutionState]({'reserved', 'refused'}),
-        'reserved': frozenset[ExecutionState]({'executing', 'approved', 'refused'}),
-        'executing': frozenset[ExecutionState]({'done', 'failed', 'unknown', 'approved'}),
-        'unknown': frozenset[ExecutionState]({'done', 'failed', 'unknown'}),
-        'done': frozenset[ExecutionState](),
-        'failed': frozenset[ExecutionState](),
-        'refused': frozenset[ExecutionState](),
-    }
+from .rows import (
+    EXECUTION_COLUMNS,
+    MOVES,
+    RUN_COLUMNS,
+    ExecutionRow,
+    ExecutionState,
+    RunRow,
+    RunStatus,
+    execution_of,
+    insert_execution,
+    insert_run,
+    milliseconds_of,
+    run_of,
 )
-"""Allowed next states for each state of an execution. The worker that holds the execution makes each change in one
-atomic step."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunRow:
-    """One durable run. The texts are ASCII, and the store does not interpret them."""
-
-    id: str
-    """Id of the run."""
-    agent: str
-    """Name of the agent. Only workers that have the agent can execute the run. For a nested run, the name of the agent
-    above and the agent's own name, separated by `/`."""
-    state: str
-    """Input of the next segment, as JSON."""
-    created_at: datetime | None
-    """Time of creation, in UTC, in whole milliseconds; `None` if the stored time is damaged."""
-    changed_at: datetime | None
-    """Time at which the run was last parked, resumed or ended; `None` if the stored time is damaged."""
-    status: RunStatus = 'queued'
-    """Status of the run."""
-    segment: int = 0
-    """Number of the current segment, or of the next segment while the run waits."""
-    outcome: str | None = None
-    """Output or error as JSON, or `None` until the run has ended."""
-    parent: str | None = None
-    """For a nested run, the id of the run that waits for its end."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExecutionRow:
-    """One attempt to execute one approved call."""
-
-    key: str
-    """Key of the call."""
-    attempt: int
-    """Number of the attempt, from 1."""
-    run_id: str
-    """Id of the run that made the call."""
-    tool_name: str
-    """Name of the tool."""
-    tool_call_id: str
-    """Id of the call in the run."""
-    idempotency_key: str
-    """Key that the tool may pass to a remote service, so that the service executes this attempt only once."""
-    changed_at: datetime | None
-    """Time of the last change of state; `None` if the stored time is damaged."""
-    state: ExecutionState = 'approved'
-    """State of the execution."""
-    owner: str | None = None
-    """Worker that holds the execution or, if the execution has ended, held it last. `None` for an execution that waits
-    for a worker, or whose call was tried again."""
-    result: str | None = None
-    """Outcome as JSON."""
-    started_at: datetime | None = None
-    """Time at which the attempt began to execute; `None` before that, and if the stored time is damaged."""
-
-    @property
-    def is_unsettled(self) -> bool:
-        """Whether the outcome is unknown, and the call was neither tried again nor given up."""
-        return self.state == 'unknown' and self.owner is not None and self.result is None
 
 
 class DurableStore:
@@ -176,7 +112,7 @@ class DurableStore:
         if not self._select(f'SELECT 1 FROM executions WHERE {is_held} LIMIT 1', (worker,)):
             return 0
         is_gone = f'{is_held} AND coalesce((SELECT beat FROM workers WHERE id = ?), 0) = ?'
-        values = (_number(at), worker, worker, number)
+        values = (milliseconds_of(at), worker, worker, number)
         with self.inbox_store.transaction() as execute:
             freed = execute(
                 "UPDATE executions SET state = 'approved', owner = NULL, changed_at = ? "
@@ -199,12 +135,12 @@ class DurableStore:
     def add_run(self, row: RunRow) -> bool:
         """Add a run. Return `False`, and change nothing, if a run with this id exists."""
         with self.inbox_store.transaction() as execute:
-            return _add_run(execute, row)
+            return insert_run(execute, row)
 
     def get_run(self, run_id: str) -> RunRow | None:
         """Return a run, or `None` if the id is unknown."""
-        found = self._select(f'SELECT {_RUN} FROM runs WHERE id = ?', (run_id,))
-        return _run(found[0]) if found else None
+        found = self._select(f'SELECT {RUN_COLUMNS} FROM runs WHERE id = ?', (run_id,))
+        return run_of(found[0]) if found else None
 
     def list_runs(
         self, status: RunStatus | None = None, limit: int = 100, after: str | None = None
@@ -219,10 +155,10 @@ class DurableStore:
         of_status = '' if status is None else 'AND status = ?'
         later = '' if after is None else 'AND (created_at, id) < (SELECT created_at, id FROM runs WHERE id = ?)'
         found = self._select(
-            f'SELECT {_RUN} FROM runs WHERE 1 = 1 {of_status} {later} ORDER BY created_at DESC, id DESC LIMIT ?',
+            f'SELECT {RUN_COLUMNS} FROM runs WHERE 1 = 1 {of_status} {later} ORDER BY created_at DESC, id DESC LIMIT ?',
             (*(each for each in (status, after) if each is not None), limit),
         )
-        return [_run(each) for each in found]
+        return [run_of(each) for each in found]
 
     def park(
         self,
@@ -257,7 +193,7 @@ class DurableStore:
             parked = execute(
                 "UPDATE runs SET status = 'waiting', segment = segment + 1, state = ?, changed_at = ? "
                 "WHERE id = ? AND segment = ? AND status = 'queued'",
-                (state, _number(at), run_id, segment),
+                (state, milliseconds_of(at), run_id, segment),
             )
             if parked.rowcount != 1:
                 return False
@@ -274,7 +210,7 @@ class DurableStore:
                     continue
                 self.inbox_store.add_parked(execute, row, run_id, deadline)
             for each in nested:
-                _add_run(execute, each)
+                insert_run(execute, each)
             return True
 
     def ready(self, agents: Sequence[str], limit: int) -> Sequence[tuple[str, int]]:
@@ -314,7 +250,7 @@ class DurableStore:
             begun = execute(
                 "UPDATE runs SET status = 'queued', changed_at = ? "
                 "WHERE id = ? AND segment = ? AND status IN ('queued', 'waiting')",
-                (_number(at), run_id, segment),
+                (milliseconds_of(at), run_id, segment),
             )
             return begun.rowcount == 1
 
@@ -338,7 +274,7 @@ class DurableStore:
             ended = execute(
                 'UPDATE runs SET status = ?, outcome = ?, changed_at = ? '
                 f"WHERE id = ? AND status IN ('queued', 'waiting') {which}",
-                (status, outcome, _number(at), run_id, *values),
+                (status, outcome, milliseconds_of(at), run_id, *values),
             )
             if ended.rowcount != 1:
                 return False
@@ -348,7 +284,7 @@ class DurableStore:
             )
             # A nested run may be starting others while it is cancelled. They are found when it can start no more.
             # (test_store.py: test_a_nested_run_that_starts_another_while_it_is_cancelled_leaves_none)
-            while execute(cancel, (_number(at), run_id)).rowcount:
+            while execute(cancel, (milliseconds_of(at), run_id)).rowcount:
                 pass
             self.inbox_store.settle_parked(execute, 'withdrawn', at, f'run IN ({_TREE})', (run_id,))
             return True
@@ -356,9 +292,10 @@ class DurableStore:
     def nested_in(self, run_id: str) -> Sequence[RunRow]:
         """Return the runs that are nested in a run, at any depth, oldest first."""
         found = self._select(
-            f'SELECT {_RUN} FROM runs WHERE id IN ({_TREE}) AND id <> ? ORDER BY created_at, id', (run_id, run_id)
+            f'SELECT {RUN_COLUMNS} FROM runs WHERE id IN ({_TREE}) AND id <> ? ORDER BY created_at, id',
+            (run_id, run_id),
         )
-        return [_run(each) for each in found]
+        return [run_of(each) for each in found]
 
     def requests_of(self, run_id: str) -> Sequence[Row]:
         """Return all requests of a run, oldest first."""
@@ -387,15 +324,15 @@ class DurableStore:
             'UNION SELECT runs.id FROM runs JOIN tree ON runs.parent = tree.id) SELECT id FROM tree'
         )
         with self.inbox_store.transaction() as execute:
-            execute(f'DELETE FROM executions WHERE run_id IN ({ended})', (_number(before),))
-            return execute(f'DELETE FROM runs WHERE id IN ({ended})', (_number(before),)).rowcount
+            execute(f'DELETE FROM executions WHERE run_id IN ({ended})', (milliseconds_of(before),))
+            return execute(f'DELETE FROM runs WHERE id IN ({ended})', (milliseconds_of(before),)).rowcount
 
     # Executions
 
     def add_execution(self, row: ExecutionRow) -> bool:
         """Add an execution. Return `False`, and change nothing, if the attempt already exists."""
         with self.inbox_store.transaction() as execute:
-            return _add(execute, row)
+            return insert_execution(execute, row)
 
     def retry(self, row: ExecutionRow, note: str | None = None) -> bool:
         """Add another attempt. Afterwards, the previous attempt, whose outcome is unknown, can no longer be settled.
@@ -414,7 +351,7 @@ class DurableStore:
             if given_up.rowcount != 1:
                 return False
             self._withdraw(execute, row, row.attempt - 1, whole(row.changed_at))
-            return _add(execute, replace(row, result=None))
+            return insert_execution(execute, replace(row, result=None))
 
     def move(
         self,
@@ -444,7 +381,7 @@ class DurableStore:
         """
         if to not in MOVES[row.state]:
             raise ValueError(f'an execution cannot change from {row.state} to {to}')
-        moment = _number(at)
+        moment = milliseconds_of(at)
         with self.inbox_store.transaction() as execute:
             moved = execute(
                 'UPDATE executions SET state = ?, owner = ?, result = ?, changed_at = ?, '
@@ -474,21 +411,25 @@ class DurableStore:
 
     def latest(self, key: str) -> ExecutionRow | None:
         """Return the last attempt to execute a call, or `None`."""
-        found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE key = ? ORDER BY attempt DESC LIMIT 1', (key,))
-        return _execution(found[0]) if found else None
+        found = self._select(
+            f'SELECT {EXECUTION_COLUMNS} FROM executions WHERE key = ? ORDER BY attempt DESC LIMIT 1', (key,)
+        )
+        return execution_of(found[0]) if found else None
 
     def executions_of(self, run_id: str) -> Sequence[ExecutionRow]:
         """Return all executions of a run."""
-        found = self._select(f'SELECT {_EXECUTION} FROM executions WHERE run_id = ? ORDER BY key, attempt', (run_id,))
-        return [_execution(each) for each in found]
+        found = self._select(
+            f'SELECT {EXECUTION_COLUMNS} FROM executions WHERE run_id = ? ORDER BY key, attempt', (run_id,)
+        )
+        return [execution_of(each) for each in found]
 
     def unknown_executions(self, limit: int = 100) -> Sequence[ExecutionRow]:
         """Return executions whose outcome is unknown and was not settled, oldest first."""
         found = self._select(
-            f'SELECT {_EXECUTION} FROM executions WHERE {_IS_UNSETTLED} ORDER BY changed_at, key LIMIT ?',
+            f'SELECT {EXECUTION_COLUMNS} FROM executions WHERE {_IS_UNSETTLED} ORDER BY changed_at, key LIMIT ?',
             (limit,),
         )
-        return [_execution(each) for each in found]
+        return [execution_of(each) for each in found]
 
     def _select(self, statement: str, values: tuple[Any, ...]) -> Sequence[tuple[Any, ...]]:
         with self.inbox_store.reading() as execute:
@@ -504,22 +445,6 @@ _TREE = (
 )
 """SQL query for the ids of a run and of all runs nested in it."""
 
-_RUN = 'id, agent, status, segment, state, outcome, created_at, changed_at, parent'
-
-_EXECUTION = (
-    'key, attempt, run_id, tool_name, tool_call_id, state, owner, idempotency_key, result, changed_at, started_at'
-)
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def _moment(number: object) -> datetime | None:
-    """Return a stored time, or `None` if another program has damaged it. No decision depends on these times."""
-    try:
-        return _EPOCH + timedelta(milliseconds=cast('int', number))
-    except (TypeError, OverflowError):
-        return None
-
 
 def _is_ready(agents: Sequence[str]) -> str:
     """Return the SQL condition for the runs of these agents that wait for nothing."""
@@ -529,79 +454,6 @@ def _is_ready(agents: Sequence[str]) -> str:
         'AND NOT EXISTS ('
         "SELECT 1 FROM runs AS nested WHERE nested.parent = runs.id AND nested.status IN ('queued', 'waiting'))"
     )
-
-
-def _add_run(execute: Execute, row: RunRow) -> bool:
-    added = execute(
-        f'INSERT INTO runs ({_RUN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
-        (
-            row.id,
-            row.agent,
-            row.status,
-            row.segment,
-            row.state,
-            row.outcome,
-            _number(whole(row.created_at)),
-            _number(whole(row.changed_at)),
-            row.parent,
-        ),
-    )
-    return added.rowcount == 1
-
-
-def _run(values: tuple[Any, ...]) -> RunRow:
-    run_id, agent, status, segment, state, outcome, created_at, changed_at, parent = values
-    return RunRow(
-        id=run_id,
-        agent=agent,
-        status=status,
-        segment=segment,
-        state=state,
-        outcome=outcome,
-        created_at=_moment(created_at),
-        changed_at=_moment(changed_at),
-        parent=parent,
-    )
-
-
-def _execution(values: tuple[Any, ...]) -> ExecutionRow:
-    key, attempt, run_id, tool_name, call_id, state, owner, idempotency_key, result, changed_at, started_at = values
-    return ExecutionRow(
-        key=key,
-        attempt=attempt,
-        run_id=run_id,
-        tool_name=tool_name,
-        tool_call_id=call_id,
-        state=state,
-        owner=owner,
-        idempotency_key=idempotency_key,
-        result=result,
-        changed_at=_moment(changed_at),
-        started_at=_moment(started_at),
-    )
-
-
-def _add(execute: Execute, row: ExecutionRow) -> bool:
-    added = execute(
-        f'INSERT INTO executions ({_EXECUTION}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL) ON CONFLICT DO NOTHING',
-        (
-            row.key,
-            row.attempt,
-            row.run_id,
-            row.tool_name,
-            row.tool_call_id,
-            row.state,
-            row.owner,
-            row.idempotency_key,
-            row.result,
-            _number(whole(row.changed_at)),
-        ),
-    )
-    return added.rowcount == 1
-
-
-def _number(moment: datetime) -> int:
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def derived_id(secret: bytes, run_id: str, of: Sequence[object]) -> str:

@@ -16,7 +16,8 @@ from tool_approval.inbox.store import Changes
 
 from .engine import Engine
 from .ledger import Ledger
-from .store import DurableStore, RunRow
+from .rows import RunRow
+from .store import DurableStore
 
 AT_ONCE = 100
 """Maximum number of runs to find in one check. The next check finds the remaining runs."""
