@@ -97,12 +97,12 @@ def test_a_run_ends_once(store):
     parked(store)
     assert store.resume('run', 1, at=LATER)
 
-    assert store.finish('run', 1, 'done', '"out"', at=LATER)
+    assert store.finish('run', 1, 'done', '"out"', state='{"n":2}', at=LATER)
 
-    assert store.finish('run', 1, 'failed', '"late"', at=LATER) is False
+    assert store.finish('run', 1, 'failed', '"late"', state='{"n":3}', at=LATER) is False
     assert store.cancel('run', at=LATER) is False
     assert store.get_run('run') == replace(
-        RUN, status='done', segment=1, state='{"n":1}', outcome='"out"', changed_at=LATER
+        RUN, status='done', segment=1, state='{"n":2}', outcome='"out"', changed_at=LATER
     )
     assert states(store) == [('asked', 'withdrawn')]
 

@@ -255,26 +255,41 @@ class DurableStore:
             return begun.rowcount == 1
 
     def finish(
-        self, run_id: str, segment: int, status: Literal['done', 'failed'], outcome: str, *, at: datetime
+        self,
+        run_id: str,
+        segment: int,
+        status: Literal['done', 'failed'],
+        outcome: str,
+        *,
+        state: str | None = None,
+        at: datetime,
     ) -> bool:
         """End a run and its current segment. Return `False`, and change nothing, if that segment has ended.
 
-        Nested runs that have not ended are cancelled.
+        Nested runs that have not ended are cancelled. `state` is what the run leaves to the run above it; `None` leaves
+        the input of its last segment.
         """
-        return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at)
+        return self._end(run_id, 'AND segment = ?', (segment,), status, outcome, at, state)
 
     def cancel(self, run_id: str, *, at: datetime) -> bool:
         """Cancel a run and its nested runs, at any depth. Return `False` if the run does not exist or has ended."""
         return self._end(run_id, '', (), 'cancelled', None, at)
 
     def _end(
-        self, run_id: str, which: str, values: tuple[int, ...], status: RunStatus, outcome: str | None, at: datetime
+        self,
+        run_id: str,
+        which: str,
+        values: tuple[int, ...],
+        status: RunStatus,
+        outcome: str | None,
+        at: datetime,
+        state: str | None = None,
     ) -> bool:
         with self.inbox_store.transaction() as execute:
             ended = execute(
-                'UPDATE runs SET status = ?, outcome = ?, changed_at = ? '
+                'UPDATE runs SET status = ?, outcome = ?, changed_at = ?, state = coalesce(?, state) '
                 f"WHERE id = ? AND status IN ('queued', 'waiting') {which}",
-                (status, outcome, milliseconds_of(at), run_id, *values),
+                (status, outcome, milliseconds_of(at), state, run_id, *values),
             )
             if ended.rowcount != 1:
                 return False

@@ -16,8 +16,9 @@ from tool_approval.durable import Done, open_store
 from tool_approval.inbox import Inbox
 from tool_approval.integrations.pydantic_ai import Approvals
 
+from tests.approval.durable.parts import change
 from tests.approval.inbox.parts import NO, YES, answer, soon
-from tests.approval.parts import ListSink
+from tests.approval.parts import NOON, ListSink
 from tests.loop.scripted import call, returns
 from tool_approval import ApprovalDecision
 
@@ -49,7 +50,7 @@ class Office:
         self.url = url
         self.paid = []
         self.sink = ListSink()
-        self.clerk = self.durable('clerk', telling(*clerk), tools=[self.pay], deps=deps, **dict(clerk_options))
+        self.clerk = self.durable('clerk', telling(*clerk), deps=deps, **{'tools': [self.pay], **dict(clerk_options)})
         toolsets = [self.clerk.as_tool('research', description='Ask the clerk.')]
         self.boss = self.durable('boss', telling(*boss), toolsets=toolsets, rules=rules, deps=deps, **options)
 
@@ -297,6 +298,59 @@ def test_a_nested_run_that_fails_is_told_to_the_model_without_its_message(url):
     assert outcomes_of(office, 'research') == ['failed']
 
 
+def requests_of(url):
+    """The number of model requests of each run, by the name of its agent."""
+    return {each.agent: json.loads(each.state)['usage']['requests'] for each in runs(url).values()}
+
+
+def test_the_usage_of_nested_runs_counts_in_the_run_above(url, inbox):
+    def used(ctx: RunContext) -> str:
+        return f'{ctx.usage.requests} requests'
+
+    office = Office(url, boss=([RESEARCH, call('research', '2', prompt='look')], [call('used', '3')]), tools=[used])
+
+    async def main():
+        async with working(office.boss):
+            run = await office.boss.start('go', run_id='run')
+            for entry in await soon(inbox, 2):
+                await answer(inbox, entry)
+            return json.loads(await run.result())
+
+    told = asyncio.run(main())
+
+    assert told['3'] == ['6 requests', 'success']
+    assert requests_of(url) == {'boss': 7, 'boss/clerk': 2}
+
+
+def test_the_usage_of_a_nested_run_that_fails_counts_too(url):
+    def burn() -> str:
+        raise ValueError('burnt')
+
+    office = Office(url, clerk=([call('burn', '1')],), clerk_options={'tools': [burn]})
+
+    asyncio.run(answered(office, None))
+
+    assert requests_of(url) == {'boss': 3, 'boss/clerk': 1}
+
+
+def test_the_usage_of_a_nested_run_whose_state_is_damaged_does_not_count(url, inbox):
+    office = Office(url)
+
+    async def main():
+        async with working(office.boss):
+            await office.boss.start('go', run_id='run')
+            await soon(inbox)
+        [child] = nested(url)
+        await office.boss.do(lambda: change(office.boss.store, "UPDATE runs SET state = '{' WHERE id = ?", child.id))
+        await office.boss.do(lambda: office.boss.store.cancel(child.id, at=NOON))
+        async with working(office.boss):
+            await office.boss.get('run').result()
+
+    asyncio.run(main())
+
+    assert json.loads(runs(url)['run'].state)['usage']['requests'] == 2
+
+
 def test_a_nested_run_can_be_cancelled_alone(url, inbox):
     office = Office(url)
 
@@ -440,6 +494,7 @@ def test_a_call_that_is_decided_again_starts_no_second_run(url, inbox):
     assert (paid, len(nested(url))) == ([10, 5], 1)
     assert told['2'] == ['paid 5', 'success']
     assert 'paid 10' in told['1'][0]
+    assert requests_of(url) == {'boss': 4, 'boss/clerk': 2}
 
 
 @pytest.mark.parametrize('kind', ['store', 'name', 'tool', 'slash'])

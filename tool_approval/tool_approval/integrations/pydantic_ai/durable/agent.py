@@ -38,7 +38,7 @@ from tool_approval.inbox.worker import Worker
 from .checks import checked_approvals, checked_deps, checked_name
 from .nested import DurableAgentToolset, nested_agents
 from .segment import DurableRunCancelled, Segment
-from .state import RunState, as_json, is_readable, now, read_state, write_state
+from .state import RunState, as_json, ended_state, is_readable, now, read_state, write_state
 
 DepsT = TypeVar('DepsT')
 OutputT = TypeVar('OutputT')
@@ -277,10 +277,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
         row = await self.patiently(lambda: self.store.get_run(run_id))
         assert row is not None, 'it was resumed'
         status: Literal['done', 'failed'] = 'failed'
+        state: RunState | None = None
         try:
             if (member := self.members.get(row.agent)) is None:
                 raise ApprovalError(f'the agent of the run is no longer among the tools of this agent: {row.agent!r}')
-            output = await Segment(member, row, number, read_state(row)).run()
+            state = read_state(row)
+            output = await Segment(member, row, number, state).run()
             if output is None:
                 return
             status, outcome = 'done', output
@@ -292,7 +294,8 @@ class DurableAgent(Generic[DepsT, OutputT]):
                 raise  # the worker ends, not the run
             _log.error('A durable run of %r failed with %s', self.name, type(error).__name__)
             outcome = as_json({'error': type(error).__name__, 'message': str(error)})
-        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, at=now()))
+        ended = None if state is None else ended_state(row, state)
+        await self.patiently(lambda: self.store.finish(run_id, number, status, outcome, state=ended, at=now()))
         if row.parent is not None and self._sweep is not None:
             self._sweep.hurry()
 

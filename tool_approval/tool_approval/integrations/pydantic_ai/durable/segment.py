@@ -11,12 +11,13 @@ import hmac
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext
+from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext, RunUsage
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
@@ -63,6 +64,7 @@ from .state import (
     now,
     plain_request,
     stored_call,
+    usage_of,
     write_state,
 )
 
@@ -125,7 +127,7 @@ class Segment:
         deps = await self.durable.make_deps(state)
         self.session = state.session or self.durable.approvals.session or session_of_deps(deps) or self.run_id
         while True:
-            results: DeferredToolResults | None = None
+            results, usage = None, deepcopy(state.usage)
             if state.stop is not None:
                 stop = state.stop = await self._decided(state.stop)
                 if stop.decided is None or await self.durable.persistently(partial(self._asks_about_unknown, stop)):
@@ -134,7 +136,9 @@ class Segment:
                 if nested := self._nested(stop, stop.decided):
                     await self._park(stop, nested)
                     return None
-                results = await self._carried_out(stop, stop.decided)
+                results = await self._carried_out(stop, stop.decided, usage)
+            # The host counts in the given object, also in a run that fails.
+            before, state.usage = state.usage, usage
             keeper, durable = _Keeper(self), self.durable
             approvals = durable.approvals.for_keeping(
                 keeper, durable.controller.with_ui(durable.ui), ledger=durable.ledger, session=self.session
@@ -148,17 +152,18 @@ class Segment:
                         deferred_tool_results=results,
                         deferred_tool_handler=approvals,
                         deps=deps,
-                        usage=state.usage,
+                        usage=usage,
                         run_id=f'{self.run_id}/{state.rounds}',
                         conversation_id=self.run_id,
                     )
             except ToolChanged as changed:
+                state.usage = before  # nested runs, which have ended already, are counted again
                 state.stop = await self._prepared_again(cast('Stop', state.stop), changed.ctx)
                 continue
             state.rounds += 1
             if not isinstance(result.output, DeferredToolRequests):
                 return as_json(to_jsonable_python(result.output))
-            state.history, state.usage, state.stop = result.all_messages(), result.usage, keeper.stop
+            state.history, state.stop = result.all_messages(), keeper.stop
             assert state.stop is not None, 'only the handler of the segment may end a run before all calls are answered'
 
     async def _decided(self, stop: Stop) -> Stop:
@@ -372,9 +377,12 @@ class Segment:
         prepared = batch.restore(_part(self.state.history, call.id), request, ApprovalResult.pre_approved())
         return Allowed(call=prepared.call, request=request, binding=binding)
 
-    async def _ended(self, batch: Batch, call: StoredCall, external: DecidedExternal, run_id: str) -> None:
-        """Answer a call whose nested run has ended."""
+    async def _ended(
+        self, batch: Batch, call: StoredCall, external: DecidedExternal, run_id: str, usage: RunUsage
+    ) -> None:
+        """Answer a call whose nested run has ended, and add the usage of that run."""
         row = await self.durable.patiently(lambda: self.durable.store.get_run(run_id))
+        usage.incr(usage_of(row))
         result = result_of(call.request.tool_name, row)
 
         async def log() -> None:
@@ -386,8 +394,10 @@ class Segment:
         await self.durable.engine.record('nested', log)
         batch.results.calls[call.id] = result
 
-    async def _carried_out(self, stop: Stop, decided: StopDecisions) -> DeferredToolResults:
-        """Run the external calls, and return the results with which the agent resumes."""
+    async def _carried_out(self, stop: Stop, decided: StopDecisions, usage: RunUsage) -> DeferredToolResults:
+        """Run the external calls, and return the results with which the agent resumes. The usage of nested runs is
+        added to `usage`.
+        """
         results = decided.results
         batch = self._batch(stop, self.durable.controller)
         to_do: list[Awaitable[None]] = []
@@ -402,7 +412,7 @@ class Segment:
                 batch.results.calls[call.id] = ToolFailed(external.refused)
                 continue
             if external.nested is not None:
-                await self._ended(batch, call, external, external.nested)
+                await self._ended(batch, call, external, external.nested, usage)
                 continue
             to_do.append(self._external(batch, self._allowed(batch, call, external)))
         await asyncio.gather(*to_do)

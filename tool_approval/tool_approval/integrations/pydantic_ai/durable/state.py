@@ -129,6 +129,13 @@ class Versioned(BaseModel):
     """Version of the stored state."""
 
 
+class Used(BaseModel):
+    """The part of a stored state that says what a run has used."""
+
+    usage: RunUsage
+    """Usage of all segments so far."""
+
+
 class RunState(BaseModel):
     """Input of a segment."""
 
@@ -174,6 +181,20 @@ def read_state(row: RunRow) -> RunState:
     except ValidationError:
         # Not the error's own text, which quotes the state.
         raise ApprovalError('the stored state of the run cannot be read: another program changed it') from None
+
+
+def usage_of(row: RunRow | None) -> RunUsage:
+    """Return the usage of a run, with that of the runs nested in it; none if the run or its state is gone."""
+    try:
+        return RunUsage() if row is None else Used.model_validate_json(row.state).usage
+    except ValidationError:
+        return RunUsage()
+
+
+def ended_state(row: RunRow, state: RunState) -> str:
+    """Return the state to store for a run that has ended: the stored one, with the usage of the last segment."""
+    used = Used(usage=state.usage).model_dump(mode='json')
+    return as_json({**json.loads(row.state), **used})
 
 
 def write_state(state: RunState, field: str) -> str:
