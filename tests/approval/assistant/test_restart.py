@@ -1,4 +1,4 @@
-"""The story in which the agent's process is killed: what is paid, and that nothing is left behind."""
+"""The story in which the process of the agents is killed: what is paid, and that nothing is left behind."""
 
 import asyncio
 import io
@@ -44,7 +44,8 @@ def test_answer_counts_after_the_asking_process_was_killed(said, told, paid):
 
     assert end == 'done'
     assert [request.args for request in ui.requests] == [{'number': 17, 'euros': 250}]
-    assert f'● Invoice 17 is {told}.\n\nIn fact: payments of invoice 17: {paid}.\n' in shown
+    assert [(level.agent_name, level.tool_name) for level in ui.requests[0].lineage] == [('bookkeeper', 'ask_cashier')]
+    assert f'● The cashier says: Invoice 17 is {told}.\n\nIn fact: payments of invoice 17: {paid}.\n' in shown
 
 
 class Leaves:
@@ -89,7 +90,10 @@ def test_bookkeeper_pays_approved_invoices(tmp_path, monkeypatch, decision, paid
     bookkeeper.store.close()
 
     payments = folder / 'payments.txt'
-    assert told == f'Invoice 17 is {"paid" if paid else "not paid, because I was not allowed to pay it"}.'
+    assert (
+        told
+        == f'The cashier says: Invoice 17 is {"paid" if paid else "not paid, because I was not allowed to pay it"}.'
+    )
     assert (payments.read_text() if payments.exists() else None) == paid
     for each in folder.iterdir():
         each.unlink()

@@ -167,8 +167,9 @@ def test_the_story_of_the_restart(start: Start) -> None:
     status = screen.end()
 
     assert status == 0
-    assert 'ends the only process of the agent' in shown.replace('\n', ' ')
-    assert '● Invoice 17 is paid.\n\nIn fact: payments of invoice 17: 1.' in screen.text
+    assert 'bookkeeper' in shown
+    assert 'ends the only process of the agents' in shown.replace('\n', ' ')
+    assert '● The cashier says: Invoice 17 is paid.\n\nIn fact: payments of invoice 17: 1.' in screen.text
 
 
 @pytest.mark.parametrize('key', ['q', '\x03'])

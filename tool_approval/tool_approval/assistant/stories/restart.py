@@ -1,4 +1,4 @@
-"""A story in which an agent's process is killed while a question is open. Another process resumes the run."""
+"""A story in which the process of two agents is killed while a question is open. Another process resumes the runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,10 @@ async def play_restart(*, make_ui: MakeAsked, screen: Screen) -> End:
 
 
 async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
-    screen.say('An agent pays invoices. A separate process executes the runs, and a file stores them.')
+    screen.say(
+        'A bookkeeper lets a cashier pay invoices. Both are agents, and each call of the cashier is a run of its own. '
+        'A separate process executes the runs, and a file stores them.'
+    )
     screen.say(f'You ask: Pay invoice {INVOICE}.')
     bookkeeper = make_bookkeeper(folder)
     inbox = bookkeeper.ui.inbox
@@ -61,11 +64,14 @@ async def _play(folder: Path, make_ui: MakeAsked, screen: Screen) -> None:
             entry = await _soon(_question(inbox))
             process.kill()
             process.wait()
-        screen.say(f'The agent waits for your answer. Now `kill -9 {process.pid}` ends the only process of the agent.')
+        screen.say(
+            'The cashier waits for your answer, and the bookkeeper for the cashier. '
+            f'Now `kill -9 {process.pid}` ends the only process of the agents.'
+        )
         asked: Any = make_ui(ApprovalMemory(), {}).choose(entry.request, mode='interactive')
         decision = await asked if inspect.isawaitable(asked) else asked
         await inbox.decide(entry.id, decision, by=Approver(id='you'), digest=entry.digest)
-        screen.say('Your answer is in the file. Another process starts, and resumes the run.')
+        screen.say('Your answer is in the file. Another process starts, and resumes both runs.')
         with _worker(folder):
             output = await _soon(run.result())
     words = StreamWrapper(screen)

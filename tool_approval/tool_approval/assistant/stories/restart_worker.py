@@ -20,19 +20,32 @@ PAYMENTS = 'payments.txt'
 
 
 def make_bookkeeper(folder: Path) -> DurableAgent[None, str]:
-    """Create the agent, identically in each process. A payment appends a line to a file."""
-    agent: Agent[None, str] = Agent(scripted(_plan), name='bookkeeper', capabilities=[DBOSDurability(), Approvals()])
+    """Create the agent, identically in each process. It lets another agent pay, in a nested run that asks."""
+    store = str(folder / 'inbox.sqlite')
+    cashier: Agent[None, str] = Agent(scripted(_pay), name='cashier', capabilities=[DBOSDurability(), Approvals()])
 
-    @agent.tool_plain
+    @cashier.tool_plain
     def pay_invoice(number: int, euros: int) -> str:
         with open(folder / PAYMENTS, 'a', encoding='utf-8') as payments:
             payments.write(f'{number}: {euros}\n')
         return f'Invoice {number} is paid.'
 
-    return DurableAgent(agent, store=str(folder / 'inbox.sqlite'))
+    bookkeeper: Agent[None, str] = Agent(
+        scripted(_plan),
+        name='bookkeeper',
+        toolsets=[DurableAgent(cashier, store=store).as_tool('ask_cashier', description='Let the cashier pay.')],
+        capabilities=[DBOSDurability(), Approvals()],
+    )
+    return DurableAgent(bookkeeper, store=store)
 
 
 def _plan(results: list[ToolReturnPart]) -> Step:
+    if not results:
+        return [ToolCallPart('ask_cashier', {'prompt': f'Pay invoice {INVOICE}.'}, tool_call_id='task')]
+    return f'The cashier says: {results[-1].content}'
+
+
+def _pay(results: list[ToolReturnPart]) -> Step:
     if not results:
         return [ToolCallPart('pay_invoice', {'number': INVOICE, 'euros': 250}, tool_call_id='payment')]
     return f'Invoice {INVOICE} is {"not paid, because I was not allowed to pay it" if denied(results[-1]) else "paid"}.'
