@@ -12,15 +12,13 @@ import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pydantic_ai import AgentRunResult, DeferredToolRequests, DeferredToolResults, RunContext, RunUsage
-from pydantic_ai.exceptions import ApprovalRequired, ToolFailed
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn, UserPromptPart
-from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_ai_deferred.nesting import continued
 from pydantic_core import to_jsonable_python
 
@@ -28,9 +26,8 @@ from tool_approval.core.binding import Binding
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
 from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared, cannot_be_judged, denied_because
-from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
-from tool_approval.core.tool_checks import ask_check
+from tool_approval.core.gate import Allowed, Prepared, cannot_be_judged, denied_because
+from tool_approval.core.request import ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.display import escape_line
 from tool_approval.durable import RunRow
@@ -39,20 +36,18 @@ from tool_approval.durable.store import about_unknown, derived_id
 from tool_approval.inbox.entry import read_entry, write_content
 from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
-from tool_approval.integrations.pydantic_ai.approvals import Approvals
 from tool_approval.integrations.pydantic_ai.batch import Batch
-from tool_approval.integrations.pydantic_ai.guard import ApprovalToolset
 from tool_approval.integrations.pydantic_ai.requests import (
     REQUEST_KEY,
     Session,
-    conventional,
     facts_of,
     session_of_deps,
     tool_facts,
 )
 from tool_approval.integrations.pydantic_ai.results import CallPlace
 
-from .nested import cannot_wait, first_row, levels_of, result_of
+from .keeping import Keeper, ToolChanged
+from .nested import first_row, levels_of, result_of
 from .state import (
     DecidedExternal,
     Question,
@@ -74,14 +69,6 @@ if TYPE_CHECKING:
 T = TypeVar('T')
 
 _log = logging.getLogger('tool_approval')
-
-
-class ToolChanged(Exception):
-    """A tool's definition changed after its call was approved. No deferred call has run, except external calls."""
-
-    def __init__(self, ctx: RunContext[Any]) -> None:
-        super().__init__('a tool was changed')
-        self.ctx = ctx
 
 
 class ToolExited(ApprovalError):
@@ -139,7 +126,7 @@ class Segment:
                 results = await self._carried_out(stop, stop.decided, usage)
             # The host counts in the given object, also in a run that fails.
             before, state.usage = state.usage, usage
-            keeper, durable = _Keeper(self), self.durable
+            keeper, durable = Keeper(self), self.durable
             approvals = durable.approvals.for_keeping(
                 keeper, durable.controller.with_ui(durable.ui), ledger=durable.ledger, session=self.session
             )
@@ -515,71 +502,6 @@ class Segment:
         if error is not None:
             raise error
         return cast('T', result)
-
-
-class _Keeper:
-    """Keeps the deferred calls of one run of the agent, and leaves them unanswered, so that the run ends.
-
-    When a later run resumes these calls, it wraps their execution.
-    """
-
-    def __init__(self, segment: Segment) -> None:
-        self.segment = segment
-        self.stop: Stop | None = None
-        """Point at which the run stopped with deferred calls, or `None` if it has not stopped."""
-
-    def guard(self, toolset: AbstractToolset[Any], approvals: Approvals) -> ApprovalToolset:
-        """See `Keeping`."""
-        return _SegmentToolset(toolset, approvals, segment=self.segment)
-
-    async def keep(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> None:
-        """See `Keeping`."""
-        self.stop = await self.segment.prepared(ctx, requests)
-
-    def refuse(self, ctx: RunContext[Any], requests: DeferredToolRequests) -> NoReturn:
-        """See `Keeping`."""
-        # Attack: the run inside the tool would have another id after a crash, so its approved call would run twice
-        # (test_nested.py: test_a_plain_agent_inside_a_tool_is_refused_before_its_call).
-        raise cannot_wait(ctx, requests)
-
-    async def execute(self, action: Callable[[], Awaitable[Any]]) -> Any:
-        """Execute an approved call as one step of the engine."""
-        return await self.segment.once('execute', action)
-
-
-@dataclass
-class _SegmentToolset(ApprovalToolset):
-    segment: Segment = field(kw_only=True)
-
-    async def guarded(
-        self,
-        name: str,
-        tool_args: dict[str, Any],
-        ctx: RunContext[Any],
-        tool: ToolsetTool[Any],
-        run_tool: Callable[[dict[str, Any]], Awaitable[Any]],
-        *,
-        toolset: AbstractToolset[Any] | None,
-    ) -> Any:
-        # None of the calls of a response runs if any tool called in it has changed since the decision.
-        if ctx.tool_call_approved and not self._approvals.is_nested and self.segment.is_changed(ctx):
-            raise ToolChanged(ctx)
-        return await super().guarded(name, tool_args, ctx, tool, run_tool, toolset=toolset)
-
-    async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
-        settled = await super()._settled(gate, prepared, ctx)
-        if not ctx.tool_call_approved and isinstance(settled, Allowed) and await _asks(prepared.call):
-            # A rule frees the call, and it still executes at most once: the next segment executes it as a step.
-            raise ApprovalRequired(metadata=conventional(prepared.request))
-        return settled
-
-
-async def _asks(call: Call) -> bool:
-    context = ApprovalContext(
-        tool_name=call.tool_name, args=call.arguments.shown, metadata=call.facts.as_metadata(), used=call.arguments.used
-    )
-    verdicts = [await ask_check(each, context, framework_context=call.framework_context) for each in call.checks]
-    return any(verdict is not None and verdict.is_needs_approval for verdict in verdicts)
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
