@@ -109,6 +109,17 @@ def test_each_run_that_waits_for_nothing_is_begun_once(looking):
     assert sorted(looking.engine.begun) == sorted((f'run {number}', 0) for number in range(AT_ONCE + 1))
 
 
+def test_what_one_check_leaves_does_not_wait_for_the_next_sweep(looking):
+    for number in range(2 * AT_ONCE + 1):
+        looking.add(f'run {number}')
+
+    looking.sweep.look()
+    for _ in range(2):
+        looking.sweep.look(Changes())
+
+    assert len(looking.engine.begun) == 2 * AT_ONCE + 1
+
+
 def test_without_changes_the_store_is_not_read_before_the_next_sweep(looking, monkeypatch):
     looking.sweep.look()
     reading, reads = looking.store.inbox_store.reading, []

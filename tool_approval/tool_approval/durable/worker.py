@@ -136,6 +136,9 @@ class Sweep:
             self._seen.intersection_update(ready)
         else:
             ready = self._store.ready_after(self._agents, limit, changed.settled)
+        if len(ready) >= limit:
+            # There may be more. Otherwise, many answers at once would wait for one sweep after the other.
+            self._sweep_at = self._clock()
         new = [each for each in ready if each not in self._seen]
         if new:
             self._engine.begin([each for each in new if self._may_go_on(each[0])])
@@ -154,7 +157,8 @@ class Sweep:
                 return
             try:
                 self.look(changed)
-                changed = self._store.inbox_store.watch(min(WATCH_S, self._beat_s / 4))
+                pause_s = 0.0 if self._clock() >= self._sweep_at else min(WATCH_S, self._beat_s / 4)
+                changed = self._store.inbox_store.watch(pause_s)
             except Exception as error:  # noqa: BLE001 - without this thread no run would go on
                 changed = None
                 self._failures += 1
