@@ -151,7 +151,7 @@ def test_an_approval_remembered_before_a_rule_forbade_it_does_not_count():
 def test_no_mode_approves_a_call_that_only_a_person_can_answer():
     decision = decide(ApprovalController('approve_all', policy=ASKED_FOR), request_for())
 
-    assert (decision.approved, decision.decided_by) == (False, 'mode')
+    assert (decision.approved, decision.decided_by) == (False, ('mode',))
     assert decision.note == "Only a person can answer this call of 'delete'."
 
 
@@ -168,7 +168,7 @@ def test_a_malformed_response_runs_nothing(fields: Any):
 
     decision = decide(controller, request_for())
 
-    assert (decision.approved, decision.response, decision.decided_by) == (False, None, 'ui')
+    assert (decision.approved, decision.response, decision.decided_by) == (False, None, ('ui',))
 
 
 @pytest.mark.parametrize('value', ['', 'plain', 0, False, [], {'a': [None, 1.5]}])
@@ -253,7 +253,9 @@ def settle(controller: ApprovalController, *calls: Call) -> list[GateResult]:
 
 def test_decision_and_outcome_of_a_response_are_logged():
     sink = ListSink()
-    said = ApprovalDecision(approved=False, response={'token': 'abcd', 'n': 1}, decided_by='ada', note='from the wiki')
+    said = ApprovalDecision(
+        approved=False, response={'token': 'abcd', 'n': 1}, decided_by=('ada',), note='from the wiki'
+    )
     controller = ApprovalController(policy=ASKED_FOR, ui=RecordingUI(said), audit=sink)
 
     [settled] = settle(controller, call_of())
@@ -371,7 +373,7 @@ def test_the_timeout_covers_all_edits_of_a_call():
 
     assert isinstance(settled, Refused)
     assert settled.decision is not None
-    assert (ui.asked, settled.decision.decided_by) == (3, 'timeout')
+    assert (ui.asked, settled.decision.decided_by) == (3, ('timeout',))
 
 
 def test_only_the_call_with_the_edit_is_asked_about_again():

@@ -318,7 +318,7 @@ def test_arguments_cannot_offer_to_be_remembered_more_widely():
 def test_a_revoked_approver_does_not_approve_from_memory():
     allowed = {'ada'}
     memory = ApprovalMemory(is_allowed=lambda approver: approver in allowed)
-    answer = ApprovalDecision(approved=True, remember='session', decided_by='ada')
+    answer = ApprovalDecision(approved=True, remember='session', decided_by=('ada',))
     decide(ApprovalController(ui=RecordingUI(answer), memory=memory), request_for())
     assert approved_from(memory, request_for())
 

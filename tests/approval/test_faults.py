@@ -219,7 +219,7 @@ async def test_a_ui_that_hangs_past_the_timeout_denies(kind):
     second = await ApprovalController(ui=ui, timeout=60).request_approval(request_for())
     ui.release.set()
 
-    assert (first.approved, first.decided_by) == (False, 'timeout')
+    assert (first.approved, first.decided_by) == (False, ('timeout',))
     assert first.note == 'No approver answered within 0.02 seconds, so the call was denied.'
     assert second.approved
 
@@ -403,7 +403,7 @@ def test_request_that_cannot_be_shown_is_denied_without_a_question(present, told
     decisions = decide_all(controller, *(request_for(number) for number in range(count)))
 
     note = f'The request could not be shown to the approver ({told}), so the call was denied.'
-    assert [(each.approved, each.note, each.decided_by) for each in decisions] == [(False, note, 'ui')] * count
+    assert [(each.approved, each.note, each.decided_by) for each in decisions] == [(False, note, ('ui',))] * count
     assert ui.requests == []
     lines = logged(caplog)
     assert len(lines) == count
@@ -424,7 +424,7 @@ def test_group_with_a_request_that_cannot_be_shown_is_denied():
 
     decisions = decide_all(controller, request_for('a', group_id='g'), request_for('b', group_id='g'))
 
-    assert [each.decided_by for each in decisions] == ['ui', 'ui']
+    assert [each.decided_by for each in decisions] == [('ui',)] * 2
     assert not any(each.approved for each in decisions)
 
 

@@ -34,7 +34,7 @@ CALL = ExecutionRow(
 def answered(row):
     """The request, with the answer that belongs to its state."""
     answer = {
-        'decision': {'approved': row.state == 'approved', 'decided_by': 'ada'},
+        'decision': {'approved': row.state == 'approved', 'decided_by': ['ada']},
         'by': {'id': 'ada'},
         'digest': 'd' * 64,
     }

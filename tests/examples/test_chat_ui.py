@@ -89,7 +89,7 @@ def test_answer_is_confirmed_and_the_others_see_who_gave_it(in_room):
         assert '  approve 1 session - Approve for this session (exactly this call)\n  deny 1 - Deny\n' in shown
         assert reply.splitlines()[-1] == 'Your answer counts.'
         assert heard.endswith('#1 Denied by ada\n')
-        assert (decision.approved, decision.note, decision.decided_by) == (False, 'she is away', 'ada')
+        assert (decision.approved, decision.note, decision.decided_by) == (False, 'she is away', ('ada',))
 
     in_room(scene)
 

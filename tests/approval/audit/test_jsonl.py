@@ -156,7 +156,7 @@ def test_a_call_is_denied_where_lines_were_cut(sink, path):
 
     decision = asyncio.run(controller.request_approval(delete))
 
-    assert (before.approved, decision.approved, decision.decided_by) == (True, False, 'audit')
+    assert (before.approved, decision.approved, decision.decided_by) == (True, False, ('audit',))
 
 
 def test_a_log_that_cannot_be_opened_is_an_error(tmp_path):

@@ -12,7 +12,7 @@ from tool_approval.storage import FileApprovalStore
 def remembered(work):
     """Two approvals in the user's store, of a project that no later command names."""
     store = FileApprovalStore(work)
-    for digit, by in (('a', 'ada'), ('b', None)):
+    for digit, by in (('a', ('ada',)), ('b', ())):
         store.put(
             RememberedApproval(
                 id=digit * 64,
@@ -21,7 +21,7 @@ def remembered(work):
                 label='Mail \x1b[31m',
                 approved_by=by,
                 approved_at=datetime(2026, 1, 2, 3, 4, tzinfo=UTC),
-                project=None if by is None else '/projects/mail\x1b[31m',
+                project=None if not by else '/projects/mail\x1b[31m',
             )
         )
     return store

@@ -99,7 +99,7 @@ def test_call_without_a_ui_is_denied():
     [decision] = asked(None)
 
     assert decision == ApprovalDecision(
-        approved=False, note='There is no approver to ask, so the call was denied.', decided_by='ui'
+        approved=False, note='There is no approver to ask, so the call was denied.', decided_by=('ui',)
     )
 
 
@@ -107,14 +107,14 @@ def test_call_without_a_ui_is_denied():
 @pytest.mark.parametrize('name', [*sorted(RULES), 'Policy', 'memory '])
 def test_a_ui_cannot_decide_in_the_name_of_a_rule(name, approved):
     log = ListSink()
-    answer = ApprovalDecision(approved=approved, note='yes', decided_by=name)
+    answer = ApprovalDecision(approved=approved, note='yes', decided_by=(name,))
     controller = ApprovalController(ui=RecordingUI(answer), audit=log)
 
     decision = decide(controller, request_for())
 
     # A UI may say that it, or the time, denied.
     expected = name if name == 'ui' or (name == 'timeout' and not approved) else 'other'
-    assert (decision.approved, decision.decided_by) == (approved, expected)
+    assert (decision.approved, decision.decided_by) == (approved, (expected,))
     assert [(entry['event'], entry.get('decided_by')) for entry in log.all] == [
         ('question', None),
         ('decision', [expected]),
@@ -155,9 +155,9 @@ def test_decision_shares_no_arguments_with_the_ui():
 
 
 def test_half_characters_in_what_was_typed_are_replaced():
-    [decision] = asked(RecordingUI(ApprovalDecision(approved=False, note='n\udce9', decided_by='ad\ud800a')))
+    [decision] = asked(RecordingUI(ApprovalDecision(approved=False, note='n\udce9', decided_by=('ad\ud800a',))))
 
-    assert (decision.note, decision.decided_by) == ('n?', 'ad?a')
+    assert (decision.note, decision.decided_by) == ('n?', ('ad?a',))
 
 
 def test_question_is_withdrawn_after_its_timeout():
@@ -169,7 +169,7 @@ def test_question_is_withdrawn_after_its_timeout():
 
     [decision] = asked(ui, request, timeout_s=0.01)
 
-    assert decision.decided_by == 'timeout'
+    assert decision.decided_by == ('timeout',)
     assert ui.withdrawn == [request]
 
 
@@ -194,7 +194,7 @@ async def test_a_question_that_still_waits_for_its_turn_is_not_withdrawn():
 
     [decision] = await ask_about(ui, request_for(), timeout_s=0.01, lock=lock)
 
-    assert decision.decided_by == 'timeout'
+    assert decision.decided_by == ('timeout',)
     assert ui.withdrawn == []
 
 
@@ -301,7 +301,7 @@ async def test_an_abandoned_prompt_keeps_its_turn_until_its_call_returns():
     next_one = await waiting
 
     assert opened.is_set()
-    assert abandoned.decided_by == 'timeout'
+    assert abandoned.decided_by == ('timeout',)
     assert next_one == [YES]
     assert order == ['the abandoned call returns', 'the next question']
 

@@ -75,7 +75,7 @@ def test_mode_other_than_interactive_decides_without_asking(mode, approved, note
 
     decision = decide(ApprovalController(mode, ui=ui, now=noon), request_for())
 
-    assert decision == ApprovalDecision(approved=approved, note=note, decided_by='mode', decided_at=NOON)
+    assert decision == ApprovalDecision(approved=approved, note=note, decided_by=('mode',), decided_at=NOON)
     assert ui.requests == []
 
 
@@ -101,7 +101,7 @@ def test_ui_without_choose_is_refused_by_the_constructor(ui, kind):
 def test_a_policy_may_be_given_as_a_mapping():
     with pytest.raises(ApprovalConfigError):
         ApprovalController(policy={'delete': {'approval': 'perhaps'}})
-    assert decide(ApprovalController(policy={'delete': {'approval': 'none'}}), request_for()).decided_by == 'policy'
+    assert decide(ApprovalController(policy={'delete': {'approval': 'none'}}), request_for()).decided_by == ('policy',)
 
 
 @pytest.mark.parametrize('mode', MODES)
@@ -111,7 +111,7 @@ def test_call_pre_approved_by_policy_is_approved_in_every_mode(mode):
 
     decision = decide(controller, request_for())
 
-    assert (decision.approved, decision.decided_by) == (True, 'policy')
+    assert (decision.approved, decision.decided_by) == (True, ('policy',))
     assert ui.requests == []
 
 
@@ -124,7 +124,7 @@ def test_a_block_beats_every_mode_and_a_remembered_approval(mode):
 
     decision = decide(controller, request_for())
 
-    assert (decision.approved, decision.decided_by) == (False, 'policy')
+    assert (decision.approved, decision.decided_by) == (False, ('policy',))
     assert decision.note == "The tool 'delete' is blocked by policy."
     assert ui.requests == []
 
@@ -145,7 +145,7 @@ def test_call_approved_for_the_session_is_not_asked_again():
     ui.assert_done()
     assert [request.args['path'] for request in ui.requests] == ['a', 'b']
     assert decisions[1] == ApprovalDecision(
-        approved=True, note="remembered: delete(path='a')", decided_by='memory', decided_at=NOON
+        approved=True, note="remembered: delete(path='a')", decided_by=('memory',), decided_at=NOON
     )
 
 
@@ -348,7 +348,7 @@ def test_arguments_without_a_canonical_form_are_denied_in_every_mode(mode, reque
 
     decision = decide(ApprovalController(mode, ui=ui, audit=ListSink()), request_)
 
-    assert (decision.approved, decision.decided_by) == (False, 'arguments')
+    assert (decision.approved, decision.decided_by) == (False, ('arguments',))
     assert 'are invalid' in decision.note
     assert ui.requests == []
 
@@ -359,7 +359,7 @@ def test_changed_arguments_without_a_canonical_form_are_denied():
 
     decision = decide(ApprovalController(ui=ui, audit=sink), request_for())
 
-    assert (decision.approved, decision.decided_by) == (False, 'arguments')
+    assert (decision.approved, decision.decided_by) == (False, ('arguments',))
     assert [entry['approved'] for entry in sink.entries] == [False]
 
 
@@ -373,7 +373,7 @@ def test_changed_arguments_of_what_has_been_blocked_meanwhile_are_denied():
 
     controller.ui = RecordingUI(choose)
 
-    assert decide(controller, request_for()).decided_by == 'policy'
+    assert decide(controller, request_for()).decided_by == ('policy',)
 
 
 def test_remembering_always_without_a_store_is_an_error_and_approves_nothing():
@@ -408,14 +408,14 @@ def test_a_remembered_approval_of_an_unknown_approver_is_decided_by_memory():
     memory = ApprovalMemory()
     memory.store(request_for(), ApprovalDecision(approved=True, remember='session'))
 
-    assert decide(ApprovalController(memory=memory), request_for()).decided_by == 'memory'
+    assert decide(ApprovalController(memory=memory), request_for()).decided_by == ('memory',)
 
 
 def test_every_decision_is_written_down_before_it_is_returned_with_what_it_is_bound_to():
     sink = ListSink()
     lineage = (LineageEntry(agent_name='root', run_id='r0', tool_name='research', tool_call_id='c0'),)
     controller = ApprovalController(
-        ui=RecordingUI(ApprovalDecision(approved=True, remember='session', decided_by='ada')),
+        ui=RecordingUI(ApprovalDecision(approved=True, remember='session', decided_by=('ada',))),
         audit=sink,
         key=KEY,
         now=noon,
@@ -512,7 +512,7 @@ def test_a_question_that_cannot_be_logged_is_not_asked():
 
     decision = decide(ApprovalController(ui=ui, audit=Failing('question')), request_for())
 
-    assert (decision.approved, decision.decided_by, ui.requests) == (False, 'audit', [])
+    assert (decision.approved, decision.decided_by, ui.requests) == (False, ('audit',), [])
 
 
 def test_the_log_names_who_is_asked():
@@ -536,7 +536,7 @@ def test_a_decision_that_cannot_be_written_is_a_denial_and_is_not_remembered(cap
     assert decision == ApprovalDecision(
         approved=False,
         note='The decision could not be written to the audit log, so the call was denied.',
-        decided_by='audit',
+        decided_by=('audit',),
         decided_at=NOON,
     )
     assert len(controller.memory) == 0
@@ -745,7 +745,7 @@ def test_remembered_approval_revoked_while_it_is_logged_no_longer_holds():
     [decided] = asyncio.run(controller.decide([request_for()]))
 
     assert decided.decision.approved
-    held = controller.still_holds(request_for(), approver=decided.approver, remembered=decided.remembered)
+    held = controller.still_holds(request_for(), approvers=decided.approvers, remembered=decided.remembered)
     assert held == 'The remembered approval of this call was revoked, so the call was not run.'
 
 
@@ -753,7 +753,7 @@ def test_an_approval_holds_no_longer_if_the_policy_blocks_the_call():
     controller = ApprovalController(policy={'delete': {'approval': 'blocked'}})
 
     assert (
-        controller.still_holds(request_for(), approver=None, remembered=None)
+        controller.still_holds(request_for(), approvers=(), remembered=None)
         == "The tool 'delete' is blocked by policy."
     )
 
@@ -808,6 +808,6 @@ def test_a_call_that_needs_a_person_is_blocked_by_the_mode_and_covered_by_no_mem
     [blocked, allowed] = asyncio.run(everything.request_approvals([once, plain]))
     [asked, remembered] = asyncio.run(asking.request_approvals([once, plain]))
 
-    assert (blocked.approved, blocked.decided_by) == (False, 'policy')
+    assert (blocked.approved, blocked.decided_by) == (False, ('policy',))
     assert allowed.approved
     assert (asked.approved, remembered.approved) == (False, True)

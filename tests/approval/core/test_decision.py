@@ -41,7 +41,7 @@ def test_decision_has_only_its_approval_by_default():
         'override_args': None,
         'remember': 'none',
         'remember_option': 'exact',
-        'decided_by': None,
+        'decided_by': (),
         'decided_at': None,
         'response': None,
     }
@@ -54,7 +54,7 @@ def test_full_decision_round_trips_through_json():
         override_args={'path': 'b'},
         remember='session',
         remember_option='directory',
-        decided_by='ada',
+        decided_by=('ada',),
         decided_at=AT,
     )
 

@@ -13,9 +13,9 @@ from tool_approval import ApprovalController, ApprovalDecision, FirstOf, answere
 
 pytestmark = pytest.mark.anyio
 
-YES = ApprovalDecision(approved=True, decided_by='ada')
-NO = ApprovalDecision(approved=False, note='Not now.', decided_by='bob')
-OF_NOBODY = ApprovalDecision(approved=False, note='There is no terminal.', decided_by='ui')
+YES = ApprovalDecision(approved=True, decided_by=('ada',))
+NO = ApprovalDecision(approved=False, note='Not now.', decided_by=('bob',))
+OF_NOBODY = ApprovalDecision(approved=False, note='There is no terminal.', decided_by=('ui',))
 
 
 class Waits:
@@ -101,7 +101,7 @@ def test_first_answer_counts_and_the_other_ui_learns_whose_it_was(decision, is_f
     assert (decided.approved, decided.note) == (decision.approved, decision.note)
     assert slow.ended == [('a', decision.decided_by)]
     [entry] = log.entries
-    assert entry['decided_by'] == [decision.decided_by]
+    assert entry['decided_by'] == list(decision.decided_by)
 
 
 @pytest.mark.parametrize('decisions', [(YES, NO), (NO, YES)])
@@ -116,15 +116,15 @@ def test_denial_wins_over_an_approval_at_the_same_moment(decisions):
 
     [decided] = decide(FirstOf(*uis), then=then())
 
-    assert decided.decided_by == 'bob'
+    assert decided.decided_by == ('bob',)
 
 
 def test_a_denial_in_the_name_of_a_rule_is_a_denial():
-    denial = ApprovalDecision(approved=False, note='Not now.', decided_by='policy')
+    denial = ApprovalDecision(approved=False, note='Not now.', decided_by=('policy',))
 
     [decided] = decide(FirstOf(Returns(denial), Returns(YES)))
 
-    assert (decided.approved, decided.note, decided.decided_by) == (False, 'Not now.', 'other')
+    assert (decided.approved, decided.note, decided.decided_by) == (False, 'Not now.', ('other',))
 
 
 class OnFuture:
@@ -230,7 +230,7 @@ def test_no_denial_is_dropped_while_a_question_is_withdrawn(kind, answer, caplog
         came_in_time = denier.tell(answer)
         decided = await asking
         await turns(3)
-        is_denied = decided is answer or (decided.decided_by, decided.approved) == ('bob', False)
+        is_denied = decided is answer or (decided.decided_by, decided.approved) == (('bob',), False)
         assert is_denied is came_in_time
         if kind is InThread and not came_in_time:
             assert 'approved' in logged(caplog)[0]
@@ -302,13 +302,13 @@ def test_an_error_of_one_does_not_take_the_question_from_the_other(broken):
 
     [decided] = decide(FirstOf(broken, person), then=person.answer('a', YES))
 
-    assert (decided.approved, decided.decided_by) == (True, 'ada')
+    assert (decided.approved, decided.decided_by) == (True, ('ada',))
 
 
 def test_call_is_denied_with_a_reason_if_all_uis_fail():
     [decided] = decide(FirstOf(Raises(ConnectionError('secret')), Raises(ConnectionError('secret'))))
 
-    assert (decided.approved, decided.decided_by) == (False, 'ui')
+    assert (decided.approved, decided.decided_by) == (False, ('ui',))
     assert decided.note == 'The approval prompt failed (ConnectionError), so the call was denied.'
 
 
@@ -318,7 +318,7 @@ def test_a_denial_without_a_name_is_that_of_a_person():
     [decided] = decide(FirstOf(ScriptedUI(['Keep it.']), person))
 
     assert decided.note == 'Keep it.'
-    assert person.ended == [('a', None)]
+    assert person.ended == [('a', ())]
 
 
 def test_cancelling_cancels_both():
@@ -326,7 +326,7 @@ def test_cancelling_cancels_both():
 
     [decided] = decide(FirstOf(one, other), timeout=0.05)
 
-    assert decided.decided_by == 'timeout'
+    assert decided.decided_by == ('timeout',)
     assert one.ended == other.ended == [None]
 
 
@@ -352,8 +352,8 @@ def test_a_group_is_one_question_for_one_and_several_for_the_other():
     decided = decide(FirstOf(terminal, inbox), 'a', 'b', 'c', then=then())
 
     assert [each.approved for each in decided] == [True, False, True]
-    assert terminal.ended == [('a+b+c', 'bob'), ('a+c', 'ada')]
-    assert inbox.ended == [('c', 'ada')]
+    assert terminal.ended == [('a+b+c', ('bob',)), ('a+c', ('ada',))]
+    assert inbox.ended == [('c', ('ada',))]
 
 
 def test_group_whose_requests_are_all_answered_is_not_asked_again():
@@ -367,7 +367,7 @@ def test_group_whose_requests_are_all_answered_is_not_asked_again():
 
     decide(FirstOf(terminal, inbox), 'a', 'b', then=then())
 
-    assert terminal.ended == [('a+b', 'bob'), ('a', 'ada')]
+    assert terminal.ended == [('a+b', ('bob',)), ('a', ('ada',))]
     assert terminal.open.keys() == {'a+b', 'a'}
 
 
@@ -381,7 +381,7 @@ def test_an_answer_to_the_whole_group_withdraws_all_the_others():
     decided = decide(FirstOf(terminal, inbox), 'a', 'b', then=then())
 
     assert [each.approved for each in decided] == [True, False]
-    assert sorted(inbox.ended) == [('a', 'ada'), ('b', 'bob')]
+    assert sorted(inbox.ended) == [('a', ('ada',)), ('b', ('bob',))]
 
 
 def test_group_that_one_ui_cannot_ask_is_left_to_the_other():
@@ -428,7 +428,7 @@ def test_nested_first_of_informs_the_innermost_ui():
     [decided] = decide(FirstOf(FirstOf(other), person), then=person.answer('a', YES))
 
     assert decided.approved
-    assert other.ended == [('a', 'ada')]
+    assert other.ended == [('a', ('ada',))]
 
 
 class Lists(Waits):
@@ -438,8 +438,8 @@ class Lists(Waits):
         super().__init__()
         self._approvers = approvers
 
-    def may_approve(self, request, approver):
-        return approver in self._approvers
+    def may_approve(self, request, approvers):
+        return set(approvers) <= set(self._approvers)
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ class Lists(Waits):
 def test_an_approval_holds_as_long_as_its_approver_may_approve_at_one_of_them(uis, may_approve):
     controller = ApprovalController(ui=FirstOf(*uis))
 
-    reason = controller.still_holds(request_for('a'), approver='ada', remembered=None)
+    reason = controller.still_holds(request_for('a'), approvers=('ada',), remembered=None)
 
     assert (reason is None) is may_approve
 

@@ -28,7 +28,7 @@ from tool_approval import (
     requires_approval,
 )
 
-SESSION = ApprovalDecision(approved=True, remember='session', decided_by='ada', decided_at=NOON)
+SESSION = ApprovalDecision(approved=True, remember='session', decided_by=('ada',), decided_at=NOON)
 ALWAYS = SESSION.model_copy(update={'remember': 'always'})
 ROOT = LineageEntry(agent_name='root', run_id='run 1', tool_name='research', tool_call_id='call 1')
 
@@ -60,7 +60,7 @@ def test_an_identical_request_is_approved_from_memory():
     found = memory.lookup(request_for({'a': [2], 'b': 1}))
 
     assert found == ApprovalDecision(
-        approved=True, note="remembered: delete(path={'b': 1, 'a': [2]})", decided_by='ada', decided_at=NOON
+        approved=True, note="remembered: delete(path={'b': 1, 'a': [2]})", decided_by=('ada',), decided_at=NOON
     )
 
 
@@ -246,7 +246,7 @@ def test_approval_for_always_is_found_by_the_next_process(store, tmp_path):
 
     found = memory.lookup(request_for(session_id='tuesday'))
     assert found is not None
-    assert found.decided_by == 'ada'
+    assert found.decided_by == ('ada',)
     assert len(memory) == 0
 
 
@@ -279,8 +279,8 @@ def test_list_approvals_names_what_is_remembered_and_len_counts_the_session(memo
     listed = memory.list_approvals()
 
     assert [(each.tool_name, each.kind, each.label, each.approved_by, each.approved_at) for each in listed] == [
-        ('delete', 'exact', "delete(path='a')", 'ada', NOON),
-        ('delete', 'exact', "delete(path='b')", 'ada', NOON),
+        ('delete', 'exact', "delete(path='a')", ('ada',), NOON),
+        ('delete', 'exact', "delete(path='b')", ('ada',), NOON),
     ]
     assert len(memory) == 1
 
@@ -297,13 +297,13 @@ def test_a_grant_is_listed_revoked_and_void_without_its_approver():
         lacks.model_copy(update={'metadata': {**lacks.metadata, 'caller': 'other'}}),
     ]
     for request in (lacks, others[1]):
-        memory.grant(request, 'ada')
+        memory.grant(request, ('ada',))
 
     assert memory.granted(lacks) == {'net', 'disk'}
     assert [memory.granted(request) for request in others] == [frozenset()] * 5
     assert {(each.kind, each.label, each.approved_by) for each in memory.list_approvals()} == {
-        ('capability', 'capability net, for one run', 'ada'),
-        ('capability', 'capability disk, for one run', 'ada'),
+        ('capability', 'capability net, for one run', ('ada',)),
+        ('capability', 'capability disk, for one run', ('ada',)),
     }
     memory.revoke(memory.list_approvals()[0].id)
     assert memory.granted(lacks) == {'disk'}
@@ -386,9 +386,9 @@ def test_hidden_arguments_are_granted_capabilities_for_their_own_call():
     lacks = request_for(run_id='run', metadata={'missing_capabilities': ['net']})
     hiding = lacks.model_copy(update={'hides_arguments': True})
 
-    memory.grant(hiding, 'ada')
+    memory.grant(hiding, ('ada',))
     assert memory.granted(lacks) == frozenset()
-    memory.grant(lacks, 'ada')
+    memory.grant(lacks, ('ada',))
     assert memory.granted(lacks) == {'net'}
     assert memory.granted(hiding) == frozenset()
     assert dict(facts(hiding))['grants'] == 'net, for this call'

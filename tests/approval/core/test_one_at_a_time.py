@@ -251,5 +251,5 @@ async def test_a_run_whose_question_was_abandoned_waits_until_its_call_returns()
     ui.go_on.set()
     third = await ApprovalController(ui=ui, timeout=60).request_approval(request_for('c'))
 
-    assert (first.decided_by, second.decided_by, third.approved) == ('timeout', 'timeout', True)
+    assert (first.decided_by, second.decided_by, third.approved) == (('timeout',), ('timeout',), True)
     assert (ui.asked, ui.most) == (['a', 'c'], 1)

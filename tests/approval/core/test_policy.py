@@ -391,7 +391,7 @@ def test_tool_that_blocks_itself_is_blocked_without_asking():
 
     decision = asyncio.run(ApprovalController(mode='approve_all', ui=ui).request_approval(request))
 
-    assert (decision.approved, decision.note, decision.decided_by) == (False, 'read-only', 'policy')
+    assert (decision.approved, decision.note, decision.decided_by) == (False, 'read-only', ('policy',))
     assert ui.requests == []
 
 

@@ -159,7 +159,7 @@ def test_arguments_that_cannot_be_judged_are_denied_without_a_crash(value):
     decision = asyncio.run(controller.request_approval(request))
 
     assert not decision.approved
-    assert decision.decided_by == 'arguments'
+    assert decision.decided_by == ('arguments',)
     assert decision.note is not None
     assert "The arguments of 'write' are invalid" in decision.note
 

@@ -8,7 +8,7 @@ from tool_approval.core.arguments import read_arguments
 from tool_approval.core.binding import Binding
 from tool_approval.core.controller import CLOCK_SKEW
 from tool_approval.core.gate import CHANGED, EXPIRED, FROM_THE_FUTURE, Allowed, Call, Gate, Refused
-from tool_approval.testing import ScriptedUI, approve_all
+from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.approval.parts import KEY, NOON, ListSink, decide_all, request_for
 from tool_approval import ApprovalController, ApprovalDecision, ApprovalDenied, ApprovalMemory, execute_tool
@@ -31,8 +31,8 @@ def call_of(path='a'):
     return Call(tool_name='delete', arguments=read_arguments(values), values=values)
 
 
-def gate_of(clock, sink=None, **options):
-    return Gate(ApprovalController(ui=approve_all(), audit=sink, now=clock, key=KEY, **options))
+def gate_of(clock, sink=None, *, ui=None, **options):
+    return Gate(ApprovalController(ui=ui or approve_all(), audit=sink, now=clock, key=KEY, **options))
 
 
 async def approved(gate):
@@ -110,9 +110,12 @@ def test_a_shorter_time_of_the_process_that_runs_the_call_counts():
         {'seal': ''},
         {'seal': '\ud800'},
         {'decided_at': '\ud800'},
+        {'approvers': ['ada']},
+        {'approvers': ['\ud800']},
+        {'remembered': 'x'},
     ],
 )
-def test_times_that_were_changed_where_the_approval_was_stored_let_nothing_run(changes):
+def test_values_that_were_changed_where_the_approval_was_stored_let_nothing_run(changes):
     clock = Clock()
     gate = gate_of(clock)
     binding = asyncio.run(approved(gate))
@@ -121,6 +124,35 @@ def test_times_that_were_changed_where_the_approval_was_stored_let_nothing_run(c
 
     assert isinstance(settled, Refused)
     assert settled.reason == CHANGED
+
+
+@pytest.mark.parametrize('approvers', [[], ['ada'], ['bob', 'ada'], ['ada', 7], 'ada', None, {'ada': 1, 'bob': 2}])
+def test_an_approval_cannot_lose_an_approver_where_it_is_stored(approvers):
+    gate = gate_of(Clock(), ui=RecordingUI(ApprovalDecision(approved=True, decided_by=('ada', 'bob'))))
+    binding = asyncio.run(approved(gate)).as_json()
+    assert binding['approvers'] == ['ada', 'bob']
+    prepared = asyncio.run(gate.prepare(call_of()))
+    assert isinstance(gate.confirm(prepared, Binding.of(binding)), Allowed)
+
+    settled = gate.confirm(prepared, Binding.of({**binding, 'approvers': approvers}))
+
+    assert isinstance(settled, Refused)
+    assert settled.reason == CHANGED
+
+
+def test_a_call_does_not_run_if_one_of_its_approvers_was_removed_meanwhile():
+    allowed, sink = {'ada', 'bob'}, ListSink()
+    memory = ApprovalMemory(is_allowed=lambda approver: approver in allowed)
+    ui = RecordingUI(ApprovalDecision(approved=True, decided_by=('ada', 'bob')))
+    gate = gate_of(Clock(), sink, ui=ui, memory=memory)
+    binding = asyncio.run(approved(gate))
+    allowed.remove('bob')
+
+    settled = asyncio.run(confirmed(gate, binding))
+
+    assert isinstance(settled, Refused)
+    assert settled.reason == "The approvers of this call may no longer approve 'delete', so the call was not run."
+    assert sink.outcomes() == ['refused']
 
 
 def test_an_approval_from_memory_is_decided_when_it_is_found():
@@ -153,7 +185,7 @@ class Slow:
         if path == 'slow':
             await asyncio.sleep(0)
             self.clock.time += 2 * HOUR
-        return ApprovalDecision(approved=True, decided_by='ada', decided_at=self.decided_at)
+        return ApprovalDecision(approved=True, decided_by=('ada',), decided_at=self.decided_at)
 
 
 def test_what_expired_while_another_call_of_the_response_was_open_is_asked_again():

@@ -786,7 +786,7 @@ async def test_a_function_whose_approver_may_not_approve_any_more_is_not_run(pro
 
     def answer(request):
         allowed.clear()
-        return ApprovalDecision(approved=True, decided_by='ada')
+        return ApprovalDecision(approved=True, decided_by=('ada',))
 
     memory = ApprovalMemory(is_allowed=lambda approver: approver in allowed)
     controller = ApprovalController(ui=RecordingUI(answer), memory=memory)

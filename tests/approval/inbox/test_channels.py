@@ -80,7 +80,7 @@ async def test_first_answer_wins_and_the_other_channels_learn_who_gave_the_answe
 
     decision = await ask(InboxUI(inbox, channels=channels))
 
-    winner = decision.decided_by
+    [winner] = decision.decided_by
     [loser] = {'ada', 'bob'} - {winner}
     told = {each.name: each.told for each in channels[:2]}
     assert told[winner] == [('posted', 'pending'), ('settled', 'approved', winner)]
@@ -161,5 +161,5 @@ async def test_a_page_answers_while_channels_wait(inbox, tmp_path):
         await answer(page, entry, YES, by=Approver(id='carol'))
         decision = await asking
 
-    assert decision.decided_by == 'carol'
+    assert decision.decided_by == ('carol',)
     assert channel.told == [('posted', 'pending'), ('settled', 'approved', 'carol')]

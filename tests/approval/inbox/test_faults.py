@@ -254,7 +254,7 @@ async def test_waiting_callers_are_answered_after_an_outage_of_postgres(postgres
         False,
         'The inbox could not be reached before the timeout, so the call was denied.',
     )
-    assert (before.approved, before.decided_by) == (late.approved, late.decided_by) == (True, 'ada')
+    assert (before.approved, before.decided_by) == (late.approved, late.decided_by) == (True, ('ada',))
     assert "the inbox in the PostgreSQL database 'postgres' is unavailable" in caplog.text
     assert 'is available again' in caplog.text
 

@@ -53,7 +53,9 @@ async def test_answer_reaches_the_waiting_caller(agents, page, decision, state):
     assert waited.state == state
     assert waited.settled_at == NOON + timedelta(minutes=1)
     assert waited.answer.by == ADA
-    assert waited.answer.decision == decision.model_copy(update={'decided_by': 'ada', 'decided_at': waited.settled_at})
+    assert waited.answer.decision == decision.model_copy(
+        update={'decided_by': ('ada',), 'decided_at': waited.settled_at}
+    )
 
 
 async def test_all_of_a_decision_travels(agents, page):
@@ -64,7 +66,7 @@ async def test_all_of_a_decision_travels(agents, page):
 
     taken = (await agents.wait(request_id)).answer.decision
 
-    assert taken == decision.model_copy(update={'decided_by': 'ada', 'decided_at': taken.decided_at})
+    assert taken == decision.model_copy(update={'decided_by': ('ada',), 'decided_at': taken.decided_at})
 
 
 async def test_an_answer_that_came_before_the_wait_is_not_missed(agents, page):

@@ -73,7 +73,7 @@ async def test_many_questions_are_open_at_once_and_each_gets_its_answer(inbox, p
 
     assert [each.approved for each in decisions] == [True, False, True]
     assert [each.note for each in decisions] == [None, 'Not now.', None]
-    assert [each.decided_by for each in decisions] == ['ada'] * 3
+    assert [each.decided_by for each in decisions] == [('ada',)] * 3
     assert [entry.request.metadata['position'] for entry in entries] == [1, 2, 3]
     assert all(entry.content.expires_at is not None for entry in entries)
 
@@ -129,7 +129,7 @@ async def test_timeout_denies_the_call(inbox, page):
     decision = await controller.request_approval(request_for())
     [entry] = await page.history()
 
-    assert (decision.approved, decision.decided_by) == (False, 'timeout')
+    assert (decision.approved, decision.decided_by) == (False, ('timeout',))
     assert decision.note == 'No approver answered within 0.5 seconds, so the call was denied.'
     assert entry.state == 'expired'
 
@@ -141,7 +141,7 @@ async def test_the_controllers_own_timeout_withdraws(inbox, page):
     decision = await controller.request_approval(request_for())
     [entry] = await settled(page)
 
-    assert (decision.approved, decision.decided_by) == (False, 'timeout')
+    assert (decision.approved, decision.decided_by) == (False, ('timeout',))
     assert entry.state == 'withdrawn'
 
 
@@ -164,7 +164,7 @@ async def test_withdrawn_request_is_denied(inbox, page):
     await page.withdraw(entry.id)
     decision = await asking
 
-    assert (decision.approved, decision.decided_by) == (False, 'ui')
+    assert (decision.approved, decision.decided_by) == (False, ('ui',))
     assert decision.note == 'The request was withdrawn from the inbox, so the call was denied.'
 
 
@@ -176,7 +176,7 @@ async def test_approvers_are_listed_by_tool(inbox, page):
         await answer(page, entry, by=ADA)
     await answer(page, entry, by=BOB)
 
-    assert (await asking).decided_by == 'bob'
+    assert (await asking).decided_by == ('bob',)
 
 
 @pytest.mark.parametrize('rules', [{}, {'other': OPS}, {'delete': ApproverRule()}])
@@ -199,7 +199,7 @@ async def test_requester_is_determined_for_each_request_and_may_not_answer(inbox
     await answer(page, entry, by=BOB)
     known, unknown = await asking, await controller.request_approval(request_for())
 
-    assert known.decided_by == 'bob'
+    assert known.decided_by == ('bob',)
     assert not unknown.approved
     assert unknown.note == 'Self-approval is forbidden and the requester is unknown, so the call was denied.'
 
@@ -209,7 +209,7 @@ async def test_requester_may_answer_if_self_approval_is_allowed(inbox, page):
 
     [decision], [entry] = await asked(controller, page, YES)
 
-    assert (decision.decided_by, entry.content.requester) == ('ada', 'ada')
+    assert (decision.decided_by, entry.content.requester) == (('ada',), 'ada')
     assert ('for', 'ada') in facts(entry.request)
 
 
@@ -402,12 +402,12 @@ class Elsewhere:
 @pytest.mark.parametrize(
     ('decision', 'outcome'),
     [
-        (YES.model_copy(update={'decided_by': 'eve'}), 'Approved by eve'),
-        (NO.model_copy(update={'decided_by': 'eve'}), 'Denied by eve'),
-        (YES.model_copy(update={'decided_by': 'policy'}), 'Withdrawn: the run no longer waits for an answer'),
+        (YES.model_copy(update={'decided_by': ('eve',)}), 'Approved by eve'),
+        (NO.model_copy(update={'decided_by': ('eve',)}), 'Denied by eve'),
+        (YES.model_copy(update={'decided_by': ('policy',)}), 'Withdrawn: the run no longer waits for an answer'),
         (YES, 'Withdrawn: the run no longer waits for an answer'),
         (
-            NO.model_copy(update={'decided_by': 'eve', 'note': 'x' * MAX_BYTES}),
+            NO.model_copy(update={'decided_by': ('eve',), 'note': 'x' * MAX_BYTES}),
             'Withdrawn: the run no longer waits for an answer',
         ),
     ],
@@ -439,7 +439,7 @@ async def test_an_answer_in_the_inbox_withdraws_the_question_elsewhere(inbox, pa
     [decided], _ = await asked(controller, page, YES)
 
     assert decided.approved
-    assert seen == ['ada']
+    assert seen == [('ada',)]
 
 
 @pytest.mark.parametrize('first', [YES, NO])
@@ -459,7 +459,7 @@ async def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, 
     class Elsewhere:
         async def choose(self, request, *, mode):
             await answered.wait()
-            return YES.model_copy(update={'decided_by': 'eve'})
+            return YES.model_copy(update={'decided_by': ('eve',)})
 
     answered = asyncio.Event()
     ui = InboxUI(inbox, channels=[Tells()])
@@ -467,7 +467,7 @@ async def test_a_denial_in_the_inbox_before_an_approval_elsewhere_counts(inbox, 
     await ui.aclose()
 
     assert decided.approved is first.approved
-    assert decided.decided_by == ('eve' if first.approved else 'bob')
+    assert decided.decided_by == (('eve',) if first.approved else ('bob',))
     assert told == ['Approved by eve' if first.approved else 'Denied by bob']
 
 
@@ -478,7 +478,7 @@ async def test_answer_elsewhere_counts_during_an_outage_of_the_store(inbox, page
         tried.append(1)
         raise InboxUnavailable('here', 'it is away')
 
-    elsewhere = Elsewhere(YES.model_copy(update={'decided_by': 'eve'}))
+    elsewhere = Elsewhere(YES.model_copy(update={'decided_by': ('eve',)}))
     ui = FirstOf(elsewhere, InboxUI(inbox, channels=[elsewhere]))
     settle = inbox.store.settle
     monkeypatch.setattr(inbox.store, 'settle', away)

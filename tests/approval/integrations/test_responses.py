@@ -25,7 +25,7 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalPresenta
 from .langchain import scripted as langchain
 from .pydantic_ai.agents import external
 
-RESPONSE = ApprovalDecision(approved=False, response='paid by hand', decided_by='ada')
+RESPONSE = ApprovalDecision(approved=False, response='paid by hand', decided_by=('ada',))
 ANSWERS = {'pay': {'approval': 'required', 'answers': ['approve', 'edit', 'respond']}}
 PAY = call('pay', '1', amount=10)
 

@@ -185,7 +185,7 @@ def test_a_full_disk_leaves_the_old_approvals(project, path):
 
 
 def test_file_of_the_store_is_json_with_a_version(store, path):
-    store.put(approval(approved_by='ada'))
+    store.put(approval(approved_by=('ada',)))
 
     contents = json.loads(path.read_text())
 
@@ -198,7 +198,7 @@ def test_file_of_the_store_is_json_with_a_version(store, path):
                 'tool_name': 'delete',
                 'kind': 'exact',
                 'label': 'x',
-                'approved_by': 'ada',
+                'approved_by': ['ada'],
                 'approved_at': '2026-03-04T12:00:00Z',
                 'project': None,
             }

@@ -51,7 +51,7 @@ def test_a_request_arrives_without_reloading_and_is_approved(site, visit):
     card(page, 'delete_file').get_by_role('button', name='Approve delete_file').click()
 
     [decision] = site.decisions(asked)
-    assert (decision.approved, decision.decided_by) == (True, 'ada')
+    assert (decision.approved, decision.decided_by) == (True, ('ada',))
     settled(page, 'delete_file', 'Approved by ada')
     assert page.evaluate('window.isSame')
     assert page.url == f'http://{site.host}/'
@@ -436,7 +436,7 @@ def test_page_on_postgresql_survives_a_restart_of_the_database(site_on_postgres,
     first = site_on_postgres.ask(requests.request())
     card(page, 'delete_file').get_by_role('button', name='Approve delete_file').click()
     [decision] = site_on_postgres.decisions(first)
-    assert (decision.approved, decision.decided_by) == (True, 'ada')
+    assert (decision.approved, decision.decided_by) == (True, ('ada',))
     settled(page, 'delete_file', 'Approved by ada')
     second = site_on_postgres.ask(requests.command())
     buttons_are_ready(page, 'run_shell')
@@ -457,7 +457,7 @@ def test_page_on_postgresql_survives_a_restart_of_the_database(site_on_postgres,
                 deny.click(timeout=1000)
 
     [decision] = site_on_postgres.decisions(second)
-    assert (decision.approved, decision.decided_by) == (False, 'ada')
+    assert (decision.approved, decision.decided_by) == (False, ('ada',))
     settled(page, 'run_shell', 'Denied by ada')
 
 

@@ -64,7 +64,7 @@ class PreparedAnswers:
             decision = decision_on(request, approved=False)
         given = answer if decision.approved else 'n'
         self._screen.write_now('(no answers left: denied)\n' if answer is None else f'{given}\n')
-        return decision.model_copy(update={'decided_by': 'prepared answers'})
+        return decision.model_copy(update={'decided_by': ('prepared answers',)})
 
     def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
         """Show the questions of a group one after another, and answer each from the list."""

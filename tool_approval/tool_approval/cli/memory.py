@@ -34,7 +34,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         output.line('nothing is remembered')
     elif options.action == 'list':
         for each in found:
-            by = '' if each.approved_by is None else f' by {each.approved_by}'
+            by = f' by {" and ".join(each.approved_by)}' if each.approved_by else ''
             when = f'{each.approved_at:%Y-%m-%d %H:%M}'
             where = '' if each.project is None else f'  in {each.project}'
             output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}{where}')

@@ -342,16 +342,17 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         raise _NoDecision(f'the tool does not allow the answer `{refused}`')
     if decision.remember != 'none' and decision.remember_option not in request.coverings:
         raise _NoDecision('the request does not offer this option for remembering the approval')
-    if decision.note is None and decision.decided_by is None:
+    if decision.note is None and not decision.decided_by:
         return decision
-    by = decision.decided_by
     # Attack: a UI says that the policy, the mode or the memory has decided, and the log would say so, too
     # (test_a_ui_cannot_decide_in_the_name_of_a_rule).
-    if by is not None and is_reserved(by) and by != 'ui' and (by != 'timeout' or decision.approved):
-        by = 'other'
-    texts = {'note': decision.note, 'decided_by': by}  # may have been typed in another encoding
-    return decision.model_copy(update={key: whole_characters(text) for key, text in texts.items() if text is not None})
+    no_rules = decision.decided_by == ('ui',) or (decision.decided_by == ('timeout',) and not decision.approved)
+    by = [each if no_rules or not is_reserved(each) else 'other' for each in decision.decided_by]
+    # The texts may have been typed in another encoding. Attack: one person is counted twice (test_asking.py).
+    note = None if decision.note is None else whole_characters(decision.note)
+    names = tuple(dict.fromkeys(map(whole_characters, by)))
+    return decision.model_copy(update={'note': note, 'decided_by': names})
 
 
 def _denials(requests: Sequence[ApprovalRequest], rule: str, note: str) -> list[ApprovalDecision]:
-    return [ApprovalDecision(approved=False, note=note, decided_by=rule)] * len(requests)
+    return [ApprovalDecision(approved=False, note=note, decided_by=(rule,))] * len(requests)

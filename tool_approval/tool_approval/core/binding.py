@@ -24,8 +24,8 @@ class Binding(NamedTuple):
     """Whether the approver changed the arguments."""
     by_policy: bool = False
     """Whether a rule let the call run. False if an approver, a mode or the memory approved the call."""
-    approver: str | None = None
-    """Name of the approver, if a person approved the call."""
+    approvers: tuple[str, ...] = ()
+    """Names of the people who approved the call, if known."""
     remembered: str | None = None
     """Id of the remembered approval that approved the call, if any."""
     decided_at: str | None = None
@@ -33,7 +33,7 @@ class Binding(NamedTuple):
     expires_at: str | None = None
     """Time after which the call no longer runs, in the form of ISO 8601; `None` for no limit."""
     seal: str = ''
-    """Keyed hash of the digest and the two times."""
+    """Keyed hash of the digest, the approvers, the remembered approval and the two times."""
     response: Any = None
     """The approver's response in the tool's place; `None` if there is none. With a response, no digest is kept, so the
     binding lets no call run."""
@@ -51,7 +51,7 @@ class Binding(NamedTuple):
             'bound_to': copied(self.bound_to),
             'has_changed_arguments': self.has_changed_arguments,
             'by_policy': self.by_policy,
-            'approver': self.approver,
+            'approvers': list(self.approvers),
             'remembered': self.remembered,
             'decided_at': self.decided_at,
             'expires_at': self.expires_at,
@@ -72,7 +72,7 @@ class Binding(NamedTuple):
             granted=granted,
             has_changed_arguments=carried.get('has_changed_arguments') is True,
             by_policy=carried.get('by_policy') is not False,
-            approver=_text(carried.get('approver')),
+            approvers=_texts(carried.get('approvers')),
             remembered=_text(carried.get('remembered')),
             decided_at=_text(carried.get('decided_at')),
             expires_at=_text(carried.get('expires_at')),
@@ -88,3 +88,9 @@ class Binding(NamedTuple):
 
 def _text(carried: object) -> str | None:
     return carried if isinstance(carried, str) else None
+
+
+def _texts(carried: object) -> tuple[str, ...]:
+    """Return the strings of a list. The seal does not fit a list that had anything else."""
+    values = cast('list[object] | tuple[object, ...]', carried) if isinstance(carried, list | tuple) else ()
+    return tuple(each for each in values if isinstance(each, str))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, copied, digest, hash_text
-from .decision import RULES, AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
+from .decision import AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
 from .entries import How, Outcome, decision_entry, outcome_entry, question_entry, unasked_entry
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
 from .memory import NO_STORE, ApprovalMemory, check_memory
@@ -67,8 +67,8 @@ class Decided(NamedTuple):
     """The decision."""
     digest: str | None
     """Digest that the approval is bound to. The log has it, too. `None` if the arguments have no canonical form."""
-    approver: str | None = None
-    """Name of the person who approved, if known."""
+    approvers: tuple[str, ...] = ()
+    """Names of the people who approved, as far as known."""
     remembered: str | None = None
     """Id of the remembered approval that approved the request, if any."""
     is_persons: bool = False
@@ -287,9 +287,9 @@ class ApprovalController:
             return None
         self.record_question(request)
         [answer] = await ask(self.ui, [shown], mode=self.mode, timeout_s=self._timeout_s)
-        if answer.decided_by in RULES:
+        if answer.rule is not None:
             return None
-        by = answer.decided_by or 'ui'
+        by = answer.decided_by or ('ui',)
         once = answer.model_copy(update={'remember': 'none', 'decided_by': by, 'decided_at': self.now()})
         self._record(request, once, self.digest_of(request), how='person')
         return once.approved
@@ -304,12 +304,12 @@ class ApprovalController:
             return None
         return decision.decided_at + self.valid_for
 
-    def still_holds(self, request: ApprovalRequest, *, approver: str | None, remembered: str | None) -> str | None:
+    def still_holds(self, request: ApprovalRequest, *, approvers: Sequence[str], remembered: str | None) -> str | None:
         """Check again whether an earlier approval is still valid.
 
         Args:
             request: The approved request, rebuilt from the call that is about to run.
-            approver: Name of the person who approved the request, if any.
+            approvers: Names of the people who approved the request, as far as known.
             remembered: Id of the remembered approval that approved the request, if any.
 
         Returns:
@@ -321,13 +321,21 @@ class ApprovalController:
         verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:
             return verdict.reason
-        may_approve = UIAbilities.of(self.ui).may_approve
-        is_listed = may_approve is None or approver is None or may_approve(request, approver)
-        if approver is not None and not (is_listed and self.memory.allows(approver)):
-            return f'The approver of this call may no longer approve {request.tool_name!r}, so the call was not run.'
+        if (reason := self.removed(request, approvers)) is not None:
+            return reason
         if remembered is not None and not self.memory.holds(remembered):
             return 'The remembered approval of this call was revoked, so the call was not run.'
         return None
+
+    def removed(self, request: ApprovalRequest, approvers: Sequence[str]) -> str | None:
+        """Return why the people who approved a request may no longer approve it, or `None` if they still may."""
+        if not approvers:
+            return None
+        may_approve = UIAbilities.of(self.ui).may_approve
+        if (may_approve is None or may_approve(request, approvers)) and self.memory.allows(approvers):
+            return None
+        who = 'approver' if len(approvers) == 1 else 'approvers'
+        return f'The {who} of this call may no longer approve {request.tool_name!r}, so the call was not run.'
 
     async def _ask_all(self, asked: Mapping[int, _Asked], decisions: dict[int, Decided]) -> None:
         abilities = UIAbilities.of(self.ui)
@@ -351,9 +359,12 @@ class ApprovalController:
         """
         return digest(tool_name, args, bound_to or {}, key=self._key)
 
-    def seal(self, digest: str, *times: str | None) -> str:
-        """Return a keyed hash of the digest of an approval and its times, so that no host can change the times."""
-        return hash_text(canonical_json([digest, *times]), key=self._key, purpose=b'seal')
+    def seal(self, digest: str, approvers: Sequence[str], *others: str | None) -> str:
+        """Return a keyed hash of the digest of an approval, its approvers and other values, such as its times.
+
+        So no host that stores the approval can change them.
+        """
+        return hash_text(canonical_json([digest, list(approvers), *others]), key=self._key, purpose=b'seal')
 
     def bound_to(self, arguments: CallArguments, declared: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values, besides the arguments shown, that an approval is bound to.
@@ -404,9 +415,9 @@ class ApprovalController:
         Raises:
             AuditError: The entry cannot be written. The call must not run.
         """
-        decision = ApprovalDecision(approved=approved, note=note, decided_by=by, decided_at=self.now())
+        decision = ApprovalDecision(approved=approved, note=note, decided_by=(by,), decided_at=self.now())
         self._record(
-            request, decision, self.digest_of(request), how=_how(by, is_remembered=False), answered_by=answered_by
+            request, decision, self.digest_of(request), how=_how(decision, is_remembered=False), answered_by=answered_by
         )
 
     def record_question(self, request: ApprovalRequest) -> None:
@@ -490,7 +501,7 @@ class ApprovalController:
         # 1. A block is final.
         verdict = self.policy.judge_request(request, self.memory.granted(request))
         if verdict.is_blocked:
-            return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
+            return ApprovalDecision(approved=False, note=verdict.reason, decided_by=('policy',))
         # 2. A call that cannot be compared with others cannot be approved.
         try:
             if digest is None or request.payload is not request.args or request.remember_options:
@@ -498,18 +509,18 @@ class ApprovalController:
                 canonical_json([request.tool_name, request.args, request.payload, request.bound_to, options])
         except NotCanonicalError as error:
             note = f'The arguments of {request.tool_name!r} are invalid ({error.problem}), so the call was denied.'
-            return ApprovalDecision(approved=False, note=note, decided_by='arguments')
+            return ApprovalDecision(approved=False, note=note, decided_by=('arguments',))
         if verdict.is_pre_approved:
-            return ApprovalDecision(approved=True, decided_by='policy')
+            return ApprovalDecision(approved=True, decided_by=('policy',))
         # 3. The mode.
         if self.mode == 'approve_all' and request.needs_a_person:
-            return ApprovalDecision(approved=False, note=_BY_A_PERSON, decided_by='policy')
+            return ApprovalDecision(approved=False, note=_BY_A_PERSON, decided_by=('policy',))
         if self.mode == 'approve_all':
             is_allowed = request.allows('approve')
             note = None if is_allowed else f'Only a person can answer this call of {request.tool_name!r}.'
-            return ApprovalDecision(approved=is_allowed, note=note, decided_by='mode')
+            return ApprovalDecision(approved=is_allowed, note=note, decided_by=('mode',))
         if self.mode == 'strict':
-            return ApprovalDecision(approved=False, note=_STRICT, decided_by='mode')
+            return ApprovalDecision(approved=False, note=_STRICT, decided_by=('mode',))
         return None
 
     async def _decide_asking(self, questions: list[_Asked], abilities: UIAbilities, *, is_later: bool) -> list[Decided]:
@@ -539,7 +550,7 @@ class ApprovalController:
                 return settle([view] * len(questions))
             shown.append(view)
         if not self._log_questions(questions):
-            return settle([ApprovalDecision(approved=False, note=UNLOGGED, decided_by='audit')] * len(questions))
+            return settle([ApprovalDecision(approved=False, note=UNLOGGED, decided_by=('audit',))] * len(questions))
         # 6. The approver, or the answer to another run's question while this one waited for its turn.
         loop = asyncio.get_running_loop()
         ends_at = None if self._timeout_s is None else loop.time() + self._timeout_s
@@ -556,7 +567,7 @@ class ApprovalController:
             for index, answer in enumerate(answers):  # may be empty
                 answers[index] = await _with_valid_edit(answer, shown[index], questions[index].reread, put)
         except (KeyboardInterrupt, RunCancelled):
-            stopped = ApprovalDecision(approved=False, note='The user stopped the run.', decided_by='ui')
+            stopped = ApprovalDecision(approved=False, note='The user stopped the run.', decided_by=('ui',))
             settle([stopped] * len(questions))
             raise
         # 7. Judge changed arguments, log, remember.
@@ -594,15 +605,15 @@ class ApprovalController:
     ) -> Decided:
         """Complete a decision, log it and remember it."""
         asked = digest
-        is_unasked = decision.decided_by == 'policy'
+        is_unasked = decision.rule == 'policy'
         if decision.approved and decision.override_args is not None:
             decision = self._judged_again(request, decision, decision.override_args)
         if decision.override_args is not None:
             digest = self.digest_of(request, decision.override_args)
-        approver = decision.decided_by
+        said = decision
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
             raise StoreError('', NO_STORE)
-        by = approver or ('memory' if is_remembered else 'ui')
+        by = said.decided_by or ('memory' if is_remembered else 'ui',)
         remembered_at = decision.decided_at if is_remembered else None
         # An answer from the memory is decided when it is looked up.
         filled_in = {'decided_by': by, 'decided_at': (None if is_remembered else decision.decided_at) or self.now()}
@@ -615,7 +626,7 @@ class ApprovalController:
                     request,
                     decision,
                     digest,
-                    how=_how(approver, is_remembered=is_remembered),
+                    how=_how(said, is_remembered=is_remembered),
                     question_digest=asked,
                     changed_to=_as_read(decision.override_args, reread),
                     remembered_at=remembered_at,
@@ -623,21 +634,20 @@ class ApprovalController:
                 )
         except AuditError as error:
             _log.error('A call of %r was denied: %s', request.tool_name, error)
-            denial = ApprovalDecision(approved=False, note=UNLOGGED, decided_by='audit', decided_at=self.now())
+            denial = ApprovalDecision(approved=False, note=UNLOGGED, decided_by=('audit',), decided_at=self.now())
             return Decided(denial, digest)
         # Remember only after logging, so that every remembered approval is in the log.
         if decision.remember != 'none':
-            self.memory.store(request, decision.model_copy(update={'decided_by': approver}))
+            self.memory.store(request, decision.model_copy(update={'decided_by': said.decided_by}))
         remembered = None
         if is_remembered:
             found = self.memory.find(request)
             remembered = '' if found is None else found.id  # revoked meanwhile: `still_holds` finds nothing under ''
-        person = None if approver in RULES else approver
-        is_persons = approver not in RULES and not is_remembered
+        is_persons = said.rule is None and not is_remembered
         return Decided(
             decision,
             digest,
-            approver=person,
+            approvers=said.people,
             remembered=remembered,
             is_persons=is_persons,
             expires_at=self.expires(decision),
@@ -651,9 +661,9 @@ class ApprovalController:
             canonical_json(override_args)
         except NotCanonicalError as error:
             note = f"The approver's arguments are invalid ({error.problem}), so the call was denied."
-            return ApprovalDecision(approved=False, note=note, decided_by='arguments')
+            return ApprovalDecision(approved=False, note=note, decided_by=('arguments',))
         if verdict.is_blocked:
-            return ApprovalDecision(approved=False, note=verdict.reason, decided_by='policy')
+            return ApprovalDecision(approved=False, note=verdict.reason, decided_by=('policy',))
         return decision
 
     async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:
@@ -663,7 +673,7 @@ class ApprovalController:
         except Exception as error:  # noqa: BLE001 - an approver must not decide with less information than intended
             _log.error('The presenter of %r failed with %s', request.tool_name, without_text(error))
             note = f'The request could not be shown to the approver ({type(error).__name__}), so the call was denied.'
-            return ApprovalDecision(approved=False, note=note, decided_by='ui')
+            return ApprovalDecision(approved=False, note=note, decided_by=('ui',))
 
     async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request with its presentation. The UI and the presenter get separate copies of the arguments."""
@@ -696,12 +706,12 @@ class ApprovalController:
             return None
 
 
-def _how(decided_by: str | None, *, is_remembered: bool) -> How:
-    """Return what decided. `decided_by` is the approver of the decision, or the name of a rule."""
+def _how(decision: ApprovalDecision, *, is_remembered: bool) -> How:
+    """Return what decided."""
     if is_remembered:
         return 'memory'
-    rule: Any = decided_by  # one of the names in `How`
-    return rule if decided_by in RULES else 'person'
+    rule: Any = decision.rule  # one of the names in `How`
+    return 'person' if rule is None else rule
 
 
 def _is_later(decided: Decided, before: Decided) -> bool:
@@ -743,7 +753,7 @@ async def _with_valid_edit(
         tried.add(text)
         rejected = RejectedEdit(args=copied(answer.override_args), problem=problem)
         [again] = await put([shown.detached(rejected_edit=rejected)])
-        if not again.approved and again.decided_by == 'ui' and again.note is not None:
+        if not again.approved and again.rule == 'ui' and again.note is not None:
             break  # the UI failed, so the edit is the last word: it is refused with its own reason
         answer = again
     return answer

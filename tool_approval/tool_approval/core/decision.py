@@ -95,15 +95,25 @@ class ApprovalDecision(BaseModel):
     """How long the approval also covers later calls with the same payload. Denials are never remembered."""
     remember_option: str = EXACT
     """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`."""
-    decided_by: str | None = None
-    """Name of the approver, or of the rule: `policy`, `memory`, `mode`, `timeout`, `ui`, `arguments`,
-    `audit`, `other`."""
+    decided_by: tuple[str, ...] = ()
+    """Names of the approvers, in the order in which they agreed, or only the name of the rule that decided: `policy`,
+    `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`, `other`. Empty if unknown."""
     decided_at: AwareDatetime | None = None
     """Time of the decision in UTC. A time without a time zone is invalid."""
     response: Any = None
     """The approver's own result for the call, a JSON value: the model gets it as the tool's result, and the tool does
     not run. `approved` is then `False`, so that code that does not know responses runs nothing. `None` stands for a
     missing response."""
+
+    @property
+    def rule(self) -> str | None:
+        """Name of the rule that decided; `None` if people decided, named or not."""
+        return self.decided_by[0] if len(self.decided_by) == 1 and self.decided_by[0] in RULES else None
+
+    @property
+    def people(self) -> tuple[str, ...]:
+        """Names of the approvers; empty if a rule decided, or if no approver was named."""
+        return () if self.rule is not None else self.decided_by
 
     @property
     def answers(self) -> tuple[AllowedAnswer, ...]:

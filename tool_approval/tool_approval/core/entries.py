@@ -104,7 +104,7 @@ def decision_entry(
         'remember': decision.remember if is_lasting else 'none',
         'remember_option': decision.remember_option if is_lasting else None,
         'how': how,
-        'decided_by': [] if decision.decided_by is None else [decision.decided_by],
+        'decided_by': list(decision.decided_by),
         'decided_at': _text(decision.decided_at),
         'remembered_at': _text(remembered_at),
         'expires_at': _text(expires_at),

@@ -79,11 +79,11 @@ class FirstOf:
         named = [name for each in self._abilities if each.asks is not None for name in each.asks(request)]
         return list(dict.fromkeys(named))
 
-    def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
-        """Return whether a person may still approve a request at one of the UIs. A UI without `may_approve` allows any
-        approver.
+    def may_approve(self, request: ApprovalRequest, approvers: Sequence[str]) -> bool:
+        """Return whether these people may still approve a request at one of the UIs. A UI without `may_approve` allows
+        all approvers.
         """
-        return any(each.may_approve is None or each.may_approve(request, approver) for each in self._abilities)
+        return any(each.may_approve is None or each.may_approve(request, approvers) for each in self._abilities)
 
 
 class _Questions:
@@ -161,7 +161,7 @@ class _Questions:
         if stop is not None:
             _log.warning('A UI tried to stop the run too late: %s', why)
         for index in (index for index in denials if index not in self._decided or self._decided[index].approved):
-            by, name = denials[index].decided_by, self._requests[index].tool_name
+            by, name = ', '.join(denials[index].decided_by), self._requests[index].tool_name
             _log.warning('%r denied the call of %r too late: %s', by, name, why)
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
@@ -192,4 +192,4 @@ class _Questions:
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:
     """Return whether a UI got no answer. Its denial then has a note, and `decided_by` is `ui` or `timeout`."""
-    return not decision.approved and decision.note is not None and decision.decided_by in ('ui', 'timeout')
+    return not decision.approved and decision.note is not None and decision.rule in ('ui', 'timeout')

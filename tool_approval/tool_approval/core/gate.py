@@ -400,6 +400,11 @@ class Gate:
             return Refused(reason=CHANGED)
         if (reason := self.lapsed(allowed)) is not None:
             return Refused(reason=reason)
+        # Attack: whoever approved the call is removed from the approvers before it runs.
+        removed = None if binding is None else self.controller.removed(prepared.request, binding.approvers)
+        if removed is not None:
+            self.record(allowed, 'refused')
+            return Refused(reason=removed)
         # Attack: an approval comes from another process, which was not given the answers that the tool allows.
         answer = 'edit' if binding is not None and binding.has_changed_arguments else 'approve'
         if binding is not None and prepared.verdict.is_needs_approval and not prepared.request.allows(answer):
@@ -461,9 +466,9 @@ class Gate:
     def still_holds(self, allowed: Allowed) -> str | None:
         """Right before a call runs, return why its approval is no longer valid, or `None` for a valid approval."""
         binding = allowed.binding
-        approver, remembered = (None, None) if binding is None else (binding.approver, binding.remembered)
+        approvers, remembered = ((), None) if binding is None else (binding.approvers, binding.remembered)
         request = allowed.request or self._anew(allowed.call)
-        return self.controller.still_holds(request, approver=approver, remembered=remembered)
+        return self.controller.still_holds(request, approvers=approvers, remembered=remembered)
 
     def lapsed(self, allowed: Allowed) -> str | None:
         """Right before a call runs, return why it is too late to run it, and log that; `None` if it is in time."""
@@ -499,7 +504,8 @@ class Gate:
             call: Call that is about to run.
             declared: Values that the tool declares now. `None` uses the values declared when the call was approved.
         """
-        # Attack: whoever stores the approval of a stopped run changes its times.
+        # Attack: whoever stores the approval of a stopped run changes its times, or removes an approver who may
+        # no longer approve.
         if not self._is_sealed(binding):
             return False
         now = {**(binding.declared if declared is None else declared), **call.bound_to}
@@ -525,7 +531,11 @@ class Gate:
             return False
 
     def _sealed(self, binding: Binding) -> Binding:
-        return binding._replace(seal=self.controller.seal(binding.digest, binding.decided_at, binding.expires_at))
+        return binding._replace(
+            seal=self.controller.seal(
+                binding.digest, binding.approvers, binding.remembered, binding.decided_at, binding.expires_at
+            )
+        )
 
     def execution(
         self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'
@@ -623,14 +633,14 @@ class Gate:
             self.controller.record_outcome(prepared.request, 'responded', digest=decided.digest)
             return Responded(response=copied(decision.response), decision=decision)
         if not decision.approved:
-            is_block = decision.decided_by == 'policy'
+            is_block = decision.rule == 'policy'
             is_note = decided.is_persons and bool(decision.note)
             return Refused(reason=decision.note or DENIED, is_block=is_block, decision=decision, is_note=is_note)
         call, request = prepared.call, prepared.request
-        binding = _binding(request, decided.digest, by_policy=decision.decided_by == 'policy')
+        binding = _binding(request, decided.digest, by_policy=decision.rule == 'policy')
         binding = self._sealed(
             binding._replace(
-                approver=decided.approver,
+                approvers=decided.approvers,
                 remembered=decided.remembered,
                 decided_at=None if decision.decided_at is None else decision.decided_at.isoformat(),
                 expires_at=None if decided.expires_at is None else decided.expires_at.isoformat(),

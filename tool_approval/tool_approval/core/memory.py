@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
@@ -109,7 +109,7 @@ class ApprovalMemory:
         for kind, payload in request.coverings.items():
             for store in (None,) if self._store is None else (None, self._store):
                 found = self._by_id(self._approval_id(request, kind, payload, store), store)
-                if found is not None and self._is_allowed(found.approved_by):
+                if found is not None and self.allows(found.approved_by):
                     return found
         return None
 
@@ -120,11 +120,11 @@ class ApprovalMemory:
             StoreError: The store's contents cannot be trusted.
         """
         found = self._by_id(approval_id, None) or self._by_id(approval_id, self._store)
-        return found is not None and self._is_allowed(found.approved_by)
+        return found is not None and self.allows(found.approved_by)
 
-    def allows(self, approver: str | None) -> bool:
-        """Return whether an approver is still allowed to decide requests."""
-        return self._is_allowed(approver)
+    def allows(self, approvers: Sequence[str]) -> bool:
+        """Return whether all these approvers are still allowed to decide requests. Empty if unknown."""
+        return all(self._is_allowed(each) for each in approvers or (None,))
 
     def _by_id(self, approval_id: str, store: ApprovalStore | None) -> RememberedApproval | None:
         return self._session.get(approval_id) if store is None else store.get(approval_id)
@@ -166,7 +166,7 @@ class ApprovalMemory:
         with self._lock:
             self._session[approval.id] = approval
 
-    def grant(self, request: ApprovalRequest, approver: str | None) -> None:
+    def grant(self, request: ApprovalRequest, approvers: tuple[str, ...]) -> None:
         """Remember, until the run ends, the capabilities that an approval of `request` grants to the tool.
 
         With `shares_with_nested`, the capabilities are kept until the outermost run ends, and all nested runs share
@@ -180,7 +180,7 @@ class ApprovalMemory:
                 tool_name=request.tool_name,
                 kind='capability',
                 label=whole_characters(label),
-                approved_by=approver,
+                approved_by=approvers,
                 approved_at=self._now(),
             )
             with self._lock:
@@ -191,9 +191,7 @@ class ApprovalMemory:
         if request.hides_arguments or not request.missing_capabilities:
             return frozenset()
         found = {each: self._session.get(self._grant_id(request, each)) for each in request.missing_capabilities}
-        return frozenset(
-            each for each, grant in found.items() if grant is not None and self._is_allowed(grant.approved_by)
-        )
+        return frozenset(each for each, grant in found.items() if grant is not None and self.allows(grant.approved_by))
 
     def list_approvals(self) -> list[RememberedApproval]:
         """List all remembered approvals: those for the session, then those of the store.

@@ -68,8 +68,9 @@ class UIAbilities(NamedTuple):
     """Called with a request, from the event loop's thread, when the answer to the request is no longer awaited. If the
     UI may block and is asked one question at a time, the next question waits until `choose` or `choose_group` has
     returned for this request. Otherwise, input typed for this request could answer the next question."""
-    may_approve: Callable[[ApprovalRequest, str], bool] | None = None
-    """Whether an approver may still approve a request; called right before the call runs."""
+    may_approve: Callable[[ApprovalRequest, Sequence[str]], bool] | None = None
+    """`may_approve(request, approvers)`: whether these people together may still approve a request. Called right before
+    the call runs, and before a remembered approval is used."""
     asks: Callable[[ApprovalRequest], Sequence[str]] | None = None
     """Names of the people and groups that are asked about a request, for the log; called right before the question."""
     only_reads: bool = False
@@ -91,7 +92,9 @@ class UIAbilities(NamedTuple):
             one_at_a_time=one_at_a_time if is_said else None,
             asks_in_turn=one_at_a_time if is_said else _may_block(choose) or _may_block(choose_group),
             withdraw=withdraw if callable(withdraw) else None,
-            may_approve=cast('Callable[[ApprovalRequest, str], bool]', may_approve) if callable(may_approve) else None,
+            may_approve=cast('Callable[[ApprovalRequest, Sequence[str]], bool]', may_approve)
+            if callable(may_approve)
+            else None,
             asks=cast('Callable[[ApprovalRequest], Sequence[str]]', asks) if callable(asks) else None,
             only_reads=getattr(ui, 'only_reads', False) is True,
         )
@@ -145,8 +148,8 @@ class RememberedApproval(BaseModel):
     """`exact`, or the kind of the wider option that was chosen."""
     label: str
     """Text for people: the option's label, or the description of the approved request, with secrets redacted."""
-    approved_by: str | None = None
-    """Name of the approver, if known."""
+    approved_by: tuple[str, ...] = ()
+    """Names of the approvers, as far as known."""
     approved_at: AwareDatetime
     """Time of the approval in UTC."""
     project: str | None = None

@@ -60,7 +60,7 @@ class Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid')
 
     decision: ApprovalDecision
-    """The decision, with `decided_by` (the approver's id) and `decided_at`."""
+    """The decision, with `decided_by` (the ids of all approvers, the one who answered last) and `decided_at`."""
     by: Approver
     """The approver who answered. Notes and names are untrusted text: escape them."""
     digest: str
@@ -96,7 +96,8 @@ class InboxEntry(BaseModel):
     def outcome(self) -> str:
         """Outcome as an escaped text, such as `Approved by ann`; empty while the request is open."""
         word, rest = outcome_words(self.state, None if self.answer is None else self.answer.decision)
-        by = '' if self.answer is None else f' by {short_name(self.answer.by.id)}'
+        names = () if self.answer is None else self.answer.decision.decided_by or (self.answer.by.id,)
+        by = f' by {" and ".join(map(short_name, names))}' if names else ''
         return f'{word}{rest}{by}'
 
     def check_open(self, digest: str) -> None:

@@ -196,7 +196,7 @@ class Inbox:
         entry.check_open(digest)
         entry.check_approver(by)
         at = self._moment()
-        decision = entry.check_decision(decision).model_copy(update={'decided_by': by.id, 'decided_at': at})
+        decision = entry.check_decision(decision).model_copy(update={'decided_by': (by.id,), 'decided_at': at})
         answer = Answer(decision=decision, by=by, digest=entry.digest)
         written = write_answer(answer)
         state: Settled = 'approved' if decision.approved else 'denied'

@@ -168,12 +168,12 @@ class InboxUI:
         while self._telling:
             await asyncio.wait(self._telling)
 
-    def may_approve(self, request: ApprovalRequest, approver: str) -> bool:
-        """Return whether an approver is still allowed to approve a request. Group membership is not checked again."""
+    def may_approve(self, request: ApprovalRequest, approvers: Sequence[str]) -> bool:
+        """Return whether approvers are still allowed to approve a request. Group membership is not checked again."""
         rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
         requester = self._requester_of(request)
-        is_listed = all(rule.groups or approver in rule.users for rule in rules)
-        return is_listed and not (self._forbid_self_approval and requester in (None, approver))
+        is_listed = all(rule.groups or rule.users.issuperset(approvers) for rule in rules)
+        return is_listed and not (self._forbid_self_approval and requester in (None, *approvers))
 
     def content_of(self, request: ApprovalRequest, now: datetime) -> Content | ApprovalDecision:
         """Return the content to post for a request at a time of the store, or a denial if no one may approve it."""
@@ -212,7 +212,7 @@ class InboxUI:
             return entry.answer.decision
         if entry.state == 'expired':
             note = f'No approver answered within {self._timeout_s:g} seconds, so the call was denied.'
-            return ApprovalDecision(approved=False, note=note, decided_by='timeout')
+            return ApprovalDecision(approved=False, note=note, decided_by=('timeout',))
         return _denied('The request was withdrawn from the inbox, so the call was denied.')
 
     async def _post(self, request: ApprovalRequest) -> InboxEntry | ApprovalDecision:
@@ -228,7 +228,7 @@ class InboxUI:
         at = self._now().astimezone(UTC)
         if elsewhere is not None:
             with contextlib.suppress(ValidationError, ApprovalError):  # without an approver, or too large
-                by = Approver(id=elsewhere.decided_by or '')
+                by = Approver(id=elsewhere.decided_by[-1] if elsewhere.decided_by else '')
                 decision = entry.check_decision(elsewhere).model_copy(update={'decided_at': at})
                 answer = Answer(decision=decision, by=by, digest=entry.digest)
                 state: Settled = 'approved' if decision.approved else 'denied'
@@ -270,4 +270,4 @@ def _failed(error: Exception) -> ApprovalDecision:
 
 
 def _denied(note: str) -> ApprovalDecision:
-    return ApprovalDecision(approved=False, note=note, decided_by='ui')
+    return ApprovalDecision(approved=False, note=note, decided_by=('ui',))

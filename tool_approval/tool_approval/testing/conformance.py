@@ -43,7 +43,7 @@ async def check_ui(
     for approves in (True, False):
         for request in _numbered([*_HOSTILE, *(requests or [])]):
             [decision] = await ask(make_ui(approves), [request], mode='interactive', timeout_s=timeout_s)
-            assert decision.decided_by not in ('ui', 'timeout') or decision.note is None, decision.note
+            assert decision.rule not in ('ui', 'timeout') or decision.note is None, decision.note
             said, did = ('approved', 'denied') if approves else ('denied', 'approved')
             shown = request.description
             assert decision.approved is approves, f'the approver {said}, but the UI {did}: {shown!r}, {decision!r}'
@@ -139,7 +139,7 @@ def _approval(approval_id: str) -> RememberedApproval:
         tool_name='delete',
         kind='exact',
         label='delete(a)',
-        approved_by='ada',
+        approved_by=('ada', 'bob'),
         approved_at=_AT.replace(microsecond=0),
     )
 

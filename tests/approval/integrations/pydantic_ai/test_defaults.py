@@ -57,7 +57,7 @@ def test_remembered_decision_names_memory_as_decider():
 
     decision = asyncio.run(controller.request_approval(request))
 
-    assert decision.decided_by == 'memory'
+    assert decision.decided_by == ('memory',)
 
 
 class Asking(FunctionToolset[Any]):

@@ -70,7 +70,7 @@ def test_the_list_the_keys_and_the_question_fit_into_a_small_terminal() -> None:
 def test_all_are_approved_by_a_key_that_is_pressed_twice() -> None:
     decisions, person = ask(*FILES, steps=[(ALL, 'A'), ('Approve all 3? Press A once more', 'A')])
 
-    assert decisions == [ApprovalDecision(approved=True, decided_by='ada')] * 3
+    assert decisions == [ApprovalDecision(approved=True, decided_by=('ada',))] * 3
     assert person.text.splitlines()[-1] == snapshot('✓ ada approved all 3: delete')
 
 
@@ -79,7 +79,7 @@ def test_the_second_press_can_be_held_back() -> None:
         *FILES, steps=[(ALL, 'A'), ('Approve all 3? Press A', 'y'), ('Approve all 3? Press A', '\x1b'), (ALL, 'N')]
     )
 
-    assert decisions == [ApprovalDecision(approved=False, decided_by='ada')] * 3
+    assert decisions == [ApprovalDecision(approved=False, decided_by=('ada',))] * 3
 
 
 def test_one_by_one_each_has_an_answer_of_its_own() -> None:

@@ -73,7 +73,7 @@ def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) 
 def test_each_key_gives_the_decision_it_is_labelled_with(
     request_: ApprovalRequest, steps: list[Step], fields: dict[str, object]
 ) -> None:
-    assert decide(*steps, request=request_) == ApprovalDecision(**fields, decided_by='ada')
+    assert decide(*steps, request=request_) == ApprovalDecision(**fields, decided_by=('ada',))
 
 
 @pytest.mark.parametrize('key', ['a', 'r', 'l', 'x', '\r', ' ', '\x1b', 'yy'])
@@ -164,7 +164,7 @@ def test_remembered_approvals_are_listed_and_revoked() -> None:
     memory = ApprovalMemory()
     for number in range(11):
         request = ApprovalRequest(tool_name='delete', args={'path': f'{number}'}, session_id='s')
-        memory.store(request, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
+        memory.store(request, ApprovalDecision(approved=True, remember='session', decided_by=('ada',)))
     press = "Press an approval's number"
 
     decide((Q, 'l'), (press, 'm'), (press, '2'), (press, 'm'), (press, '1'), (press, '\x1b'), (Q, 'n'), memory=memory)
@@ -199,8 +199,8 @@ def test_a_lasting_approval_is_marked(tmp_path) -> None:
 
     memory = ApprovalMemory(FileApprovalStore(tmp_path / 'project', path=tmp_path / 'store' / 'approvals.json'))
     (tmp_path / 'project').mkdir()
-    memory.store(REQUEST, ApprovalDecision(approved=True, remember='always', decided_by='ada'))
-    memory.store(REQUEST, ApprovalDecision(approved=True, remember='session', decided_by='ada'))
+    memory.store(REQUEST, ApprovalDecision(approved=True, remember='always', decided_by=('ada',)))
+    memory.store(REQUEST, ApprovalDecision(approved=True, remember='session', decided_by=('ada',)))
     listed: list[str] = []
 
     decide((Q, 'l'), ("Press an approval's number", looking(listed, '\x1b')), (Q, 'n'), memory=memory)
@@ -227,7 +227,7 @@ def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembere
     decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 's'), (Q, 'y')], VISUAL=RENAMES)
 
     assert decisions == [
-        ApprovalDecision(approved=True, override_args={'path': 'old.txt', 'force': False}, decided_by='ada')
+        ApprovalDecision(approved=True, override_args={'path': 'old.txt', 'force': False}, decided_by=('ada',))
     ]
     assert 'old.txt' in person.text
     assert person.text.splitlines()[-1] == snapshot("✓ ada changed and approved delete: path='old.txt', force=False")
@@ -250,7 +250,7 @@ def test_changed_arguments_can_be_denied() -> None:
 def test_an_editor_that_changes_nothing_or_fails_leads_back(action: str, hint: str) -> None:
     decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 'y')], EDITOR=editor(action))
 
-    assert decisions == [ApprovalDecision(approved=True, decided_by='ada')]
+    assert decisions == [ApprovalDecision(approved=True, decided_by=('ada',))]
     assert hint in person.sent.decode()
 
 
@@ -281,7 +281,7 @@ def test_a_change_that_is_taken_back_leaves_the_request_as_it_was() -> None:
 
     decision = decide((Q, 'e'), (Q, 'e'), (Q, 's'), EDITOR=editor(action))
 
-    assert decision == ApprovalDecision(approved=True, remember='session', decided_by='ada')
+    assert decision == ApprovalDecision(approved=True, remember='session', decided_by=('ada',))
 
 
 def test_edited_file_is_private_and_deleted_afterwards(tmp_path) -> None:

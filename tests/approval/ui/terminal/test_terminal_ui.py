@@ -51,7 +51,7 @@ def test_every_request_is_denied_with_a_line_if_there_is_no_terminal(capsys: pyt
 
     [decision] = asyncio.run(ApprovalController(ui=ui).request_approvals([request]))
 
-    assert (decision.approved, decision.decided_by) == (False, 'ui')
+    assert (decision.approved, decision.decided_by) == (False, ('ui',))
     assert decision.note == (
         'The approver could not be asked, so the call was denied: there is no terminal (No such file or directory).'
     )
@@ -90,7 +90,7 @@ def test_the_person_is_the_user_of_the_machine(monkeypatch: pytest.MonkeyPatch, 
         ui = TerminalUI(device=person.device, environment={'TERM': 'xterm'}, quiet_s=0)
         decision = asyncio.run(ui.choose(REQUEST, mode='interactive'))
 
-    assert decision.decided_by == expected
+    assert decision.decided_by == (expected,)
 
 
 @pytest.mark.parametrize('name', ['policy', 'Memory', ' ui '])
@@ -114,14 +114,14 @@ def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:
     with Person([(Q, Person.hang_up)]) as person:
         decision = asyncio.run(make_ui(person).choose(REQUEST, mode='interactive'))
 
-    assert (decision.approved, decision.decided_by) == (False, 'ui')
+    assert (decision.approved, decision.decided_by) == (False, ('ui',))
     assert decision.note == 'The approver could no longer be asked, so the call was denied: the terminal was closed.'
 
 
 @pytest.mark.parametrize(
     ('decision', 'line'),
     [
-        (ApprovalDecision(approved=True, decided_by='bob'), '✓ bob approved delete elsewhere: '),
+        (ApprovalDecision(approved=True, decided_by=('bob',)), '✓ bob approved delete elsewhere: '),
         (ApprovalDecision(approved=False), '✗ another person denied delete elsewhere: '),
     ],
 )
@@ -147,7 +147,7 @@ def test_a_question_that_was_answered_elsewhere_says_by_whom(decision: ApprovalD
 def test_an_answer_in_the_moment_of_the_withdrawal_is_not_lost(key: str, answer: str) -> None:
     async def answered(person: Person) -> str | None:
         try:
-            return (await make_ui(person).choose(REQUEST, mode='interactive')).decided_by
+            return (await make_ui(person).choose(REQUEST, mode='interactive')).decided_by[0]
         except KeyboardInterrupt:
             return 'stopped'
 

@@ -105,6 +105,7 @@ def test_a_decision_answers_once(desk):
 
     assert first.json()['answer'] == {
         'approved': False,
+        'decided_by': ['ada'],
         'by': 'ada',
         'by_name': 'Ada',
         'note': 'Not now.',

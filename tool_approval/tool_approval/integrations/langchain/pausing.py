@@ -185,5 +185,5 @@ class AnsweringUI:
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Return the answer, or a denial if the question has changed since the run paused."""
         if self._controller.digest_of(request) != self._answer['digest']:
-            return ApprovalDecision(approved=False, note=CHANGED, decided_by='ui')
+            return ApprovalDecision(approved=False, note=CHANGED, decided_by=('ui',))
         return ApprovalDecision.model_validate(self._answer['decision'])

@@ -178,7 +178,7 @@ class Batch:
             self.results.approvals[call_id] = approval(settled)
         answered_by: object = getattr(self.results, 'answered_by', None)
         if isinstance(answered_by, dict) and decision.decided_by:
-            answered_by[call_id] = decision.decided_by
+            answered_by[call_id] = ', '.join(decision.decided_by)
 
     def _respond(self, request: ApprovalRequest, settled: Responded) -> None:
         """Give the approver's response to the model, as the result of a call that awaits approval."""

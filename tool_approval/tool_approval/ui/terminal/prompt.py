@@ -83,7 +83,7 @@ class Prompt:
             with contextlib.suppress(Withdrawn, TerminalClosed):
                 self._say_why(requests, names)
             raise
-        return [each.model_copy(update={'decided_by': self._person}) for each in decisions]
+        return [each.model_copy(update={'decided_by': (self._person,)}) for each in decisions]
 
     def _ask(self, request: ApprovalRequest) -> ApprovalDecision:
         asked, hint = request, ''
@@ -230,7 +230,7 @@ class Prompt:
             self._say(
                 escape_line(text, ascii_only=self._ascii_only),
                 is_good=answer.approved,
-                person=answer.decided_by or 'another person',
+                person=' and '.join(answer.decided_by) or 'another person',
             )
 
     def _say(self, text: str, *, is_good: bool, is_whole: bool = False, person: str | None = None) -> None:
@@ -244,6 +244,6 @@ class Prompt:
 
 
 def _line(approval: RememberedApproval, *, is_lasting: bool = False) -> str:
-    by = f', by {approval.approved_by}' if approval.approved_by else ''
+    by = f', by {" and ".join(approval.approved_by)}' if approval.approved_by else ''
     span = 'always' if is_lasting else 'session'
     return escape_line(f'{span}  {approval.tool_name}: {approval.label}{by}')

@@ -173,7 +173,7 @@ def _denied(requests: Sequence[ApprovalRequest], note: str) -> list[ApprovalDeci
                 file=sys.stderr,
                 flush=True,
             )
-    return [ApprovalDecision(approved=False, note=note, decided_by='ui')] * len(requests)
+    return [ApprovalDecision(approved=False, note=note, decided_by=('ui',))] * len(requests)
 
 
 def _user() -> str:

@@ -87,6 +87,8 @@ class AnswerView(ApiModel):
 
     approved: bool
     """Whether the call may run."""
+    decided_by: tuple[str, ...]
+    """Ids of all approvers who made this decision together; `by` is the last one."""
     by: str
     """Id of the approver."""
     by_name: str | None
@@ -323,6 +325,7 @@ def _answer(entry: InboxEntry) -> AnswerView | None:
     decision = entry.answer.decision
     return AnswerView(
         approved=decision.approved,
+        decided_by=decision.decided_by,
         by=entry.answer.by.id,
         by_name=entry.answer.by.name,
         note=decision.note,

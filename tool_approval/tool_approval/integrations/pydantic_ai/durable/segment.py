@@ -24,7 +24,7 @@ from pydantic_core import to_jsonable_python
 
 from tool_approval.core.binding import Binding
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
-from tool_approval.core.decision import RULES, ApprovalDecision, ApprovalMode
+from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError
 from tool_approval.core.gate import Allowed, Prepared, cannot_be_judged, denied_because
 from tool_approval.core.request import ApprovalRequest, CallFacts
@@ -187,7 +187,7 @@ class Segment:
                 if answer is not None and not answer.approved:
                     # The approver has denied it, even if memory or a rule would approve it now.
                     note = answer.note or 'The call was denied.'
-                    is_note = answer.note and answer.decided_by not in RULES
+                    is_note = answer.note and answer.rule is None
                     reason = denied_because(note) if is_note else note
                     facts = call.facts._replace(is_blocked=True, block_reason=reason)
                     prepared[index] = prepared[index]._replace(request=call.request.changed(facts))
@@ -244,7 +244,9 @@ class Segment:
         if entry.answer is not None:
             if not hmac.compare_digest(entry.answer.digest, entry.digest):
                 return _denied('The answer did not match the request, so the call was denied.')
-            if entry.state == 'approved' and not self.durable.ui.may_approve(entry.request, entry.answer.by.id):
+            if entry.state == 'approved' and not self.durable.ui.may_approve(
+                entry.request, entry.answer.decision.decided_by
+            ):
                 # Attack: the approval would be remembered before the check at execution refuses it, and later let other
                 # calls run (test_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
                 tool_name = entry.request.tool_name
@@ -329,8 +331,8 @@ class Segment:
                 await ledger.again(row)
             else:
                 # An approver who approved has not given it up, even if the approval could not be shown or recorded.
-                is_person = not question.approved and question.decided_by not in RULES
-                await ledger.give_up(row, question.decided_by if is_person else None)
+                is_person = not question.approved and question.rule is None
+                await ledger.give_up(row, ', '.join(question.decided_by) or None if is_person else None)
         return bool(stop.questions)
 
     def _nested(self, stop: Stop, decided: StopDecisions) -> list[RunRow]:
@@ -521,4 +523,4 @@ def _compressed(stop: Stop) -> bytes:
 
 
 def _denied(note: str) -> ApprovalDecision:
-    return ApprovalDecision(approved=False, note=note, decided_by='ui')
+    return ApprovalDecision(approved=False, note=note, decided_by=('ui',))
