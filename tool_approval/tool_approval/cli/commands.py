@@ -84,6 +84,32 @@ The environment variable TOOL_APPROVAL_MODEL can name the model in place of --mo
 exit status: 0 = done, 1 = the last turn failed, 2 = wrong usage, or agent not started, 130 = the last turn stopped""",
     ),
     CommandEntry(
+        'exec',
+        'run one command, confined, and ask for more access at the terminal',
+        options=(
+            _option(
+                'words', nargs='+', metavar='COMMAND', help='a line for bash in one word, or the words of a command'
+            ),
+            _option('--access', metavar='NAMES', help='ask for write, git, network or environment; or for host alone'),
+            [
+                _flag('--inbox', 'ask in the inbox, not at the terminal'),
+                _flag('--never-ask', 'ask no question: deny what was not approved before'),
+            ],
+            _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
+            _option('--cwd', metavar='DIR', help='the directory in which the command runs, with its settings'),
+        ),
+        ending="""\
+examples:
+  tool-approval exec -- pytest -q                         confined; without network, and writing nothing
+  tool-approval exec -- 'make 2>&1 | tail -5'             a line for bash
+  tool-approval exec --access write,network -- npm ci     you are asked first
+  tool-approval exec --never-ask -- ./build.sh            denied, if it needs more than the rules give
+
+The rules are those of `tool-approval run` in this directory. The command has no standard input.
+
+exit status: that of the command; 124 = ended at the time limit, 125 = not run, 128 + N = ended by signal N""",
+    ),
+    CommandEntry(
         'init',
         'write an approvals.yaml for a directory',
         options=(

@@ -313,6 +313,7 @@ class ConfinedShell(ShellTool):
                     env=environment,
                     timeout_s=self.config.timeout_s,
                     max_bytes=self._max_output_bytes,
+                    on_output=self.on_output,
                 )
 
     async def __call__(self, command: str, access: Collection[str] | None = None) -> str:

@@ -9,7 +9,7 @@ import secrets
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -130,6 +130,7 @@ async def run_command(
     timeout_s: float,
     max_bytes: int,
     limits: Limits | None = None,
+    on_output: Callable[[int, bytes], None] | None = None,
 ) -> ShellResult:
     """Run a program until it ends or the timeout is reached.
 
@@ -143,6 +144,8 @@ async def run_command(
         timeout_s: Timeout in seconds.
         max_bytes: Maximum bytes to keep from each output.
         limits: Limits of the program and everything below it; `None` for no limits.
+        on_output: Function that gets all output as it comes: 1 for standard output or 2 for standard error, and the
+            bytes. It must not raise.
 
     Raises:
         asyncio.CancelledError: The caller was cancelled. The command was ended.
@@ -153,7 +156,7 @@ async def run_command(
     except (OSError, ValueError) as error:
         problem = 'the working directory is gone or cannot be entered' if not os.path.isdir(cwd) else _why(error)
         return ShellResult(exit_status=None, stdout='', stderr='', problem=problem)
-    running = _Running(process, marker, max_bytes)
+    running = _Running(process, marker, max_bytes, on_output)
     is_timed_out = False
     exceeded: str | None = None
     try:
@@ -210,8 +213,15 @@ def _free(folders: Sequence[str]) -> dict[int, tuple[int, int]]:
 class _Running:
     """A running process and the pipes it writes to."""
 
-    def __init__(self, process: subprocess.Popen[bytes], marker: str, max_bytes: int) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        marker: str,
+        max_bytes: int,
+        on_output: Callable[[int, bytes], None] | None,
+    ) -> None:
         self._process = process
+        self._on_output = on_output
         self._marker = marker
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.create_future()
@@ -248,6 +258,8 @@ class _Running:
             self._loop.remove_reader(pipe)
             return False
         self._pipes[pipe].add(data)
+        if self._on_output is not None:
+            self._on_output(1 if self._pipes[pipe] is self.stdout else 2, data)
         return True
 
     async def ended(self, timeout_s: float) -> bool:

@@ -87,6 +87,9 @@ class ShellTool:
         self._wrap = wrap
         self._env = clean_environment(os.environ if env is None else env)
         self._max_output_bytes = max_output_bytes
+        self.on_output: Callable[[int, bytes], None] | None = None
+        """Function that gets all output of commands as it comes: 1 for standard output or 2 for standard error, and the
+        bytes. It must not raise."""
 
     def explain(self, command: str) -> Explanation:
         """Return the decision on a command, with the deciding rule and the reason for each part.
@@ -230,6 +233,7 @@ class ShellTool:
             timeout_s=self.config.timeout_s,
             max_bytes=self._max_output_bytes,
             limits=self.limits,
+            on_output=self.on_output,
         )
 
     @property

@@ -1,0 +1,78 @@
+"""Open the guarded tools of a directory, with the settings, the log and the remembered approvals that `run` uses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tool_approval.audit import JsonlAuditSink, load_key
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.errors import AuditError
+from tool_approval.core.memory import ApprovalMemory
+from tool_approval.core.protocols import ApprovalUI, Presenter
+from tool_approval.settings.files import LoadedSettings, SettingsAudit, effective, load_settings, with_defaults
+from tool_approval.settings.workspace import Workspace, open_workspace
+from tool_approval.storage import FileApprovalStore
+from tool_approval.storage.private_file import default_path, make_private_folder
+from tool_approval.tools.file_sandbox import FileTools
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarded:
+    """Guarded tools of one directory, and the controller that decides about their calls."""
+
+    loaded: LoadedSettings
+    """Settings of the directory; the preset `default` if there is no file."""
+    workspace: Workspace
+    """The tools."""
+    controller: ApprovalController
+    """Decides about calls, asks, and writes the log."""
+    files: FileTools
+    """The file tools, whose presenters the controller has."""
+
+
+def open_guarded(
+    directory: Path,
+    *,
+    make_ui: Callable[[ApprovalMemory, Mapping[str, Presenter]], ApprovalUI | None],
+    config: str | None = None,
+    caches: bool = True,
+) -> Guarded:
+    """Open the tools of a directory.
+
+    Args:
+        directory: Absolute path of the directory.
+        make_ui: Function that makes the UI for questions, given the memory and the presenters.
+        config: Settings file that the user named, which is therefore trusted; `None` to look in the directory.
+        caches: Whether to create cache folders for commands.
+
+    Raises:
+        ApprovalError: The settings, the OS sandbox, the log or the remembered approvals cannot be used.
+        RuntimeError: There is no home directory.
+    """
+    named = None if config is None else os.path.abspath(config)
+    loaded = with_defaults(load_settings(named, directory=directory, named=named is not None))
+    settings = effective(loaded)
+    state = default_path().parent
+    memory = ApprovalMemory(FileApprovalStore(loaded.directory, state / 'approvals.json'))
+    log = state / 'audit' / 'decisions.jsonl'
+    try:
+        make_private_folder(log.parent)
+    except OSError as error:
+        raise AuditError(str(log.parent), error.strerror or str(error)) from None
+    sink = JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))
+    workspace = open_workspace(loaded, protected=[state], caches=caches)
+    files = FileTools(workspace.files)
+    presenters = files.presenters
+    controller = ApprovalController(
+        settings.mode,
+        policy=settings.policy,
+        ui=make_ui(memory, presenters),
+        memory=memory,
+        audit=SettingsAudit(sink, loaded),
+        presenters=presenters,
+        log_unasked=settings.audit.unasked,
+    )
+    return Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)
