@@ -27,7 +27,7 @@ from sqlalchemy import Engine, event
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
-from benchmarks.durable_faults import read_only
+from benchmarks.durable.faults import read_only
 
 pytestmark = [pytest.mark.thorough, pytest.mark.untraced]
 

@@ -1,4 +1,4 @@
-"""The story of `benchmarks.durable` on LangGraph's PostgreSQL checkpointer, in an environment of its own.
+"""The story of `benchmarks.durable.stories` on LangGraph's PostgreSQL checkpointer, in an environment of its own.
 
 Arguments: a DSN and how many runs. Prints, as JSON, the seconds that each run took with a question, and without one.
 """

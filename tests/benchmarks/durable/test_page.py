@@ -7,10 +7,13 @@ import pytest
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
-from benchmarks.durable import ASKED, BEGUN, PLAIN, UNASKED, Parked, Resumed, Story, page
+from benchmarks.durable.answers import BEGUN, Burst, Resumed
+from benchmarks.durable.page import page
+from benchmarks.durable.parked import Parked
+from benchmarks.durable.stories import ASKED, PLAIN, UNASKED, Story
 from benchmarks.spread import spread
 
-DOCS = Path(__file__).parents[2] / 'docs'
+DOCS = Path(__file__).parents[3] / 'docs'
 PAGE = DOCS / 'benchmarks' / 'durable.md'
 NUMBER = re.compile(r'-?\d+(?:\.\d+)*')
 
@@ -18,17 +21,18 @@ NUMBER = re.compile(r'-?\d+(?:\.\d+)*')
 def made(seconds_from_answer, bytes_in_store, cost):
     """The page of figures that are all the same."""
     none = dict.fromkeys(('tasks', 'threads', 'descriptors', 'resident'), 0.0)
-    parked, resumed, stories = [], [], {}
+    parked, resumed, bursts, stories = [], [], [], {}
     for store, kept in (('PostgreSQL', ('runs', 'requests', 'DBOS')), ('SQLite', ('runs and requests', 'DBOS'))):
         sizes = dict.fromkeys(kept, bytes_in_store / len(kept))
         parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, worker=none, idle=none, load=0.0))
         delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'call executed', 'run ended')}
         resumed.append(Resumed(store=store, parked=1, answers=1, delays=delays, lost=0, twice=0, load=0.0))
+        bursts.append(Burst(store=store, answers=1, answered=1.0, begun=1.0, ended=1.0, load=0.0))
         stories[store] = {
             name: [Story(whole=[took], begun=[took], cpu=[took])]
             for name, took in ((ASKED, cost), (UNASKED, 1.0), (PLAIN, 1.0))
         }
-    return page(parked, resumed, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])}, 1)
+    return page(parked, resumed, bursts, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])}, 1)
 
 
 def shape(text):

@@ -1,6 +1,8 @@
 """The schedule of faults finds each thing that must not happen, and finds nothing where nothing happened."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,11 +11,14 @@ from tool_approval.durable import ExecutionRow, RunRow
 
 from tests.approval.durable.parts import asked
 from tests.approval.parts import NOON
+from tests.postgres_server import postgres, url_of
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 pytest.importorskip('psycopg', reason='the development environment has psycopg')
 
-from benchmarks.durable_faults import OURS, Found, Told, disturb, problems
+from benchmarks.durable.faults import OURS, Found, Told, disturb, locked, problems
+
+__all__ = ('postgres',)
 
 LATER = NOON + timedelta(seconds=1)
 RUN = RunRow(id='run', agent='payments', state='{}', created_at=NOON, changed_at=NOON, status='done', outcome='"paid"')
@@ -90,6 +95,19 @@ def test_without_a_problem_none_is_found():
     assert problems(Told(), replace(found(effects=0, execution=UNKNOWN), effects={('run', 'free'): 1})) == []
 
 
+def test_a_file_that_a_frozen_worker_has_locked_does_not_end_the_schedule(tmp_path):
+    path = tmp_path / 'inbox.sqlite'
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as worker:
+        worker.execute('BEGIN IMMEDIATE')
+        with locked(str(path)):
+            assert worker.in_transaction
+        worker.execute('ROLLBACK')
+        with locked(str(path)), pytest.raises(sqlite3.OperationalError, match='locked'):
+            worker.execute('PRAGMA busy_timeout = 0')
+            worker.execute('BEGIN IMMEDIATE')
+
+
 @pytest.mark.thorough
 @pytest.mark.untraced
 def test_a_short_schedule_finds_nothing(tmp_path, capsys):
@@ -99,3 +117,19 @@ def test_a_short_schedule_finds_nothing(tmp_path, capsys):
 
     assert count == 0, capsys.readouterr().err
     assert '4 runs' in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', range(7))
+@pytest.mark.parametrize('store', ['SQLite', 'PostgreSQL'])
+def test_a_long_schedule_finds_nothing(store, seed, tmp_path, capsys, request):
+    """All together 700 runs with two nested runs each."""
+    place = str(tmp_path / 'state' / 'inbox.sqlite')
+    url = f'sqlite:///{place}'
+    if store == 'PostgreSQL':
+        place = request.getfixturevalue('postgres').new_database()
+        url = url_of(place)
+
+    count = disturb(store, place, url, OURS, 50, seed, tmp_path)
+
+    assert count == 0, capsys.readouterr().err

@@ -40,9 +40,8 @@ from tool_approval.inbox.entry import read_entry
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
 
+from benchmarks.inbox import SPAWN
 from tool_approval import ApprovalDecision
-
-from .inbox import SPAWN
 
 LEASE_S = 1.5
 """Short, so that a frozen worker is often taken for dead."""
@@ -53,7 +52,7 @@ FAULT_S = (0.5, 7.0)
 LIMIT_S = 600.0
 """Seconds within which every run must have ended."""
 
-OURS = 'benchmarks.durable_faults:payments'
+OURS = 'benchmarks.durable.faults:payments'
 
 Call: TypeAlias = tuple[str, str]
 """The id of a run, and that of a call in it."""
@@ -107,6 +106,20 @@ def read_only(dsn: str) -> Generator[None]:
         finally:
             database.execute('ALTER SYSTEM RESET default_transaction_read_only')
             database.execute('SELECT pg_reload_conf()')
+
+
+@contextmanager
+def locked(path: str) -> Generator[None]:
+    """Let an SQLite file take no writes for a while, as if a process were stopped in the middle of one."""
+    with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as database:
+        # A frozen worker may have the lock already. It goes on only after this process has returned.
+        with suppress(sqlite3.OperationalError):
+            database.execute('BEGIN IMMEDIATE')
+        try:
+            yield
+        finally:
+            if database.in_transaction:
+                database.execute('ROLLBACK')
 
 
 def note(effects: str, call: ExecutedCall) -> None:
@@ -312,22 +325,8 @@ class Schedule:
         while True:
             await asyncio.sleep(self._random.uniform(5, 20))
             self.told.done['faults'] += 1
-            with self._fault():
+            with locked(self._place) if self._kind == 'SQLite' else read_only(self._place):
                 await asyncio.sleep(self._random.uniform(*FAULT_S))
-
-    @contextmanager
-    def _fault(self) -> Generator[None]:
-        """Let the store take no writes for a while."""
-        if self._kind == 'SQLite':
-            with closing(sqlite3.connect(self._place, timeout=30, isolation_level=None)) as database:
-                database.execute('BEGIN IMMEDIATE')
-                try:
-                    yield
-                finally:
-                    database.execute('ROLLBACK')
-            return
-        with read_only(self._place):
-            yield
 
     def _found(self, store: DurableStore, ids: Sequence[str]) -> Found:
         lines = self._effects.read_text(encoding='utf-8').splitlines()

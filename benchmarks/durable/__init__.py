@@ -1,0 +1,1 @@
+"""Measure and disturb durable runs: `python -m benchmarks.durable`."""

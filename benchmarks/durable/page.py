@@ -1,0 +1,157 @@
+"""Write the page of the documentation about the figures of durable runs."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from statistics import median
+
+from benchmarks.spread import Spread, ratios
+
+from .answers import BEGUN, BURST_AIM, P99_LIMIT_S, RATE, Burst, Resumed
+from .parked import BYTES_LIMIT, PARKED, Parked
+from .stories import ASKED, COST_LIMIT, PLAIN, Story
+
+
+def milliseconds(of: Spread) -> str:
+    """Median and quartiles."""
+    return f'{of.median * 1000:.0f} [{of.lower * 1000:.0f}–{of.upper * 1000:.0f}] ms'
+
+
+def page(
+    parked: Sequence[Parked],
+    resumed: Sequence[Resumed],
+    bursts: Sequence[Burst],
+    stories: dict[str, dict[str, list[Story]]],
+    other: dict[str, Spread] | str | None,
+    minutes: float,
+) -> str:
+    """The page of the documentation."""
+    lines = [
+        '# Benchmarks of durable runs',
+        '',
+        'Written by `python -m benchmarks.durable --write PATH`; `make bench-durable` prints the same figures.',
+        (
+            f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
+            f'{os.cpu_count()} processors, shared by all processes and the database.'
+        ),
+        f'The measurements took {minutes:.0f} minutes; parking the runs took most of this time.',
+        '"Load" is the load average of the last minute.',
+        'SQLite and PostgreSQL both synced to the disk.',
+        '',
+        '## Parked runs',
+        '',
+        'Each parked run has called a tool with 500 characters of text, and waits for an approver.',
+        (
+            f'After the sizes were measured, each store with fewer than {PARKED} runs was filled up to {PARKED} with '
+            'copies of its runs.'
+        ),
+        'Sizes are bytes per run, including indexes. The history contains the messages to and from the model.',
+        f'A run may take at most {BYTES_LIMIT} bytes in addition to its history.',
+        '',
+        '| store | runs | time to park | bytes in | total | history | beyond the history | load | verdict |',
+        f'|{" --- |" * 9}',
+    ]
+    for each in parked:
+        by = ', '.join(f'{name} {size:.0f}' for name, size in each.bytes.items())
+        verdict = 'met' if each.overhead <= BYTES_LIMIT else '**MISSED**'
+        total = sum(each.bytes.values())
+        taken = f'{each.seconds:.0f} s'
+        cells = (each.store, each.runs, taken, by, f'{total:.0f}', f'{each.history:.0f}', f'{each.overhead:.0f}')
+        lines.append(f'| {" | ".join(map(str, cells))} | {each.load:.1f} | {verdict} |')
+    lines += [
+        '',
+        'The next table shows how many more tasks, threads, open files and bytes a worker needs for each parked run.',
+        'The new worker was started after the runs were parked, and is compared with a new worker on an empty store.',
+        'For the worker that parked the runs, growth is counted from the moment when a tenth of the runs was parked.',
+        'Open files include connections. The last column shows how much the resident memory of the worker grew.',
+        '',
+        '| store | worker | tasks | threads | open files | bytes of memory |',
+        f'|{" --- |" * 6}',
+    ]
+    for each in parked:
+        for name, cost in (('new', each.idle), ('parked the runs', each.worker)):
+            few = ' | '.join(f'{cost[kind]:.3f}' for kind in ('tasks', 'threads', 'descriptors'))
+            lines.append(f'| {each.store} | {name} | {few} | {cost["resident"]:.0f} |')
+    lines += [
+        '',
+        '## Answers',
+        '',
+        f'Approvers answer {RATE} requests per second, and two new worker processes continue the runs.',
+        'A delay is the number of seconds from the answer to the event in the column "until".',
+        f'On PostgreSQL, 99 of 100 answers must be followed by the next segment within {P99_LIMIT_S:g} s.',
+        '',
+        '| store | parked | answers | until | median | 99 of 100 | longest | lost | executed twice | load | verdict |',
+        f'|{" --- |" * 11}',
+    ]
+    for each in resumed:
+        for kind, delays in each.delays.items():
+            p99 = each.percentile(kind, 99)
+            is_limited = kind == BEGUN and each.store == 'PostgreSQL'
+            verdict = '' if not is_limited else 'met' if p99 <= P99_LIMIT_S else '**MISSED**'
+            cells = (each.store, each.parked, each.answers, kind, f'{each.percentile(kind, 50):.3f}', f'{p99:.3f}')
+            tail = (f'{delays[-1]:.3f}', each.lost, each.twice, f'{each.load:.1f}', verdict)
+            lines.append(f'| {" | ".join(map(str, (*cells, *tail)))} |')
+    lines += [
+        '',
+        '## Many answers at once',
+        '',
+        'All these requests are answered at once, and two new worker processes continue the runs.',
+        (
+            'The seconds count from the first answer until all answers are stored, until the last run has begun its '
+            'next segment, and until the last run has ended.'
+        ),
+        f'The aim is {BURST_AIM} runs per second on an idle machine. Other work on the machine lowers the figure.',
+        '',
+        '| store | answers | all stored | all begun | all ended | runs per second | load |',
+        f'|{" --- |" * 7}',
+    ]
+    for each in bursts:
+        times = ' | '.join(f'{seconds:.2f}' for seconds in (each.answered, each.begun, each.ended))
+        lines.append(f'| {each.store} | {each.answers} | {times} | {each.rate:.0f} | {each.load:.1f} |')
+    lines += [
+        '',
+        '## One approved call',
+        '',
+        'A run calls one tool and ends.',
+        (
+            'The run is compared with a DBOS workflow of the same steps (model, tool, model), which its worker starts '
+            'at once.'
+        ),
+        'Each figure is a median in milliseconds.',
+        'The column "from the start" shows the time from when another process starts the run until the run ends.',
+        'The column "from the first segment" shows the time from when the first segment begins until the run ends.',
+        'For an approved run, each of these two times includes the answer, and the time until a worker notices it.',
+        'The column "processor" shows the processor time of the worker.',
+        'The three programs took turns. Each ratio compares measurements of the same turn.',
+        'The table shows the median ratio for each of these three columns, with quartiles in brackets.',
+        (
+            'The limit applies to the column "from the start": a run that is approved immediately may take at most '
+            f'{COST_LIMIT:g} times as long as the DBOS workflow.'
+        ),
+        '',
+        '| store | program | from the start | from the first segment | processor | ratios to DBOS | verdict |',
+        f'|{" --- |" * 7}',
+    ]
+    for store, told in stories.items():
+        base = [[median(getattr(each, kind)) for each in told[PLAIN]] for kind in ('whole', 'begun', 'cpu')]
+        for name, each_round in told.items():
+            taken = [[median(getattr(each, kind)) for each in each_round] for kind in ('whole', 'begun', 'cpu')]
+            to_plain = [ratios(zip(ours, plain, strict=True)) for ours, plain in zip(taken, base, strict=True)]
+            shown = ' | '.join(f'{median(each) * 1000:.0f}' for each in taken)
+            verdict = '' if name != ASKED else 'met' if to_plain[0].median <= COST_LIMIT else '**MISSED**'
+            by = ', '.join(f'{each.median:.1f} [{each.lower:.1f}–{each.upper:.1f}]' for each in to_plain)
+            lines.append(f'| {store} | {name} | {shown} | {by} | {verdict} |')
+    lines.append('')
+    if isinstance(other, str):
+        lines.append(f'LangGraph was not measured: {other}')
+    elif other is not None:
+        lines += [
+            'The same run was measured in LangGraph with its PostgreSQL checkpointer, in one process.',
+            f'A LangGraph run that is answered at once took {milliseconds(other["asked"])}.',
+            f'A LangGraph run without a question took {milliseconds(other["unasked"])}.',
+            'If the process of a LangGraph run ends, no worker continues the run.',
+            'When your program resumes the run, a call that was being executed may be executed again.',
+        ]
+    return '\n'.join(lines) + '\n'

@@ -1,0 +1,116 @@
+"""Compare runs with one approved call with the same steps in other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tool_approval.durable import open_store
+from tool_approval.inbox import Approver, Inbox
+
+from benchmarks.inbox import Place
+from benchmarks.spread import Spread, spread
+from maintainers.peers.catalog import Environment
+from maintainers.peers.environments import REPOSITORY, InstallError, python_of
+from tool_approval import ApprovalDecision
+
+from .workers import Worker, durable_agent, plain_worker, url_of, worker
+
+COST_LIMIT = 4.0
+
+ASKED, UNASKED, PLAIN = 'durable run, approved at once', 'durable run, no question', 'DBOS workflow'
+
+LANGGRAPH = Environment(
+    name='langgraph-postgres',
+    installs=(('langgraph==1.2.22', 'langgraph-checkpoint-postgres==3.2.0', 'psycopg[binary]==3.3.9'),),
+)
+
+
+@dataclass(kw_only=True)
+class Story:
+    """One call after the other, one way."""
+
+    whole: list[float] = field(default_factory=list[float])
+    """Seconds from the start of a run to its end."""
+    begun: list[float] = field(default_factory=list[float])
+    """Seconds from the beginning of its first segment to its end."""
+    cpu: list[float] = field(default_factory=list[float])
+    """Seconds of computing in the worker."""
+
+
+def story_of_ours(url: str, runs: int, policy: str) -> Story:
+    """Runs that ask, and are answered at once; or that need not ask."""
+    told = Story()
+    process = Worker(worker, url, policy)
+
+    async def run_all() -> None:
+        durable = durable_agent(url, None, policy)
+        with Inbox(open_store(url).inbox_store) as inbox:
+            for number in range(runs):
+                run_id, before = str(number), process.ask('cpu')
+                begin = time.monotonic()
+                await durable.start(run_id, run_id=run_id)
+                if policy == 'required':
+                    await asyncio.to_thread(process.stamp, 'parked', run_id)
+                    [entry] = await inbox.open()
+                    yes = ApprovalDecision(approved=True)
+                    await inbox.decide(entry.id, yes, by=Approver(id='ada'), digest=entry.digest)
+                _note(told, process, run_id, begin, before)
+        durable.store.close()
+
+    asyncio.run(run_all())
+    process.stop()
+    return told
+
+
+def story_of_dbos(url: str, runs: int) -> Story:
+    """The same steps without a question."""
+    told = Story()
+    process = Worker(plain_worker, url)
+    for number in range(runs):
+        before, begin = process.ask('cpu'), time.monotonic()
+        process.send(str(number))
+        _note(told, process, str(number), begin, before)
+    process.stop()
+    return told
+
+
+def _note(told: Story, process: Worker, run_id: str, begin: float, cpu: float) -> None:
+    ended = process.stamp('ended', run_id)
+    if run_id != '0':  # the first one also pays for what is made once
+        told.whole.append(ended - begin)
+        told.begun.append(ended - process.stamp('began 0', run_id))
+        told.cpu.append(process.ask('cpu') - cpu)
+
+
+def measure_stories(make: Callable[[], Place], runs: int, rounds: int) -> dict[str, list[Story]]:
+    """Each way again and again, in turns."""
+    told: dict[str, list[Story]] = defaultdict(list)
+    for _ in range(rounds):
+        told[ASKED].append(story_of_ours(url_of(make()), runs, 'required'))
+        told[UNASKED].append(story_of_ours(url_of(make()), runs, 'none'))
+        told[PLAIN].append(story_of_dbos(url_of(make()), runs))
+    return told
+
+
+def langgraph(dsn: str, runs: int) -> dict[str, Spread] | str:
+    """Seconds of a run on LangGraph's checkpointer, asked and unasked; or why there are none."""
+    try:
+        python = python_of(LANGGRAPH)
+    except InstallError as error:
+        return str(error)
+    command = [str(python), '-m', 'benchmarks.durable.langgraph_program', dsn, str(runs)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    return {name: spread(taken[1:]) for name, taken in json.loads(done.stdout).items()}
+
+
+def milliseconds(of: Spread) -> str:
+    """Median and quartiles."""
+    return f'{of.median * 1000:.0f} [{of.lower * 1000:.0f}–{of.upper * 1000:.0f}] ms'
