@@ -394,6 +394,12 @@ class MemoryStore:
     def put(self, approval):
         self.kept[approval.id] = approval
 
+    def change(self, approval_id, change):
+        changed = change(self.kept[approval_id]) if approval_id in self.kept else None
+        if changed is not None:
+            self.put(changed)
+        return changed
+
     def remove(self, approval_id):
         return self.kept.pop(approval_id, None) is not None
 

@@ -6,6 +6,7 @@ from .core import lazy_exports
 
 if TYPE_CHECKING:
     from .approvals import Approvals
+    from .core.bounds import Bounds, Left
     from .core.canonical import canonical_json, digest, fingerprint
     from .core.conditions import Condition
     from .core.config import PolicyConfig, RuleCase, ToolRule
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from .core.execute import execute_tool
     from .core.first_of import FirstOf, answered_elsewhere
     from .core.memory import ApprovalMemory
+    from .core.offers import Offer
     from .core.policy import ApprovalPolicy
     from .core.presentation import ApprovalPresentation, truncate_for_display
     from .core.protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
@@ -57,13 +59,16 @@ __all__ = (
     'Approvals',
     'AuditError',
     'AuditSink',
+    'Bounds',
     'Condition',
     'CurrentCall',
     'ExecutionNotRepeated',
     'FirstOf',
+    'Left',
     'LineageEntry',
     'MissingExtraError',
     'NotCanonicalError',
+    'Offer',
     'PolicyConfig',
     'Presenter',
     'Redactor',
@@ -90,6 +95,7 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
         __name__,
         {
             'approvals': ('Approvals',),
+            'core.bounds': ('Bounds', 'Left'),
             'core.canonical': ('canonical_json', 'digest', 'fingerprint'),
             'core.conditions': ('Condition',),
             'core.config': ('PolicyConfig', 'RuleCase', 'ToolRule'),
@@ -111,6 +117,7 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
             'core.execute': ('execute_tool',),
             'core.first_of': ('FirstOf', 'answered_elsewhere'),
             'core.memory': ('ApprovalMemory',),
+            'core.offers': ('Offer',),
             'core.policy': ('ApprovalPolicy',),
             'core.presentation': ('ApprovalPresentation', 'truncate_for_display'),
             'core.protocols': (

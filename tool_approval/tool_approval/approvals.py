@@ -261,7 +261,8 @@ def _policy(rules: Any) -> tuple[ApprovalPolicy, ApprovalMode, LoadedSettings | 
 
     loaded = load_settings(path, named=True)
     settings = effective(loaded)
-    return settings.policy, settings.mode, loaded, settings.audit.unasked
+    policy = ApprovalPolicy.from_config(settings.policy_config, source=settings.policy.source, line_of=loaded.line_of)
+    return policy, settings.mode, loaded, settings.audit.unasked
 
 
 def _memory(remember: Any) -> ApprovalMemory:

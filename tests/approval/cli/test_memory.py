@@ -2,8 +2,10 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
+from tool_approval.core.bounds import Left
 from tool_approval.core.protocols import RememberedApproval
 from tool_approval.storage import FileApprovalStore
 
@@ -40,6 +42,24 @@ def test_approvals_are_listed(tool_approval, remembered):
         'aaaaaaaa  2026-01-02 03:04 by ada  send_a (exact): Mail <U+001B>[31m  in /projects/mail<U+001B>[31m\n'
         'bbbbbbbb  2026-01-02 03:04  send_b (exact): Mail <U+001B>[31m\n'
     )
+
+
+def test_what_is_left_of_a_bounded_approval_is_listed(tool_approval, remembered):
+    [first, _] = remembered.list_all()
+    left = Left(uses=3, total={'amount': Decimal('120.50')}, until=datetime(2999, 1, 2, 3, 4, tzinfo=UTC))
+    remembered.put(first.model_copy(update={'left': left}))
+
+    assert tool_approval('memory', 'list').out.splitlines()[0] == (
+        'aaaaaaaa  2026-01-02 03:04 by ada  send_a (exact): Mail <U+001B>[31m  '
+        '(3 calls left, 120.5 of `amount` left, until 2999-01-02 03:04 UTC)  in /projects/mail<U+001B>[31m'
+    )
+
+
+def test_an_approval_that_has_ended_is_listed_as_such(tool_approval, remembered):
+    [_, second] = remembered.list_all()
+    remembered.put(second.model_copy(update={'left': Left(until=datetime(2026, 1, 2, 4, tzinfo=UTC))}))
+
+    assert tool_approval('memory', 'list').out.endswith('send_b (exact): Mail <U+001B>[31m  (ended)\n')
 
 
 def test_approvals_are_listed_in_json(tool_approval, remembered):

@@ -102,7 +102,9 @@ def test_a_payload_that_cannot_be_written_is_left_out():
 
 
 @pytest.mark.parametrize(
-    'decision', [{'approved': False}, {'override_args': {}}, {'remember': 'none'}], ids=['denied', 'changed', 'once']
+    'decision',
+    [{'approved': False, 'remember': 'always'}, {'override_args': {}}, {'remember': 'none'}],
+    ids=['denied', 'changed', 'once'],
 )
 def test_log_does_not_claim_to_remember_what_is_not_remembered(decision):
     entry = entry_of(request_for(), **{'remember': 'session', **decision})

@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 from tool_approval.answering import answer_options
 from tool_approval.core.arguments import TYPES, read_arguments
+from tool_approval.core.memory import DENIED_BEFORE
 from tool_approval.display import facts
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI
 
-from tests.approval.parts import NOON, decide, noon, request_for, run_tool
+from tests.approval.parts import NOON, ListSink, decide, noon, request_for, run_tool
 from tests.tables import table
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
     ApprovalMemory,
+    Bounds,
     LineageEntry,
     NotCanonicalError,
     RememberOption,
@@ -30,6 +32,7 @@ from tool_approval import (
 
 SESSION = ApprovalDecision(approved=True, remember='session', decided_by=('ada',), decided_at=NOON)
 ALWAYS = SESSION.model_copy(update={'remember': 'always'})
+DENIED_FOR_THE_SESSION = ApprovalDecision(approved=False, remember='session', decided_by=('ada',), decided_at=NOON)
 ROOT = LineageEntry(agent_name='root', run_id='run 1', tool_name='research', tool_call_id='call 1')
 
 
@@ -86,8 +89,8 @@ def test_approval_for_one_call_is_not_remembered():
     assert len(memory) == 0
 
 
-@given(remember=st.sampled_from(['none', 'session', 'always']), note=st.none() | st.text())
-def test_a_denial_is_never_remembered(remember, note):
+@given(remember=st.sampled_from(['none', 'always']), note=st.none() | st.text())
+def test_a_denial_is_not_remembered_for_always(remember, note):
     memory = ApprovalMemory()
 
     memory.store(request_for(), ApprovalDecision(approved=False, remember=remember, note=note))
@@ -96,28 +99,92 @@ def test_a_denial_is_never_remembered(remember, note):
     assert memory.list_approvals() == []
 
 
-@given(
-    answers=st.lists(
-        st.builds(
-            ApprovalDecision,
-            approved=st.just(False),
-            remember=st.sampled_from(['none', 'session', 'always']),
-            override_args=st.none() | st.just({'path': 'b'}),
-        ),
-        min_size=1,
-        max_size=4,
-    )
-)
-def test_denied_call_is_asked_about_again_every_time(answers):
-    left = list(answers)
+def test_a_denied_call_is_asked_about_again_unless_the_denial_is_remembered():
+    left = [False, False, DENIED_FOR_THE_SESSION]
     ui = RecordingUI(lambda request: left.pop(0))
-    controller = ApprovalController(ui=ui)
+    log = ListSink()
+    controller = ApprovalController(ui=ui, audit=log)
 
-    decisions = [decide(controller, request_for()) for _ in answers]
+    decisions = [decide(controller, request_for()) for _ in range(5)]
 
     assert not any(decision.approved for decision in decisions)
-    assert len(ui.requests) == len(answers)
-    assert len(controller.memory) == 0
+    assert len(ui.requests) == 3
+    assert [entry['how'] for entry in log.decisions()] == ['person'] * 3 + ['memory'] * 2
+    assert log.decisions()[2]['remember'] == 'session'
+    assert decisions[4].note == DENIED_BEFORE
+
+
+def test_a_remembered_denial_is_for_the_same_call_in_the_same_session():
+    memory = ApprovalMemory()
+    memory.store(request_for('a', session_id='s'), DENIED_FOR_THE_SESSION)
+
+    found = memory.lookup(request_for('a', session_id='s'))
+    assert found is not None
+    assert (found.approved, found.decided_by) == (False, ('ada',))
+    assert memory.lookup(request_for('b', session_id='s')) is None
+    assert memory.lookup(request_for('a', session_id='t')) is None
+
+
+def test_a_remembered_denial_goes_before_every_approval(store):
+    wide = RememberOption(kind='folder', label='every file in notes/', payload={'folder': 'notes'})
+    request = request_for('notes/a', remember_options=(wide,))
+    memory = ApprovalMemory(store)
+    for decision in (SESSION, ALWAYS, SESSION.model_copy(update={'remember_option': 'folder'})):
+        memory.store(request, decision)
+
+    memory.store(request, DENIED_FOR_THE_SESSION)
+
+    found = memory.lookup(request)
+    assert found is not None
+    assert not found.approved
+    other = memory.lookup(request_for('notes/b', remember_options=(wide,)))
+    assert other is not None
+    assert other.approved
+
+
+def test_a_remembered_denial_approves_nothing_before_the_call_runs():
+    memory = ApprovalMemory()
+    memory.store(request_for(), DENIED_FOR_THE_SESSION)
+    [listed] = memory.list_approvals()
+
+    assert listed.is_denial
+    assert not memory.holds(listed.id)
+
+
+def test_a_remembered_denial_can_be_revoked():
+    memory = ApprovalMemory()
+    memory.store(request_for(), DENIED_FOR_THE_SESSION)
+    [listed] = memory.list_approvals()
+
+    assert memory.revoke(listed.id)
+    assert memory.lookup(request_for()) is None
+
+
+def test_a_remembered_denial_outlasts_the_rights_of_its_approver():
+    memory = ApprovalMemory(is_allowed=lambda approver: False)
+    memory.store(request_for(), DENIED_FOR_THE_SESSION)
+
+    found = memory.lookup(request_for())
+
+    assert found is not None
+    assert not found.approved
+
+
+def test_a_denial_cannot_be_remembered_with_bounds():
+    request = request_for(remember_options=(RememberOption(kind='b', label='b', payload={}, bounds=Bounds(uses=2)),))
+
+    with pytest.raises(ValueError, match='does not offer to remember the decision'):
+        ApprovalMemory().store(request, DENIED_FOR_THE_SESSION.model_copy(update={'remember_option': 'b'}))
+
+
+def test_a_denial_is_not_remembered_where_nothing_may_be_remembered():
+    ui = RecordingUI(DENIED_FOR_THE_SESSION)
+    controller = ApprovalController(ui=ui)
+
+    for _ in range(2):
+        assert not decide(controller, request_for(answers=('approve',))).approved
+
+    assert len(ui.requests) == 2
 
 
 def test_an_approval_of_changed_arguments_is_not_remembered():
@@ -169,7 +236,7 @@ def test_an_option_that_calls_itself_exact_is_not_offered():
 
 
 def test_remember_option_that_the_request_does_not_offer_is_refused():
-    with pytest.raises(ValueError, match="does not offer to remember the approval as 'folder'"):
+    with pytest.raises(ValueError, match="does not offer to remember the decision as 'folder'"):
         ApprovalMemory().store(request_for(), SESSION.model_copy(update={'remember_option': 'folder'}))
 
 

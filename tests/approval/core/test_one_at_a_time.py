@@ -134,10 +134,10 @@ async def test_memory_that_fails_denies_the_waiting_call_and_releases_the_turn(c
     class Failing(ApprovalMemory):
         fails = False
 
-        def lookup(self, request):
+        def find(self, request, promised=()):
             if self.fails:
                 raise ValueError
-            return super().lookup(request)
+            return super().find(request, promised)
 
     ui = Prompt()
     memory = Failing()

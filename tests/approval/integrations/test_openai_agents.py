@@ -553,6 +553,31 @@ def test_sessions():
     assert [go(config=thread), go(config=thread), go()] == ['wrote a', 'wrote a', denied_because('Nor here.')]
 
 
+def test_a_call_for_which_nothing_is_left_of_its_approval_does_not_run():
+    class OthersAreFaster(ApprovalMemory):
+        """Another process takes a use right before each call of this one."""
+
+        def take(self, approval_id: str, request: Any) -> None:
+            super().take(approval_id, request)
+            super().take(approval_id, request)
+
+    def bounded(request: Any) -> ApprovalDecision:
+        kind = request.remember_options[0].kind
+        return ApprovalDecision(approved=True, remember='session', remember_option=kind)
+
+    desk, sink = Desk(), ListSink()
+    approvals = Approvals(
+        {'write': {'remember': [{'uses': 2}]}}, ui=ScriptedUI([bounded]), remember=OthersAreFaster(), log=sink
+    )
+
+    told_of = [run([desk.write], approvals, call('write', path='a'), session='Ada')['1'] for _ in range(2)]
+
+    assert told_of[0] == 'wrote a'
+    assert 'is used up' in told_of[1]
+    assert desk.ran == [('a', 'empty')]
+    assert sink.outcomes() == ['executed', 'refused']
+
+
 def test_without_a_session_an_approval_ends_with_the_trace():
     desk = Desk()
     approvals = Approvals(ui=ScriptedUI(['s', 'Not in another.']))

@@ -9,8 +9,9 @@ import pytest
 from tool_approval.storage import FileApprovalStore, default_path, file_store
 from tool_approval.storage.private_file import locked
 
+from tests.approval.bounds_race import race
 from tests.approval.parts import NOON, finish, start_python
-from tool_approval import ApprovalStore, RememberedApproval, StoreError
+from tool_approval import ApprovalMemory, ApprovalStore, RememberedApproval, StoreError
 
 A, B = 'a' * 64, 'b' * 64
 
@@ -201,6 +202,8 @@ def test_file_of_the_store_is_json_with_a_version(store, path):
                 'approved_by': ['ada'],
                 'approved_at': '2026-03-04T12:00:00Z',
                 'project': None,
+                'is_denial': False,
+                'left': None,
             }
         ],
     }
@@ -235,3 +238,13 @@ def test_file_store_implements_the_protocol(store):
 
     assert len(used.key) == 32
     assert Path(used.scope['project']).is_absolute()
+
+
+def test_no_bound_is_exceeded_by_several_processes(tmp_path):
+    def make():
+        return ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))
+
+    tally = race(make, rounds=12)
+
+    assert tally.ran > 12
+    assert tally.exhausted > 4

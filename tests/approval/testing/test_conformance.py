@@ -23,12 +23,21 @@ class DictStore:
         self.scope = {'project': 'p'}
         self.key = place.setdefault('key', secrets.token_bytes(32))
         self.kept = place.setdefault('kept', {})
+        self.lock = place.setdefault('lock', threading.Lock())
 
     def get(self, approval_id):
         return self.kept.get(approval_id)
 
     def put(self, approval):
         self.kept[approval.id] = approval
+
+    def change(self, approval_id, change):
+        with self.lock:
+            found = self.kept.get(approval_id)
+            changed = None if found is None else change(found)
+            if changed is not None:
+                self.kept[approval_id] = changed
+            return changed
 
     def remove(self, approval_id):
         return self.kept.pop(approval_id, None) is not None
@@ -103,6 +112,38 @@ class NeverRemoves(DictStore):
         return approval_id in self.kept
 
 
+class CountsNothing(DictStore):
+    def change(self, approval_id, change):
+        found = self.kept.get(approval_id)
+        return None if found is None else change(found)
+
+
+class CountsWithoutALock(DictStore):
+    """Reads before it writes; the barrier makes all of them read before any of them writes."""
+
+    def __init__(self, place):
+        super().__init__(place)
+        self.all_have_read = place.setdefault('barrier', threading.Barrier(16))
+
+    def change(self, approval_id, change):
+        found = self.kept.get(approval_id)
+        changed = None if found is None else change(found)
+        if threading.current_thread() is not threading.main_thread():
+            with suppress(threading.BrokenBarrierError):
+                self.all_have_read.wait(timeout=30)
+        if changed is not None:
+            self.kept[approval_id] = changed
+        return changed
+
+
+class ChangesWithoutAChange(DictStore):
+    def change(self, approval_id, change):
+        changed = super().change(approval_id, change)
+        if changed is None:
+            self.kept.pop(approval_id, None)
+        return changed
+
+
 class RaisesFromThreads(DictStore):
     def put(self, approval):
         if threading.current_thread() is not threading.main_thread():
@@ -132,6 +173,9 @@ def test_the_stores_suite_passes_on_a_store_in_memory():
         ListsTheNewestFirst,
         NeverReplaces,
         NeverRemoves,
+        CountsNothing,
+        CountsWithoutALock,
+        ChangesWithoutAChange,
     ],
 )
 def test_the_stores_suite_fails_on_a_store_that_is_wrong(wrong):

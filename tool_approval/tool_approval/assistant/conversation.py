@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -268,8 +269,10 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
         case ['/approvals']:
             for number, approval in enumerate(approvals, start=1):
                 # Approvals of the session come first.
-                span = 'always' if number > len(memory) else 'session'
-                write(f'  {number}. {span}  {escape_line(approval.tool_name)}: {escape_line(approval.label)}\n')
+                span = 'denied' if approval.is_denial else 'always' if number > len(memory) else 'session'
+                left = '' if approval.left is None else f' ({approval.left.text(datetime.now(UTC))})'
+                text = f'{approval.label}{left}'
+                write(f'  {number}. {span}  {escape_line(approval.tool_name)}: {escape_line(text)}\n')
             if not approvals:
                 write('  No approval is remembered.\n')
         case ['/forget', number] if number.isdecimal() and 1 <= int(number) <= len(approvals):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, Final, Literal
 
-from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules
+from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules, check_offers
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
 from tool_approval.os_sandbox.toolchains import configured_problem
 from tool_approval.settings.extends import PresetRule, found_presets
@@ -154,6 +154,7 @@ def remarks(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
     return [
         *_tool_rules(settings),
         *_cases(settings),
+        *_offers(settings),
         *_roots(judge.files),
         *_toolchains(settings, judge.files),
         *_globs(settings),
@@ -195,6 +196,16 @@ def _cases(settings: Settings) -> Iterator[ConfigFinding]:
             if name in SHELL_TOOLS and case.approval == 'none':
                 message = 'a condition on the text of a command also holds for what is added to it, such as `; rm -r .`'
                 yield _warning((*at_rule, number), f'{message}; write a rule under `shell.rules` instead')
+
+
+def _offers(settings: Settings) -> Iterator[ConfigFinding]:
+    for tool in FILE_TOOLS:
+        arguments = signature(getattr(FileTools, tool)).parameters
+        try:
+            check_offers(settings.policy_config.tools, tool, list(arguments), source=None, line_of=lambda path: None)
+        except ApprovalConfigError as error:
+            found = _mistake(error)
+            yield replace(found, path=('custom_tools' if tool in settings.custom_tools else 'tools', *found.path[1:]))
 
 
 def _never_wins(name: str, other: str, config: PolicyConfig) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tool_approval import storage
@@ -37,7 +38,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
             by = f' by {" and ".join(each.approved_by)}' if each.approved_by else ''
             when = f'{each.approved_at:%Y-%m-%d %H:%M}'
             where = '' if each.project is None else f'  in {each.project}'
-            output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {each.tool_name} ({each.kind}): {each.label}{where}')
+            left = '' if each.left is None else f'  ({each.left.text(datetime.now(UTC))})'
+            what = f'{each.tool_name} ({each.kind}): {each.label}{left}{where}'
+            output.line(f'{each.id[:SHORTEST_ID]}  {when}{by}  {what}')
     else:
         question = f'Forget {len(found)} approvals in all projects?'
         if not (options.yes or output.agrees(question, 'nothing was forgotten')):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from tool_approval.core.config import RuleCase
+from tool_approval.core.offers import Offer
 from tool_approval.settings.files import LoadedSettings, expanded, find_settings, trust_settings
 from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
@@ -86,12 +87,25 @@ def _tools(settings: Settings) -> Iterator[str]:
                 yield f'calls of the tool `{name}` need no approval if {_joined(list(_conditions(case)), "and")}'
         for description in filter(None, (rule.description, *(case.description for case in rule.cases))):
             yield f'in questions, the tool `{name}` is described as: {description}'
+        for offer in rule.remember:
+            yield f'questions about the tool `{name}` offer approvals {_offered(offer)}'
         if 'respond' in (rule.answers or ()):
             yield f'an approver can answer in place of the tool `{name}`'
     if settings.default == 'none':
         yield 'every tool without a rule runs without approval'
     for profile, capabilities in settings.auto_grant.items():
         yield f'the profile `{profile}` grants these capabilities without approval: {", ".join(capabilities)}'
+
+
+def _offered(offer: Offer) -> str:
+    match offer.same:
+        case None:
+            covers = 'of calls with the same other arguments' if offer.total else 'of the same call'
+        case ():
+            covers = 'of every call'
+        case names:
+            covers = f'of calls with the same {_joined([f"`{name}`" for name in names], "and")}'
+    return f'{covers}, {offer.text}'
 
 
 def _conditions(case: RuleCase) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from decimal import Decimal
@@ -12,24 +11,19 @@ from typing import Annotated, Any, Final, Self, TypeAlias, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from .arguments import HIDDEN
+from .bounds import as_number
 
 _MISSING: Final = object()
 
 
-def _as_number(value: object) -> Decimal | None:
-    if isinstance(value, float):
-        return Decimal(repr(value)) if math.isfinite(value) else None
-    return Decimal(value) if isinstance(value, int) and not isinstance(value, bool) else None
-
-
 def _number(value: object) -> object:
-    if _as_number(value) is None:
+    if as_number(value) is None:
         raise ValueError('not a number')
     return value
 
 
 def _scalar(value: object) -> object:
-    if value is not None and not isinstance(value, str | bool) and _as_number(value) is None:
+    if value is not None and not isinstance(value, str | bool) and as_number(value) is None:
         raise ValueError('not a string, a number, true, false or null')
     return value
 
@@ -93,7 +87,7 @@ class Condition(BaseModel):
             case 'matches':
                 return re.match(translate(str(self.matches)), value) is not None if isinstance(value, str) else None
             case _:
-                return _is_ordered(name, _as_number(value), _as_number(getattr(self, name)))
+                return _is_ordered(name, as_number(value), as_number(getattr(self, name)))
 
 
 def _is_ordered(name: str, number: Decimal | None, bound: Decimal | None) -> bool | None:
@@ -110,7 +104,7 @@ def _is_ordered(name: str, number: Decimal | None, bound: Decimal | None) -> boo
 def _is_equal(value: object, expected: object) -> bool | None:
     if value is None or expected is None:
         return value is expected
-    number, bound = _as_number(value), _as_number(expected)
+    number, bound = as_number(value), as_number(expected)
     if number is not None and bound is not None:
         return number == bound
     # Attack: `'600'` is neither equal to 600 nor different from it (test_conditions.py).

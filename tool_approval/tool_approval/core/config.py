@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from types import NoneType, UnionType
@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from .conditions import Condition, hold
 from .decision import AllowedAnswer
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
+from .offers import Offer
 
 LineOf: TypeAlias = Callable[[Path], int | None]
 """Return the 1-based line number of the value at a key path, or `None` if unknown."""
@@ -58,6 +59,9 @@ class ToolRule(BaseModel):
     answers: Annotated[tuple[AllowedAnswer, ...], BeforeValidator(_as_tuple)] | None = None
     """Answers that an approver may give, beside `deny`: `approve`, `edit`, `respond` and `remember`. `None` leaves the
     choice to the tool, and a tool that does not choose allows all but `respond`. If both choose, both must allow."""
+    remember: Annotated[tuple[Offer, ...], BeforeValidator(_as_tuple)] = ()
+    """Bounded approvals to offer in questions, beside one call and the whole session. They grant nothing by
+    themselves."""
     cases: Annotated[tuple[RuleCase, ...], BeforeValidator(_as_tuple)] = ()
     """Exceptions for calls with certain arguments. The first case whose conditions hold applies instead of `approval`.
     If a value is missing or cannot be compared, the strictest of the rule and all its cases applies."""
@@ -75,6 +79,8 @@ class InForce:
     """Name or glob of the deciding rule, or `None`."""
     answers: tuple[AllowedAnswer, ...] | None = None
     """First `answers` found in the matching rules, searched by precedence, or `None`."""
+    remember: tuple[Offer, ...] = ()
+    """First `remember` found in the matching rules, searched by precedence; empty if there is none."""
     case: int | None = None
     """Number, from 1, of the deciding rule's case that applies, or `None`."""
     reason: str | None = None
@@ -126,6 +132,7 @@ class ToolRules:
             description=description,
             decided_by=decided_by,
             answers=next((said for name in names if (said := self._rules[name].answers) is not None), None),
+            remember=next((said for name in names if (said := self._rules[name].remember)), ()),
             case=applied.case,
             reason=applied.reason,
             has_cases=any(self._rules[name].cases for name in names),
@@ -273,6 +280,34 @@ def _plain_rule(rule: object) -> object:
             return dict(cast('Mapping[str, object]', rule))
         case _:
             return rule
+
+
+def check_offers(
+    rules: Mapping[str, ToolRule], tool_name: str, arguments: Collection[str], *, source: str | None, line_of: LineOf
+) -> None:
+    """Check the names of the arguments under `remember` of the rules that name a tool exactly.
+
+    Args:
+        rules: The rules, by tool name or glob.
+        tool_name: Name of the tool.
+        arguments: Names of all arguments of the tool.
+        source: File of the rules, named in the error.
+        line_of: Returns the line number of the value at a key path.
+
+    Raises:
+        ApprovalConfigError: The tool has no argument of a name. The error names the key and the line.
+    """
+    for number, offer in enumerate(() if tool_name not in rules else rules[tool_name].remember):
+        for key, names in (('total', offer.total), ('same', offer.same or ())):
+            unknown = next((name for name in names if name not in arguments), None)
+            if unknown is not None:
+                where = (tool_name, 'remember', number, key, *([unknown] if key == 'total' else []))
+                raise ApprovalConfigError(
+                    f'`{printable(tool_name)}` has no argument `{printable(unknown)}`',
+                    key=dotted(('tools', *where)),
+                    source=source,
+                    line=line_of(('tools', *where)) or line_of(('custom_tools', *where)),
+                )
 
 
 def _plain_list(items: object) -> object:

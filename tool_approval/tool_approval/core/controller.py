@@ -20,10 +20,19 @@ from .canonical import canonical_json, copied, digest, hash_text
 from .decision import AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
 from .entries import How, Outcome, decision_entry, outcome_entry, question_entry, unasked_entry
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
-from .memory import NO_STORE, ApprovalMemory, check_memory
+from .memory import NO_STORE, ApprovalMemory, Promise, check_memory, decision_of
+from .offers import with_offers
 from .policy import ApprovalPolicy
 from .presentation import ApprovalPresentation
-from .protocols import ApprovalUI, AuditSink, Presenter, UIAbilities, check_presenters, check_ui
+from .protocols import (
+    ApprovalUI,
+    AuditSink,
+    Presenter,
+    RememberedApproval,
+    UIAbilities,
+    check_presenters,
+    check_ui,
+)
 from .request import ApprovalRequest, RejectedEdit
 from .threads import RunCancelled, call_sync_or_async, together
 
@@ -83,6 +92,7 @@ class _Asked(NamedTuple):
     request: ApprovalRequest
     digest: str | None
     reread: Reread | None
+    promised: list[Promise]
 
 
 class ApprovalController:
@@ -209,13 +219,14 @@ class ApprovalController:
                 again, or there were `MOST_EDITS` edits. The last edit is then returned.
         """
         decisions: dict[int, Decided] = {}
+        promised: list[Promise] = []
         requests = [self._limited(request) for request in requests]
         # A batch is not a group: requests that a page answers together may be separate questions elsewhere.
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         open_requests = list(range(len(requests)))
         while open_requests:
             before = dict(decisions)
-            await self._decide_some(requests, open_requests, decisions, rereads, batch_id)
+            await self._decide_some(requests, open_requests, decisions, rereads, batch_id, promised)
             # A call whose approval expired while a question about another was open is asked about again. A UI that
             # gives the old answer again is not asked for ever.
             open_requests = [
@@ -234,20 +245,22 @@ class ApprovalController:
         decisions: dict[int, Decided],
         rereads: Sequence[Reread] | None,
         batch_id: str | None,
+        promised: list[Promise],
     ) -> None:
         asked: dict[int, _Asked] = {}
         for index in indices:
             request = requests[index]
             digest = self.digest_of(request)
             decided = self._decide_alone(request, digest)
-            remembered = self._remembered(request) if decided is None else None
+            remembered = self._remembered(request, promised) if decided is None else None
             if decided is not None:
                 decisions[index] = self._settle(request, digest, decided)
             elif remembered is not None:
-                decisions[index] = self._settle(request, digest, remembered, is_remembered=True)
+                promised.append(Promise(remembered.id, request))
+                decisions[index] = self._settle(request, digest, decision_of(remembered), remembered=remembered)
             else:
                 placed = self._placed(request, batch_id, index + 1, len(requests))
-                asked[index] = _Asked(placed, digest, None if rereads is None else rereads[index])
+                asked[index] = _Asked(placed, digest, None if rereads is None else rereads[index], promised)
         if asked:
             await self._ask_all(asked, decisions)
 
@@ -263,9 +276,14 @@ class ApprovalController:
         """
         batch_id = secrets.token_hex(8) if len(requests) > 1 else None
         shown: list[ApprovalRequest | None] = []
+        promised: list[Promise] = []
         for index, request in enumerate(map(self._limited, requests)):
-            decided = self._decide_alone(request, self.digest_of(request)) or self._remembered(request)
-            found = decided or await self._shown(self._placed(request, batch_id, index + 1, len(requests)))
+            decided = self._decide_alone(request, self.digest_of(request))
+            remembered = self._remembered(request, promised) if decided is None else None
+            if remembered is not None:
+                promised.append(Promise(remembered.id, request))
+            found = decided or remembered
+            found = found or await self._shown(self._placed(request, batch_id, index + 1, len(requests)))
             shown.append(found if isinstance(found, ApprovalRequest) else None)
         return shown
 
@@ -526,22 +544,18 @@ class ApprovalController:
     async def _decide_asking(self, questions: list[_Asked], abilities: UIAbilities, *, is_later: bool) -> list[Decided]:
         """Ask about one request, or about a group."""
         # 4. Remembered approvals, including the answer to an earlier question of this response.
-        found: list[ApprovalDecision] = []
+        found: list[RememberedApproval] = []
 
         def is_remembered() -> bool:
-            decisions = [self._remembered(each.request) for each in questions]
-            found[:] = [decision for decision in decisions if decision is not None]
-            return len(found) == len(questions)
+            found[:] = self._all_remembered(questions)
+            return bool(found)
 
-        def settle(decisions: list[ApprovalDecision], *, is_remembered: bool = False) -> list[Decided]:
+        def settle(decisions: list[ApprovalDecision]) -> list[Decided]:
             pairs = zip(questions, decisions, strict=True)
-            return [
-                self._settle(each.request, each.digest, decision, is_remembered=is_remembered, reread=each.reread)
-                for each, decision in pairs
-            ]
+            return [self._settle(each.request, each.digest, decision, reread=each.reread) for each, decision in pairs]
 
         if is_later and is_remembered():
-            return settle(found, is_remembered=True)
+            return self._settle_remembered(questions, found)
         # 5. Make the presentation, only now that it is needed.
         shown: list[ApprovalRequest] = []
         for each in questions:
@@ -571,11 +585,31 @@ class ApprovalController:
             settle([stopped] * len(questions))
             raise
         # 7. Judge changed arguments, log, remember.
-        settled = settle(answers or found, is_remembered=not answers)
+        settled = settle(answers) if answers else self._settle_remembered(questions, found)
         for each, answer, decided in zip(questions, answers, settled, strict=False):  # `answers` may be empty
             if decided.decision.approved:
                 self.memory.grant(each.request, answer.decided_by)
         return settled
+
+    def _all_remembered(self, questions: Sequence[_Asked]) -> list[RememberedApproval]:
+        """Return what is remembered for each of the questions; an empty list unless all of them are answered by it."""
+        found: list[RememberedApproval] = []
+        promised = list(questions[0].promised)
+        for each in questions:
+            remembered = self._remembered(each.request, promised)
+            if remembered is None:
+                return []
+            promised.append(Promise(remembered.id, each.request))
+            found.append(remembered)
+        return found
+
+    def _settle_remembered(self, questions: Sequence[_Asked], found: Sequence[RememberedApproval]) -> list[Decided]:
+        pairs = list(zip(questions, found, strict=True))
+        questions[0].promised.extend(Promise(remembered.id, each.request) for each, remembered in pairs)
+        return [
+            self._settle(each.request, each.digest, decision_of(remembered), remembered=remembered)
+            for each, remembered in pairs
+        ]
 
     def _log_questions(self, questions: Sequence[_Asked]) -> bool:
         try:
@@ -586,13 +620,18 @@ class ApprovalController:
         return True
 
     def _limited(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return the request with the answers that the policy allows too."""
-        return request.limited(self.policy.rule_for(request.tool_name).answers)
+        """Return the request with the answers that the policy allows too, and with the bounded approvals it offers."""
+        rule = self.policy.rule_for(request.tool_name)
+        return with_offers(request.limited(rule.answers), rule.remember)
 
-    def _remembered(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        # An approval that was remembered before the tool or a rule forbade it does not count.
-        is_allowed = request.allows('approve') and request.allows('remember') and not request.needs_a_person
-        return self.memory.lookup(request) if is_allowed else None
+    def _remembered(self, request: ApprovalRequest, promised: Sequence[Promise]) -> RememberedApproval | None:
+        # A decision that was remembered before the tool or a rule forbade it does not count.
+        if not request.allows('remember'):
+            return None
+        found = self.memory.find(request, promised)
+        if found is None or found.is_denial:
+            return found
+        return found if request.allows('approve') and not request.needs_a_person else None
 
     def _settle(
         self,
@@ -600,7 +639,7 @@ class ApprovalController:
         digest: str | None,
         decision: ApprovalDecision,
         *,
-        is_remembered: bool = False,
+        remembered: RememberedApproval | None = None,
         reread: Reread | None = None,
     ) -> Decided:
         """Complete a decision, log it and remember it."""
@@ -610,7 +649,7 @@ class ApprovalController:
             decision = self._judged_again(request, decision, decision.override_args)
         if decision.override_args is not None:
             digest = self.digest_of(request, decision.override_args)
-        said = decision
+        said, is_remembered = decision, remembered is not None
         if decision.approved and decision.remember == 'always' and not self.memory.remembers_always:
             raise StoreError('', NO_STORE)
         by = said.decided_by or ('memory' if is_remembered else 'ui',)
@@ -618,6 +657,7 @@ class ApprovalController:
         # An answer from the memory is decided when it is looked up.
         filled_in = {'decided_by': by, 'decided_at': (None if is_remembered else decision.decided_at) or self.now()}
         decision = ApprovalDecision.model_validate({**vars(decision), **filled_in})
+        expires_at = self._expires(decision, remembered)
         try:
             if is_unasked:
                 self.record_unasked(request, note=None if decision.approved else decision.note or '')
@@ -630,7 +670,7 @@ class ApprovalController:
                     question_digest=asked,
                     changed_to=_as_read(decision.override_args, reread),
                     remembered_at=remembered_at,
-                    expires_at=self.expires(decision),
+                    expires_at=expires_at,
                 )
         except AuditError as error:
             _log.error('A call of %r was denied: %s', request.tool_name, error)
@@ -639,19 +679,21 @@ class ApprovalController:
         # Remember only after logging, so that every remembered approval is in the log.
         if decision.remember != 'none':
             self.memory.store(request, decision.model_copy(update={'decided_by': said.decided_by}))
-        remembered = None
-        if is_remembered:
-            found = self.memory.find(request)
-            remembered = '' if found is None else found.id  # revoked meanwhile: `still_holds` finds nothing under ''
         is_persons = said.rule is None and not is_remembered
         return Decided(
             decision,
             digest,
             approvers=said.people,
-            remembered=remembered,
+            remembered=None if remembered is None else remembered.id,
             is_persons=is_persons,
-            expires_at=self.expires(decision),
+            expires_at=expires_at,
         )
+
+    def _expires(self, decision: ApprovalDecision, remembered: RememberedApproval | None) -> datetime | None:
+        """Return the time after which a call no longer runs, also because its remembered approval ends."""
+        until = None if remembered is None or remembered.left is None else remembered.left.until
+        ends = [each for each in (self.expires(decision), until) if each is not None]
+        return min(ends) if ends and decision.approved else None
 
     def _judged_again(
         self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]

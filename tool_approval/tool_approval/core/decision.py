@@ -92,9 +92,11 @@ class ApprovalDecision(BaseModel):
     """New arguments, by parameter name, in place of all arguments from the model. An approval with changed arguments is
     never remembered."""
     remember: Remember = 'none'
-    """How long the approval also covers later calls with the same payload. Denials are never remembered."""
+    """How long the decision also covers later calls with the same payload. A denial can be remembered for the session
+    only."""
     remember_option: str = EXACT
-    """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`."""
+    """Scope to remember: `exact`, or the `kind` of an option in the request's `remember_options`. A denial cannot have
+    an option with bounds."""
     decided_by: tuple[str, ...] = ()
     """Names of the approvers, in the order in which they agreed, or only the name of the rule that decided: `policy`,
     `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`, `other`. Empty if unknown."""
@@ -121,14 +123,16 @@ class ApprovalDecision(BaseModel):
         if self.response is not None:
             return ('respond',)
         if not self.approved:
-            return ('deny',)
+            return ('deny',) if self.remember == 'none' else ('deny', 'remember')
         kind: AllowedAnswer = 'approve' if self.override_args is None else 'edit'
         return (kind,) if self.remember == 'none' else (kind, 'remember')
 
     @property
     def is_lasting(self) -> bool:
-        """Whether to remember the decision. Only approvals of unchanged arguments are remembered."""
-        return self.approved and self.remember != 'none' and self.override_args is None
+        """Whether to remember the decision. Changed arguments are never remembered, and a denial not for always."""
+        return (
+            self.remember in (('session', 'always') if self.approved else ('session',)) and self.override_args is None
+        )
 
     @field_validator('approved', mode='before')
     @classmethod

@@ -131,6 +131,18 @@ class StoreError(ApprovalError):
         super().__init__(f'remembered approvals in {path!r}: {problem}' if path else problem)
 
 
+class UsedUp(ApprovalError):
+    """The remembered approval of a call has ended or was revoked. The call has not begun, and must not run."""
+
+    def __init__(self, tool_name: str) -> None:
+        """Create the reason for the model."""
+        self.reason = (
+            f'The remembered approval of this call of {tool_name!r} is used up, has ended or was revoked, so the call '
+            'was not run. Call the tool again to ask anew.'
+        )
+        super().__init__(self.reason)
+
+
 class AuditError(ApprovalError):
     """The audit log cannot be trusted or written. A call whose decision cannot be logged does not run."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments
@@ -12,7 +12,7 @@ from .canonical import canonical_json
 from .controller import ApprovalController
 from .edit_effects import is_same
 from .edits import Reading, edited
-from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError
+from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError, UsedUp
 from .gate import CHANGED, Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
 from .request import CallFacts
 from .tool_checks import has_check, judging
@@ -117,7 +117,14 @@ async def execute_tool(
             again = await gate.prepare(settled.call)
             # Attack: the caller or the check changes nested arguments that it still references (test_attacks.py).
             settled = gate.confirm(again._replace(call=call_with(settled.call.values)), settled.binding)
-        return await run(_allowed(name, settled))
+        return await _counted(name, run(_allowed(name, settled)))
+
+
+async def _counted(name: str, running: Awaitable[Any]) -> Any:
+    try:
+        return await running
+    except UsedUp as over:
+        raise ApprovalDenied(name, over.reason) from None
 
 
 def _allowed(name: str, settled: Refused | Allowed) -> Allowed:

@@ -23,7 +23,7 @@ from .canonical import canonical_json, copied
 from .controller import CLOCK_SKEW, ApprovalController, Decided
 from .decision import ApprovalDecision
 from .entries import Outcome, changed_payload
-from .errors import AuditError, NotCanonicalError, check_type
+from .errors import AuditError, NotCanonicalError, UsedUp, check_type
 from .presentation import EXTRA_ACCESS
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import Approved, approved, has_check
@@ -256,7 +256,13 @@ class Execution:
         return f'The approver changed the arguments of this call, which ran with: {changed}'
 
     def __enter__(self) -> Self:
-        """Make the approval available to the tool."""
+        """Count the call against the bounds of its remembered approval, and make the approval available to the tool.
+
+        Raises:
+            UsedUp: Too little is left of the remembered approval. The refusal is logged, and the call must not run.
+            StoreError: The call cannot be counted. It must not run.
+        """
+        self._gate.take(self._allowed)
         self._started_at = self._gate.controller.now()
         call, request, binding = self._allowed.call, self._allowed.request, self._allowed.binding
         # Attack: values that a host carries with the digest claim more than the approver saw. The request was made
@@ -302,9 +308,14 @@ class Gate:
         Args:
             call: The call.
             blocked: Reason for blocking the call, if it cannot be judged; otherwise `None`.
+
+        Raises:
+            ApprovalConfigError: A rule counts or compares an argument that the tool does not have.
         """
         metadata = call.facts.as_metadata() if call.metadata is None else call.metadata
         name = call.judged_as or call.tool_name
+        if call.args_schema is not None:
+            self.controller.policy.check_arguments(name, call.args_schema)
         used = call.arguments.used
         context = ApprovalContext(tool_name=name, args=call.arguments.shown, metadata=metadata, used=used)
         if blocked is not None:
@@ -431,6 +442,9 @@ class Gate:
             run: Executes the call.
             recheck: Checks the approval again right before execution. `None` means `still_holds`.
             **how: See `ExecutionLedger.execute`.
+
+        Raises:
+            UsedUp: Too little is left of the remembered approval. The call did not run.
         """
 
         def check() -> str | None:
@@ -444,6 +458,7 @@ class Gate:
         def tried_again(by: str) -> None:
             self.record(allowed, 'failed', settled_by=by)
 
+        how['not_begun'] = (UsedUp, *how.get('not_begun', ()))
         result = await ledger.execute(call, run, check=check, ask=ask, tried_again=tried_again, **how)
         if isinstance(result, Kept) and result.by is not None:
             self.record(allowed, 'executed' if result.state == 'done' else 'failed', settled_by=result.by)
@@ -469,6 +484,22 @@ class Gate:
         approvers, remembered = ((), None) if binding is None else (binding.approvers, binding.remembered)
         request = allowed.request or self._anew(allowed.call)
         return self.controller.still_holds(request, approvers=approvers, remembered=remembered)
+
+    def take(self, allowed: Allowed) -> None:
+        """Count a call against the bounds of its remembered approval, right before it runs. `execution` does so itself.
+
+        Raises:
+            UsedUp: Too little is left of the remembered approval. The refusal is logged, and the call must not run.
+            StoreError: The call cannot be counted. It must not run.
+        """
+        binding = allowed.binding
+        if binding is None or binding.remembered is None or allowed.call.is_enclosed:
+            return
+        try:
+            self.controller.memory.take(binding.remembered, allowed.request or self._anew(allowed.call))
+        except UsedUp:
+            self.record(allowed, 'refused')
+            raise
 
     def lapsed(self, allowed: Allowed) -> str | None:
         """Right before a call runs, return why it is too late to run it, and log that; `None` if it is in time."""
@@ -531,6 +562,7 @@ class Gate:
             return False
 
     def _sealed(self, binding: Binding) -> Binding:
+        # Attack: the host drops the remembered approval, so that the call is not counted (test_bounds.py).
         return binding._replace(
             seal=self.controller.seal(
                 binding.digest, binding.approvers, binding.remembered, binding.decided_at, binding.expires_at

@@ -1,4 +1,4 @@
-"""Remember approvals, so that the same call is not asked about again."""
+"""Remember approvals and denials, so that the same call is not asked about again."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 from .arguments import TYPES
+from .bounds import Bounds, Left
 from .canonical import fingerprint, whole_characters
+from .conditions import received
 from .decision import ApprovalDecision
-from .errors import StoreError, check_methods, check_type
+from .errors import StoreError, UsedUp, check_methods, check_type
 from .protocols import ApprovalStore, RememberedApproval
 from .redact import Redactor
 from .request import ApprovalRequest
@@ -20,6 +22,19 @@ NO_STORE = (
     "`remember='always'` needs a memory with a store; pass `ApprovalMemory(store)`, or `Approvals(..., remember='.')`"
 )
 """Problem with an approval that is to last, but that nothing can store."""
+
+
+DENIED_BEFORE = 'The approver denied such calls for the rest of this session, so this call was not run.'
+"""Reason for denying a call without asking, because of a remembered denial."""
+
+
+class Promise(NamedTuple):
+    """A remembered approval that was found for a call, which has not run yet."""
+
+    approval_id: str
+    """Id of the approval."""
+    request: ApprovalRequest
+    """Request of the call."""
 
 
 class ApprovalMemory:
@@ -53,7 +68,10 @@ class ApprovalMemory:
             TypeError: An argument has a wrong type, such as the path of a file as `store`.
         """
         check_methods(
-            'store', store, 'a store such as `FileApprovalStore(project)`', 'get', 'put', 'remove', 'list_all'
+            'store',
+            store,
+            'a store such as `FileApprovalStore(project)`',
+            *('get', 'put', 'change', 'remove', 'list_all'),
         )
         check_methods('is_allowed', is_allowed, 'a function of the name of an approver', '__call__')
         check_type('key', key, 'bytes', bytes)
@@ -63,6 +81,7 @@ class ApprovalMemory:
         self._key = key or secrets.token_bytes(32)
         self._now = now
         self._session: dict[str, RememberedApproval] = {}
+        self._has_denials = False
         self._lock = threading.Lock()
 
     @property
@@ -87,18 +106,14 @@ class ApprovalMemory:
             NotCanonicalError: The payload has no canonical form.
         """
         found = self.find(request)
-        if found is None:
-            return None
-        return ApprovalDecision(
-            approved=True,
-            note=f'remembered: {found.label}',
-            remember_option=found.kind,
-            decided_by=found.approved_by,
-            decided_at=found.approved_at,
-        )
+        return None if found is None else decision_of(found)
 
-    def find(self, request: ApprovalRequest) -> RememberedApproval | None:
-        """Return the remembered approval that covers `request`, or `None`.
+    def find(self, request: ApprovalRequest, promised: Sequence[Promise] = ()) -> RememberedApproval | None:
+        """Return the remembered approval or denial that covers `request`, or `None`. Nothing is taken from its bounds.
+
+        Args:
+            request: The request.
+            promised: Approvals found for other calls of the same response, which have not run yet.
 
         Raises:
             StoreError: The store's contents cannot be trusted.
@@ -106,12 +121,55 @@ class ApprovalMemory:
         """
         if request.hides_arguments:
             return None
-        for kind, payload in request.coverings.items():
+        coverings = request.coverings
+        for kind, payload in coverings.items() if self._has_denials else ():
+            if (
+                denial := self._session.get(self._approval_id(request, kind, payload, None, is_denial=True))
+            ) is not None:
+                return denial
+        for kind, payload in coverings.items():
             for store in (None,) if self._store is None else (None, self._store):
                 found = self._by_id(self._approval_id(request, kind, payload, store), store)
-                if found is not None and self.allows(found.approved_by):
+                if found is not None and self.allows(found.approved_by) and self._lasts(found, request, promised):
                     return found
         return None
+
+    def _lasts(self, found: RememberedApproval, request: ApprovalRequest, promised: Sequence[Promise]) -> bool:
+        left, now = found.left, self._now()
+        before = [each.request for each in promised if each.approval_id == found.id]
+        for each in (*before, request):
+            left = None if left is None else left.after(_amounts(each), now)
+            if left is None:
+                return found.left is None
+        return True
+
+    def take(self, approval_id: str, request: ApprovalRequest) -> None:
+        """Count a call against the bounds of the approval that allows it, right before the call runs.
+
+        The count is atomic over all threads, and over all processes that share the store. An approval without bounds is
+        left as it is.
+
+        Raises:
+            UsedUp: The approval has ended, was revoked, or has not enough left for the call. The call must not run.
+            StoreError: The store's contents cannot be trusted or changed. The call must not run.
+        """
+
+        def counted(found: RememberedApproval) -> RememberedApproval | None:
+            left = None if found.left is None else found.left.after(_amounts(request), self._now())
+            return None if left is None else found.model_copy(update={'left': left})
+
+        with self._lock:
+            found = self._session.get(approval_id)
+            changed = None if found is None else counted(found)
+            if changed is not None:
+                self._session[approval_id] = changed
+                return
+        if found is None and self._store is not None:
+            found = self._store.get(approval_id)
+            if found is not None and found.left is not None and self._store.change(approval_id, counted) is not None:
+                return
+        if found is None or found.left is not None:
+            raise UsedUp(request.tool_name)
 
     def holds(self, approval_id: str) -> bool:
         """Return whether an approval still counts: it is remembered, and its approver is still allowed to decide.
@@ -120,7 +178,7 @@ class ApprovalMemory:
             StoreError: The store's contents cannot be trusted.
         """
         found = self._by_id(approval_id, None) or self._by_id(approval_id, self._store)
-        return found is not None and self.allows(found.approved_by)
+        return found is not None and not found.is_denial and self.allows(found.approved_by)
 
     def allows(self, approvers: Sequence[str]) -> bool:
         """Return whether all these approvers are still allowed to decide requests. Empty if unknown."""
@@ -130,10 +188,10 @@ class ApprovalMemory:
         return self._session.get(approval_id) if store is None else store.get(approval_id)
 
     def store(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
-        """Remember a decision if it approves unchanged arguments and asks to be remembered.
+        """Remember a decision about unchanged arguments that asks to be remembered.
 
-        The memory ignores denials, approvals with changed arguments, decisions with `remember='none'`, and requests
-        with `hides_arguments`.
+        The memory ignores approvals with changed arguments, decisions with `remember='none'`, and requests with
+        `hides_arguments`. The call that was approved is the first that counts against the bounds of its option.
 
         Raises:
             StoreError: The decision has `remember='always'`, but no store can keep the approval.
@@ -143,28 +201,47 @@ class ApprovalMemory:
         if request.hides_arguments or not decision.is_lasting:
             return
         covering = request.coverings
-        if decision.remember_option not in covering:
-            raise ValueError(f'the request does not offer to remember the approval as {decision.remember_option!r}')
+        bounds = {option.kind: option.bounds for option in request.remember_options}.get(decision.remember_option)
+        if decision.remember_option not in covering or (bounds is not None and not decision.approved):
+            raise ValueError(f'the request does not offer to remember the decision as {decision.remember_option!r}')
         store = self._store if decision.remember == 'always' else None
         if store is None and decision.remember == 'always':
             raise StoreError('', NO_STORE)
         kind = decision.remember_option
         labels = {option.kind: option.label for option in request.remember_options}
         label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))
+        left = self._first_counted(request, decision, bounds)
+        if left is not None and left.is_over(self._now()):
+            return
         approval = RememberedApproval(
-            id=self._approval_id(request, kind, covering[kind], store),
+            id=self._approval_id(request, kind, covering[kind], store, is_denial=not decision.approved),
             tool_name=request.tool_name,
             kind=kind,
             label=whole_characters(label),
             approved_by=decision.decided_by,
             approved_at=decision.decided_at or self._now(),
             project=None if store is None else store.scope.get('project'),
+            is_denial=not decision.approved,
+            left=left,
         )
         if store is not None:
             store.put(approval)
             return
         with self._lock:
             self._session[approval.id] = approval
+            self._has_denials = self._has_denials or approval.is_denial
+
+    def _first_counted(
+        self, request: ApprovalRequest, decision: ApprovalDecision, bounds: Bounds | None
+    ) -> Left | None:
+        """Return what is left after the approved call; `None` if the approval has no bounds."""
+        if bounds is None:
+            return None
+        now = self._now()
+        # Attack: an answer that is dated in the future, so that the approval lasts longer (test_bounds.py).
+        left = Left.of(bounds, min(decision.decided_at or now, now))
+        # An approval that does not even cover its own call covers none.
+        return left.after(_amounts(request), now) or Left(uses=0)
 
     def grant(self, request: ApprovalRequest, approvers: tuple[str, ...]) -> None:
         """Remember, until the run ends, the capabilities that an approval of `request` grants to the tool.
@@ -223,11 +300,15 @@ class ApprovalMemory:
         """Return the number of remembered `session` approvals."""
         return len(self._session)
 
-    def _approval_id(self, request: ApprovalRequest, kind: str, payload: Any, store: ApprovalStore | None) -> str:
+    def _approval_id(
+        self, request: ApprovalRequest, kind: str, payload: Any, store: ApprovalStore | None, *, is_denial: bool = False
+    ) -> str:
         """Return the approval's id in `store`, or in the session if `store` is `None`."""
         # An approval covers only capabilities that were shown with it.
         lacks = sorted(request.missing_capabilities)
         lacking: dict[str, Any] = {'capabilities': lacks} if lacks else {}
+        if is_denial:
+            lacking['denies'] = True
         # Attack: `Archive(item='1')` and `Delete(item=Decimal('1'))` have the same JSON form (test_memory.py).
         if types := _types(request, payload):
             lacking['types'] = types
@@ -275,6 +356,21 @@ def _types(request: ApprovalRequest, payload: Mapping[str, Any]) -> dict[str, An
 
 def _session_of(request: ApprovalRequest) -> str | None:
     return request.session_id or (request.lineage[0].run_id if request.lineage else request.run_id)
+
+
+def _amounts(request: ApprovalRequest) -> Mapping[str, Any]:
+    return received(request.args, request.used)
+
+
+def decision_of(found: RememberedApproval) -> ApprovalDecision:
+    """Return the decision on a call that a remembered approval or denial covers."""
+    return ApprovalDecision(
+        approved=not found.is_denial,
+        note=DENIED_BEFORE if found.is_denial else f'remembered: {found.label}',
+        remember_option=found.kind,
+        decided_by=found.approved_by,
+        decided_at=found.approved_at,
+    )
 
 
 def check_memory(memory: object) -> None:

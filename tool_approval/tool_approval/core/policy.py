@@ -6,10 +6,19 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from .conditions import received
-from .config import InForce, PolicyConfig, ToolRule, ToolRules, parse_config, read_config
+from .config import (
+    InForce,
+    LineOf,
+    PolicyConfig,
+    ToolRule,
+    ToolRules,
+    check_offers,
+    parse_document,
+    read_config,
+)
 from .decision import both_allow
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import ask_check, has_check
@@ -49,15 +58,18 @@ class ApprovalPolicy:
         self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}), None)
 
     @classmethod
-    def from_config(cls, config: PolicyConfig, *, source: str | None = None) -> ApprovalPolicy:
+    def from_config(
+        cls, config: PolicyConfig, *, source: str | None = None, line_of: LineOf = lambda path: None
+    ) -> ApprovalPolicy:
         """Make a policy from a configuration that has been read.
 
         Args:
             config: The configuration.
             source: File of the configuration. Questions show the file's name next to each description from the file.
+            line_of: Returns the line number of the value at a key path, for errors that are found later.
         """
         policy = cls.__new__(cls)
-        policy._use(config, source)
+        policy._use(config, source, line_of)
         return policy
 
     @classmethod
@@ -78,10 +90,13 @@ class ApprovalPolicy:
             raise TypeError(
                 f'`text` must be the text of the document, not a value of type {type(text).__name__}{advice}'
             )
-        return cls.from_config(parse_config(text, source=source), source=source)
+        document, line_of = parse_document(text, source=source)
+        config = read_config(document, source=source, line_of=line_of)
+        return cls.from_config(config, source=source, line_of=line_of)
 
-    def _use(self, config: PolicyConfig, source: str | None) -> None:
+    def _use(self, config: PolicyConfig, source: str | None, line_of: LineOf = lambda path: None) -> None:
         self.config = config
+        self._line_of = line_of
         self.source = source or 'the configuration'
         """Name of the configuration, shown in questions next to descriptions from the configuration."""
         # Bounded, because a model may invent names. The limit exceeds the tools that a model is offered.
@@ -100,6 +115,21 @@ class ApprovalPolicy:
         """
         rule = self._rule_for(tool_name)
         return self._tool_rules.find(tool_name, args) if rule.has_cases and args is not None else rule
+
+    def check_arguments(self, tool_name: str, schema: Mapping[str, Any]) -> None:
+        """Check that a tool has the arguments that its rule counts or compares in remembered approvals.
+
+        Args:
+            tool_name: Name of the tool.
+            schema: JSON schema of the tool's arguments. One that allows other arguments is not checked.
+
+        Raises:
+            ApprovalConfigError: The tool has no such argument. The error names the key, the file and the line.
+        """
+        rule, known = self.config.tools.get(tool_name), schema.get('properties')
+        if rule is not None and rule.remember and isinstance(known, Mapping) and not schema.get('additionalProperties'):
+            names = list(cast('Mapping[str, object]', known))
+            check_offers(self.config.tools, tool_name, names, source=self.source, line_of=self._line_of)
 
     async def judge(
         self,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast, runtime_che
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
+from .bounds import Left
 from .decision import ApprovalDecision, ApprovalMode
 from .errors import check_methods, check_type
 from .presentation import ApprovalPresentation
@@ -154,6 +155,10 @@ class RememberedApproval(BaseModel):
     """Time of the approval in UTC."""
     project: str | None = None
     """Root folder of the project in which the approval applies, if the store knows it."""
+    is_denial: bool = False
+    """Whether the calls are denied without asking, not approved."""
+    left: Left | None = None
+    """Rest of a bounded approval; `None` if the approval has no bounds."""
 
 
 class ApprovalStore(Protocol):
@@ -177,6 +182,24 @@ class ApprovalStore(Protocol):
 
         Raises:
             StoreError: The approval cannot be stored.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
+    def change(
+        self, approval_id: str, change: Callable[[RememberedApproval], RememberedApproval | None], /
+    ) -> RememberedApproval | None:
+        """Replace an approval by what `change` makes of it, and return that; `None` if nothing was changed.
+
+        No other thread or process may change the approval between reading and replacing it, so that no use of a bounded
+        approval is counted twice or not at all. The change is persistent when the method returns.
+
+        Args:
+            approval_id: Id of the approval.
+            change: Function of the stored approval, without side effects: the store may call it several times. `None`
+                leaves the approval as it is.
+
+        Raises:
+            StoreError: The contents cannot be trusted, or cannot be changed. The use must not count as taken.
         """
         ...  # pragma: no cover - a protocol has no body
 

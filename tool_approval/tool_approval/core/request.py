@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from .bounds import Bounds
 from .canonical import EXACT, copied
 from .decision import USUAL_ANSWERS, AllowedAnswer, ApprovalDecision, both_allow
 from .presentation import NEEDS_A_PERSON, ApprovalPresentation
@@ -43,6 +44,8 @@ class RememberOption(BaseModel):
     """Text offered to the approver, such as "every file in notes/"."""
     payload: Mapping[str, Any]
     """Values that are equal in all requests that this option covers."""
+    bounds: Bounds | None = None
+    """When an approval of this scope ends; `None` if it lasts as long as it is remembered. The label must say so."""
     brief: str = ''
     """Short text, such as "edits of notes/a.txt", shown next to the key that approves this scope for the session.
     Set `brief` only if an approver expects the key to mean this scope. Other options are chosen from a list."""

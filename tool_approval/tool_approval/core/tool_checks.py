@@ -6,7 +6,7 @@ import functools
 import inspect
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 from .conditions import received
 from .decision import AllowedAnswer, read_answers
 from .errors import without_text
+from .offers import Offer, with_offers
 from .request import ApprovalContext, ApprovalRequest, RememberOption, describe, simple_approval_request
 from .verdict import ApprovalResult
 
@@ -303,6 +304,7 @@ def requires_approval(
     answers: Collection[AllowedAnswer] | None = None,
     when: Callable[[dict[str, Any]], bool] | None = None,
     any_arguments: bool = False,
+    remember: Sequence[Offer] = (),
 ) -> Callable[[FunctionT], FunctionT]:
     """Mark a tool function whose calls need approval. The function itself is unchanged.
 
@@ -318,6 +320,7 @@ def requires_approval(
             anything else, the call is blocked. `None` means that all calls need approval.
         any_arguments: Whether an approver may also approve every call of the tool, whatever the arguments, for as long
             as approvals can be remembered.
+        remember: Bounded approvals to offer in questions, such as `Offer(uses=10, expires=timedelta(minutes=30))`.
 
     Returns:
         A decorator that attaches `check_approval(ctx)` to the function and returns the function.
@@ -337,17 +340,21 @@ def requires_approval(
         text = description(dict(ctx.args)) if callable(description) else description
         if payload is None:
             made = simple_approval_request(ctx.tool_name, ctx.args, description=text, exclude_keys=excluded)
-            return made.changed(remember_options=options_of(ctx.tool_name)).limited(allowed)
+            return with_offers(
+                made.changed(remember_options=options_of(ctx.tool_name), used=ctx.used), remember
+            ).limited(allowed)
         own_payload = payload(dict(ctx.args))
         visible = {key: value for key, value in own_payload.items() if key not in excluded}
-        return ApprovalRequest(
+        made = ApprovalRequest(
             tool_name=ctx.tool_name,
             args=ctx.args,
             description=text or describe(ctx.tool_name, visible),
             payload=own_payload,
             remember_options=options_of(ctx.tool_name),
             answers=allowed,
+            used=ctx.used,
         )
+        return with_offers(made, remember)
 
     def options_of(tool_name: str) -> tuple[RememberOption, ...]:
         label = f'every call of `{tool_name}`, whatever the arguments'

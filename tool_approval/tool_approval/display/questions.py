@@ -61,7 +61,7 @@ def remember_choices(request: ApprovalRequest, *, ascii_only: bool = False) -> l
     choices = [(EXACT, _exact(request, ascii_only=ascii_only))]
     for option in request.remember_options:
         label = escape_line(option.label, ascii_only=ascii_only, mark_end=True)
-        if is_same(option.payload, request.payload):
+        if option.bounds is None and is_same(option.payload, request.payload):
             choices[0] = (EXACT, label)
         else:
             choices.append((option.kind, label))

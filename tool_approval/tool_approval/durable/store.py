@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hmac
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -13,7 +12,7 @@ from typing import Any, Literal
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import check_methods
-from tool_approval.inbox.errors import InboxUntrusted
+from tool_approval.inbox.remembered import secret_of
 from tool_approval.inbox.store import Execute, ParkingStore, Row, whole
 from tool_approval.inbox.stores import SQLiteStore
 
@@ -72,15 +71,7 @@ class DurableStore:
             return self._secret(execute)
 
     def _secret(self, execute: Execute) -> bytes:
-        execute('INSERT INTO secret VALUES (1, ?) ON CONFLICT (id) DO NOTHING', (secrets.token_hex(32),))
-        [(found,)] = execute('SELECT value FROM secret').fetchall()
-        try:
-            key = bytes.fromhex(found)
-        except (TypeError, ValueError):
-            key = b''
-        if len(key) != 32:
-            raise InboxUntrusted(self.place, 'the secret key was changed')
-        return key
+        return secret_of(execute, self.place)
 
     # Workers
 

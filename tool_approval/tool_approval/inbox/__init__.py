@@ -17,6 +17,7 @@ from .errors import (
 )
 from .inbox import Inbox
 from .inbox_ui import Channel, InboxUI
+from .remembered import InboxApprovalStore
 from .store import MOVES, InboxStore, Row, Settled, State
 
 __all__ = (
@@ -29,6 +30,7 @@ __all__ = (
     'Channel',
     'Content',
     'Inbox',
+    'InboxApprovalStore',
     'InboxEntry',
     'InboxError',
     'InboxStore',

@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.answering import outcome_words
-from tool_approval.core.canonical import canonical_json, copied, whole_characters
+from tool_approval.core.canonical import EXACT, canonical_json, copied, whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest
@@ -147,6 +147,8 @@ class InboxEntry(BaseModel):
             raise InvalidAnswer(f'the tool does not allow the answer `{refused}`')
         if decision.remember_option not in self.request.coverings:
             raise InvalidAnswer('the request does not offer this option for remembering the approval')
+        if not decision.approved and (decision.remember == 'always' or decision.remember_option != EXACT):
+            raise InvalidAnswer('a denial can be remembered for the same call and the session only')
         if decision.remember == 'always' and not self.request.facts.can_remember_always:
             raise InvalidAnswer("the request does not offer `remember='always'`")
         if decision.remember == 'session' and not self.request.facts.can_remember_session:

@@ -48,7 +48,7 @@ from tool_approval.approvals import Approvals
 from tool_approval.core.arguments import materialised, read_arguments
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
-from tool_approval.core.errors import NotCanonicalError, check_type
+from tool_approval.core.errors import NotCanonicalError, UsedUp, check_type
 from tool_approval.core.fields import parameters_of
 from tool_approval.core.gate import CHANGED, Allowed, Call, Gate, Refused, Responded, cannot_be_judged
 from tool_approval.core.request import CallFacts
@@ -201,7 +201,10 @@ class _Invoker:
             except (ValueError, RecursionError) as error:
                 settled = Refused(reason=cannot_be_judged(self._tool.qualified_name, _problem(error)))
             if isinstance(settled, Allowed):
-                return await self._run(gate, settled, context)
+                try:
+                    return await self._run(gate, settled, context)
+                except UsedUp as over:
+                    settled = Refused(reason=over.reason)
         is_result = isinstance(settled, Responded) and isinstance(settled.response, Mapping)
         setattr(context, _IS_ERROR, not is_result)
         return settled.told if isinstance(settled, Refused) else settled.text

@@ -78,6 +78,12 @@ class FileApprovalStore:
         """Store an approval; see `ApprovalStore`."""
         self._guarded(lambda: self._change(approval.id, approval), so=_UNCHANGED)
 
+    def change(
+        self, approval_id: str, change: Callable[[RememberedApproval], RememberedApproval | None], /
+    ) -> RememberedApproval | None:
+        """Change an approval; see `ApprovalStore`."""
+        return self._guarded(lambda: self._replace(approval_id, change), so=_UNCHANGED)
+
     def remove(self, approval_id: str) -> bool:
         """Forget an approval; see `ApprovalStore`."""
         return self._guarded(lambda: self._change(approval_id, None), so=_UNCHANGED)
@@ -139,8 +145,22 @@ class FileApprovalStore:
                 approvals[approval_id] = approval
             elif approvals.pop(approval_id, None) is None:
                 return False
-            self._write(_Contents(version=1, key=self.key.hex(), approvals=list(approvals.values())))
+            self._write_all(approvals)
             return True
+
+    def _replace(
+        self, approval_id: str, change: Callable[[RememberedApproval], RememberedApproval | None]
+    ) -> RememberedApproval | None:
+        with locked(self._lock_path):
+            approvals = dict(self._read())
+            found = approvals.get(approval_id)
+            changed = None if found is None else change(found)
+            if changed is not None:
+                self._write_all({**approvals, approval_id: changed})
+            return changed
+
+    def _write_all(self, approvals: Mapping[str, RememberedApproval]) -> None:
+        self._write(_Contents(version=1, key=self.key.hex(), approvals=list(approvals.values())))
 
     def _write(self, contents: _Contents) -> None:
         text = contents.model_dump_json(indent=1).encode()

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, get_args
 
 from tool_approval.core.asking import ask
+from tool_approval.core.bounds import Left
 from tool_approval.core.protocols import ApprovalStore, ApprovalUI, AuditSink, RememberedApproval, UIAbilities
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.inbox.errors import InboxError
@@ -64,7 +66,8 @@ async def _check_responses(make_responder: Callable[[str], ApprovalUI], timeout_
 
 
 def check_store(make_store: Callable[[], ApprovalStore]) -> None:
-    """Check that a store keeps its approvals and shares them with all stores opened at the same place.
+    """Check that a store keeps its approvals, shares them with all stores opened at the same place, and counts exactly
+    what is used of a bounded approval.
 
     Args:
         make_store: Opens a store. All calls must use the same place, which is empty before the first call.
@@ -85,6 +88,7 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     replaced = first.model_copy(update={'label': 'replaced'})
     store.put(replaced)
     assert other.get(first.id) == replaced, 'a second store at the same place does not see a change'
+    _check_changes(store, other, make_store)
     assert other.remove(first.id) is True
     assert store.get(first.id) is None, 'a second store at the same place still has an approval that was removed'
     assert store.get(second.id) == second
@@ -92,6 +96,37 @@ def check_store(make_store: Callable[[], ApprovalStore]) -> None:
     assert {f'{number:064x}' for number in range(16)} <= {each.id for each in make_store().list_all()}, (
         'some entries were lost'
     )
+
+
+def _check_changes(store: ApprovalStore, other: ApprovalStore, make_store: Callable[[], ApprovalStore]) -> None:
+    bounded = _approval('c' * 64).model_copy(update={'left': Left(uses=24, total={'amount': Decimal('4.80')})})
+    store.put(bounded)
+    assert store.change('d' * 64, lambda found: found) is None, 'an approval that does not exist was changed'
+    assert other.change(bounded.id, lambda found: None) is None
+    assert store.get(bounded.id) == bounded, 'a change that returned `None` changed the approval'
+
+    def counted(found: RememberedApproval) -> RememberedApproval | None:
+        left = None if found.left is None else found.left.after({'amount': 0.3}, _AT)
+        return None if left is None else found.model_copy(update={'left': left})
+
+    changed = store.change(bounded.id, counted)
+    assert changed is not None
+    assert changed.left == Left(uses=23, total={'amount': Decimal('4.50')}), '`change` must return the new approval'
+    assert other.get(bounded.id) == changed, 'a second store at the same place does not see a change'
+    ran: list[int] = []
+
+    def take(number: int) -> None:
+        own = make_store() if number % 2 else store
+        if own.change(bounded.id, counted) is not None:
+            ran.append(number)
+
+    _concurrently(take)
+    # 4.50 is enough for 15 calls of 0.30.
+    assert len(ran) == 15, f'{len(ran)} calls were counted at once, instead of 15'
+    left = other.get(bounded.id)
+    assert left is not None
+    assert left.left == Left(uses=8, total={'amount': Decimal(0)}), 'calls were not counted'
+    assert other.remove(bounded.id) is True
 
 
 def check_audit_sink(make_sink: Callable[[], AuditSink], read: Callable[[], list[Mapping[str, Any]]]) -> None:

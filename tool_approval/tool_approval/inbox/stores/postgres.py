@@ -234,6 +234,13 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         'ALTER TABLE runs ADD COLUMN parent text COLLATE "C"',
         'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
     ),
+    (
+        """CREATE TABLE approvals (
+            id text COLLATE "C" PRIMARY KEY,
+            number bigint NOT NULL,
+            content text NOT NULL
+        )""",
+    ),
 )
 """Statements of each migration. Migration n creates schema version n + 1. The table `version` stores this number."""
 

@@ -90,6 +90,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         'ALTER TABLE runs ADD COLUMN parent TEXT',
         'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
     ),
+    ('CREATE TABLE approvals (id TEXT PRIMARY KEY, number INTEGER NOT NULL, content TEXT NOT NULL)',),
 )
 """Statements of each migration; see `SQLiteFile`."""
 

@@ -15,7 +15,7 @@ from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
 from tool_approval.core.entries import Outcome
-from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied
+from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied, UsedUp
 from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused, Responded
 
 from .calls import CallReader
@@ -191,9 +191,12 @@ class BoundTool(StandIn):
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
             return ready
-        with self._gate.execution(self._allowed, outcome_of=_outcome_of_error) as execution:
-            result = self._inner.invoke(ready, config, **kwargs)
-            execution.outcome = _outcome_of(result)
+        try:
+            with self._gate.execution(self._allowed, outcome_of=_outcome_of_error) as execution:
+                result = self._inner.invoke(ready, config, **kwargs)
+                execution.outcome = _outcome_of(result)
+        except UsedUp as over:
+            return self._refuse(over.reason, input)
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     async def ainvoke(self, input: ToolInput, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -201,9 +204,12 @@ class BoundTool(StandIn):
         ready = self._ready(input)
         if isinstance(ready, ToolMessage):
             return ready
-        with self._gate.execution(self._allowed, outcome_of=_outcome_of_error) as execution:
-            result = await self._inner.ainvoke(ready, config, **kwargs)
-            execution.outcome = _outcome_of(result)
+        try:
+            with self._gate.execution(self._allowed, outcome_of=_outcome_of_error) as execution:
+                result = await self._inner.ainvoke(ready, config, **kwargs)
+                execution.outcome = _outcome_of(result)
+        except UsedUp as over:
+            return self._refuse(over.reason, input)
         return with_notice(result, execution.notice, call_id=self._reader.call_id)
 
     def _ready(self, input: ToolInput) -> ToolInput | ToolMessage:

@@ -16,6 +16,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 
 from tool_approval.core.binding import Binding
 from tool_approval.core.entries import Outcome
+from tool_approval.core.errors import UsedUp
 from tool_approval.core.gate import Allowed, ExecutedCall, ExecutionLedger, Gate, Kept, Refused
 from tool_approval.core.threads import call_sync_or_async
 
@@ -60,10 +61,10 @@ def find_binding(ctx: RunContext[Any]) -> Binding | None:
     return Binding.of(cast('Mapping[str, Any]', carried), metadata.get(GRANTED_KEY))
 
 
-async def execute(gate: Gate, allowed: Allowed, run: Awaitable[Any]) -> Any:
-    """Await the execution of a call, log its outcome, and add the notice about changed arguments."""
+async def execute(gate: Gate, allowed: Allowed, run: Callable[[], Awaitable[Any]]) -> Any:
+    """Execute a call, log its outcome, and add the notice about changed arguments."""
     with gate.execution(allowed, outcome_of=outcome_of) as execution:
-        result = await run
+        result = await run()
     return result if execution.notice is None else with_notice(result, execution.notice)
 
 
@@ -77,9 +78,12 @@ async def execute_once(
     recheck: Callable[[], str | None] | None = None,
 ) -> Any:
     """Execute a call as `execute` does, but at most once if there is a ledger."""
-    if ledger is None:
-        return await execute(gate, allowed, run())
-    result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run()), ctx=ctx, recheck=recheck)
+    try:
+        if ledger is None:
+            return await execute(gate, allowed, run)
+        result = await _once(ledger, gate, allowed, lambda: execute(gate, allowed, run), ctx=ctx, recheck=recheck)
+    except UsedUp as over:
+        refuse(over.reason, 'refused')
     if not isinstance(result, Kept):
         return result
     if result.state != 'done':
@@ -273,6 +277,8 @@ async def carry_out_once(
         result = await _once(ledger, gate, allowed, run, ctx=found, recheck=recheck)
     except _Failed as failed:
         return failed.args[0]
+    except UsedUp as over:
+        return exceptions.ToolFailed(over.reason)
     if not isinstance(result, Kept):
         return result
     return _restored(result) if result.state == 'done' else exceptions.ToolFailed(result.text or '')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 from tool_approval.answering import decision_on
@@ -245,5 +246,6 @@ class Prompt:
 
 def _line(approval: RememberedApproval, *, is_lasting: bool = False) -> str:
     by = f', by {" and ".join(approval.approved_by)}' if approval.approved_by else ''
-    span = 'always' if is_lasting else 'session'
-    return escape_line(f'{span}  {approval.tool_name}: {approval.label}{by}')
+    span = 'denied' if approval.is_denial else 'always' if is_lasting else 'session'
+    left = '' if approval.left is None else f' ({approval.left.text(datetime.now(UTC))})'
+    return escape_line(f'{span}  {approval.tool_name}: {approval.label}{left}{by}')

@@ -11,6 +11,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai_deferred import Agent
+from tool_approval.core.errors import UsedUp
 from tool_approval.core.gate import Gate
 from tool_approval.durable import Done, open_store
 from tool_approval.inbox import Inbox
@@ -276,6 +277,22 @@ def test_a_call_whose_approval_lapses_before_its_run_starts_is_refused(url, monk
             return json.loads(await run.result())
 
     assert asyncio.run(main())['1'] == ['It lapsed.', 'failed']
+    assert nested(url) == []
+
+
+def test_a_call_for_which_nothing_is_left_of_its_approval_starts_no_run(url, monkeypatch):
+    def take(gate, allowed):
+        raise UsedUp(allowed.call.tool_name)
+
+    monkeypatch.setattr(Gate, 'take', take)
+    office = Office(url)
+
+    async def main():
+        async with working(office.boss):
+            run = await office.boss.start('go', run_id='run')
+            return json.loads(await run.result())
+
+    assert asyncio.run(main())['1'] == [UsedUp('research').reason, 'failed']
     assert nested(url) == []
 
 

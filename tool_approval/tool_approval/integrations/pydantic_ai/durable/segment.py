@@ -25,7 +25,7 @@ from pydantic_core import to_jsonable_python
 from tool_approval.core.binding import Binding
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
-from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError
+from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError, UsedUp
 from tool_approval.core.gate import Allowed, Prepared, cannot_be_judged, denied_because
 from tool_approval.core.request import ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult
@@ -346,7 +346,7 @@ class Segment:
             allowed = self._allowed(batch, call, external)
             match external.args:
                 case {'prompt': str(prompt), **others} if not others:
-                    external.refused = batch.gate.recheck(allowed)
+                    external.refused = batch.gate.recheck(allowed) or _counted(batch, allowed)
                 case _:  # by an approver, who changed them after the run had ended that knows the schema
                     external.refused = cannot_be_judged(call.request.tool_name, 'the tool takes a text, `prompt`')
                     batch.gate.record(allowed, 'refused')
@@ -504,6 +504,15 @@ class Segment:
         if error is not None:
             raise error
         return cast('T', result)
+
+
+def _counted(batch: Batch, allowed: Allowed) -> str | None:
+    """Count a call against its remembered approval; return why it may not run, or `None`."""
+    try:
+        batch.gate.take(allowed)
+    except UsedUp as over:
+        return over.reason
+    return None
 
 
 def _part(history: Sequence[ModelMessage], call_id: str) -> ToolCallPart:
