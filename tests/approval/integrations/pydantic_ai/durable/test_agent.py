@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import signal
+import sqlite3
 import threading
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -42,7 +43,9 @@ from tool_approval import (
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
+from dbos import DBOS
 from pydantic_ai.durable_exec.dbos import DBOSDurability
+from sqlalchemy.exc import DBAPIError
 from tool_approval.durable.engine import DBOSEngine
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent, DurableRunFailed
 from tool_approval.integrations.pydantic_ai.durable.segment import DurableRunCancelled, Segment
@@ -761,6 +764,24 @@ def test_a_damaged_time_of_a_run_holds_up_neither_it_nor_others(url, inbox):
 
     asyncio.run(main())
     assert bot.paid == [10]
+
+
+@pytest.mark.parametrize(
+    ('code', 'raised'), [(sqlite3.SQLITE_FULL, InboxUnavailable), (sqlite3.SQLITE_CORRUPT, DBAPIError)]
+)
+def test_a_worker_that_cannot_start_now_can_start_later(code, raised, url, inbox, monkeypatch):
+    def refused():
+        error = sqlite3.OperationalError('no')
+        error.sqlite_errorcode = code
+        raise DBAPIError('UPDATE', {}, error)
+
+    bot = Bot([PAY])
+    with monkeypatch.context() as patched:
+        patched.setattr(DBOS, 'launch', refused)
+        with pytest.raises(raised):
+            asyncio.run(park(bot.durable(url), inbox))
+
+    assert asyncio.run(answered(bot.durable(url), inbox, YES)) == {'1': PAID}
 
 
 def test_the_run_of_another_version_waits_for_a_worker_that_knows_it(url, inbox, caplog):

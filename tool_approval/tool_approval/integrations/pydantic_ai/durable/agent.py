@@ -26,7 +26,7 @@ from tool_approval.core.errors import ApprovalError
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.display import escape_line
 from tool_approval.durable import RunRow, open_store
-from tool_approval.durable.engine import DBOSEngine, Engine, engine_url
+from tool_approval.durable.engine import DBOSEngine, Engine, engine_url, may_pass
 from tool_approval.durable.ledger import Ledger, Reconcile
 from tool_approval.durable.worker import Sweep
 from tool_approval.inbox import Inbox, InboxUI
@@ -200,6 +200,7 @@ class DurableAgent(Generic[DepsT, OutputT]):
 
         Raises:
             ApprovalError: This process is already a worker, or uses DBOS for another purpose.
+            InboxUnavailable: The store cannot be used at the moment. Start the worker again.
         """
         if self._engine is not None:
             raise ApprovalError('this process is already a worker of this agent')
@@ -215,7 +216,12 @@ class DurableAgent(Generic[DepsT, OutputT]):
         for each in self.members.values():
             each._serve(engine, ledger, sweep, key)
         try:
-            await asyncio.to_thread(engine.start)
+            try:
+                await asyncio.to_thread(engine.start)
+            except Exception as error:
+                if may_pass(error):
+                    raise InboxUnavailable(self.store.place, 'the tables of DBOS cannot be written') from None
+                raise
             sweep.start()
             try:
                 yield
