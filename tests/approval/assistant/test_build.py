@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from pydantic_ai import RunContext, Tool
-from pydantic_ai.exceptions import ApprovalRequired
+from pydantic_ai.exceptions import ApprovalRequired, UnexpectedModelBehavior
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
@@ -69,6 +69,36 @@ def folder(tmp_path):
 @pytest.fixture
 def state(tmp_path):
     return tmp_path / 'state'
+
+
+def test_a_command_ends_at_the_time_limit_of_the_option(folder, state):
+    results, *_ = outcome(folder, state, run_shell('sleep 60'), answers=[True], confined=False, timeout_s=0.2)
+
+    assert results[0].content == '[timed out after 0.2 s]'
+
+
+@pytest.mark.parametrize(('retries', 'tries'), [(1, 2), (3, 4)])
+def test_an_invalid_call_is_repeated_as_often_as_the_option_allows(folder, state, retries, tries):
+    made = []
+
+    def plan(results):
+        made.append(len(results))
+        return [ToolCallPart('read_file', {'nothing': 1})]
+
+    conversation, _ = build_assistant(
+        load_settings(None, directory=folder),
+        state=state,
+        make_ui=lambda memory, presenters: ScriptedUI([]),
+        screen=shown_screen(),
+        model=scripted(plan),
+        confined=False,
+        retries=retries,
+    )
+
+    with pytest.raises(UnexpectedModelBehavior, match='max retries'):
+        asyncio.run(conversation.take_turn('Go.'))
+
+    assert len(made) == tries
 
 
 def test_without_settings_reading_is_free_and_writing_is_asked_about(folder, state):

@@ -13,6 +13,7 @@ from tool_approval.assistant.conversation import (
     EXIT_STOPPED,
     FAILED,
     NO_RESULT,
+    REQUESTS,
     Conversation,
     hold_session,
 )
@@ -61,7 +62,7 @@ class Turns:
         self._turns.append('discarded')
 
 
-def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
+def session(prompts, plan, *, inner=None, agent=None, memory=None, requests=REQUESTS, **options):
     turns, view = [], TurnView(shown_screen())
     ui = ConversationUI(inner or Approves(), view)
     memory = memory or ApprovalMemory()
@@ -72,6 +73,7 @@ def session(prompts, plan, *, inner=None, agent=None, memory=None, **options):
         view=view,
         memory=memory,
         model=scripted(plan),
+        requests=requests,
     )
     status = hold_session(conversation, prompts, **{'saved': Turns(turns), **options})
     return status, view.screen.shown, turns
@@ -135,6 +137,31 @@ def test_ctrl_c_stops_a_tool_and_not_the_program():
     assert 'Stopped.\n' in shown
     assert (status, len(turns)) == (0, 2)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize(
+    ('options', 'tool', 'made', 'advice'),
+    [({'requests': 3}, 'again', 3, '--requests N'), ({}, 'nothing', 2, '--retries N')],
+)
+def test_a_turn_that_ends_by_a_limit_says_how_to_go_on(options, tool, made, advice):
+    agent = Agent()
+
+    @agent.tool_plain
+    def again() -> str:
+        return 'once more'
+
+    said = []
+
+    def plan(results):
+        said.append(len(results))
+        return 'I went on.' if len(said) > made else [ToolCallPart(tool)]
+
+    status, shown, turns = session(['one', 'Go on'], plan, agent=agent, **options)
+
+    assert advice in shown
+    assert 'Send another message' in shown
+    assert shown.rstrip().endswith('I went on.')
+    assert (status, turns[-1]) == (0, 2 * made + 4)
 
 
 def test_failed_turn_is_one_line_and_the_session_continues():

@@ -110,7 +110,7 @@ def test_untrusted_roots_ask_and_those_outside_are_dropped(tmp_path):
 def test_untrusted_settings_give_no_network_and_no_longer_timeout():
     held = effective(untrusted({'shell': {'network': True, 'timeout_s': 86_400, 'default': {'approval': False}}}))
 
-    assert (held.shell.network, held.shell.timeout_s, held.shell.default.approval) == (False, 120, True)
+    assert (held.shell.network, held.shell.timeout_s, held.shell.default.approval) == (False, 600, True)
 
 
 def test_untrusted_rules_lose_the_roots_that_were_dropped(tmp_path):

@@ -31,7 +31,7 @@ from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import make_private_folder
 
 from .asking import ConversationUI, MakeAsked
-from .conversation import Conversation
+from .conversation import REQUESTS, Conversation
 from .errors import AssistantError
 from .events import TurnView
 from .ordering import CallOrder
@@ -42,6 +42,9 @@ INSTRUCTIONS = (
     'little as needed, and say briefly what you did. Some calls need the approval of the user. If a call is refused, '
     'the result says why; do not try the call again in another form.'
 )
+
+RETRIES = 10
+"""Default of how often in a row the model may repeat an invalid call. Small models need several attempts."""
 
 
 def build_assistant(
@@ -55,6 +58,9 @@ def build_assistant(
     agent: AbstractAgent[object, object] | None = None,
     confined: bool = True,
     messages: list[ModelMessage] | None = None,
+    requests: int = REQUESTS,
+    retries: int = RETRIES,
+    timeout_s: float | None = None,
 ) -> tuple[Conversation, tuple[str, ...]]:
     """Build a conversation, and describe its rules. The function asks no question, and calls no model.
 
@@ -69,6 +75,10 @@ def build_assistant(
             rule and a check run without asking. The agent must not have `Approvals` or another handler of its own.
         confined: Whether to confine commands with an OS sandbox if one works on this machine.
         messages: The conversation so far.
+        requests: The most requests that a turn may make to the model.
+        retries: How often in a row the model may repeat an invalid call of a tool. An agent of the user keeps its own
+            number.
+        timeout_s: The most seconds that a command may run; `None` uses the number of the settings.
 
     Returns: The conversation, and unescaped lines for the user. The lines say which rules apply, and which
         permitted actions the tools cannot perform.
@@ -94,8 +104,11 @@ def build_assistant(
     confinement, limits = 'the agent has its own tools, which no OS sandbox confines', ()
     if agent is None:
         workspace = open_workspace(loaded, protected=[state], backend=backend)
+        shell = workspace.shell
+        if timeout_s is not None:
+            shell.config = shell.config.model_copy(update={'timeout_s': timeout_s})
         limits, reasons = limits_of(workspace)
-        tools = [FileToolset(workspace.files), ShellToolset(workspace.shell, reasons=reasons)]
+        tools = [FileToolset(workspace.files), ShellToolset(shell, reasons=reasons)]
         name = workspace.backend.name
         confinement = f'OS sandbox {name}' if name != 'unconfined' else 'no OS sandbox: commands are not confined'
     presenters = {name: presenter for each in tools for name, presenter in each.presenters.items()}
@@ -113,7 +126,7 @@ def build_assistant(
     if agent is None:
         handler = CallOrder(approvals)
         guarded = [handler.guarded(each) for each in tools]
-        agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded)
+        agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded, retries=retries)
     source = 'no settings file, so the defaults apply'
     if loaded.source is not None:
         trusted = 'trusted' if loaded.trusted else 'the file is not trusted, so it can only make rules stricter'
@@ -125,6 +138,7 @@ def build_assistant(
         memory=memory,
         model=model,
         messages=messages,
+        requests=requests,
     )
     what = f'model {model or "of the agent"}, mode {controller.mode}'
     return conversation, (what, f'directory {loaded.directory}', confinement, source, *limits)

@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 from pydantic_ai import RunContext, capture_run_messages
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.exceptions import UnexpectedModelBehavior, UsageLimitExceeded
 from pydantic_ai.messages import (
     AgentStreamEvent,
     FunctionToolCallEvent,
@@ -28,6 +29,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model
+from pydantic_ai.usage import UsageLimits
 from pydantic_ai_deferred import DeferredToolHandler, HandlerFunc
 
 from tool_approval.core.errors import ApprovalError
@@ -47,6 +49,12 @@ STOPPED = 'The user stopped this turn.'
 FAILED = 'An error ended this turn.'
 """Text that replaces the model's answer in the history if the turn failed."""
 
+LIMITED = 'This turn ended, because it reached its limit of requests.'
+"""Text that replaces the model's answer in the history if the turn made too many requests."""
+
+REQUESTS = 1000
+"""Default of the most requests that one turn may make to the model. Long work takes some hundred."""
+
 NO_RESULT = 'The run ended before this call returned. The call may have taken effect, fully or in part.'
 """Result in the history for a tool call that did not return."""
 
@@ -63,14 +71,18 @@ class Conversation:
         memory: ApprovalMemory,
         model: Model | str | None = None,
         messages: list[ModelMessage] | None = None,
+        requests: int = REQUESTS,
     ) -> None:
-        """Start a conversation, or continue it with `messages`. `model` replaces the model of the agent."""
+        """Start a conversation, or continue it with `messages`. `model` replaces the model of the agent, and a turn
+        makes at most `requests` requests to it.
+        """
         self.view = view
         self.memory = memory
         self._agent = agent
         is_capability = isinstance(handler, AbstractCapability)
         self._capabilities = [cast('Any', handler) if is_capability else DeferredToolHandler(handler)]
         self._model = model
+        self._limits = UsageLimits(request_limit=requests)
         self.messages = messages or []
         """Messages of the conversation. The messages of a stopped turn are included up to the stop."""
 
@@ -107,6 +119,7 @@ class Conversation:
                 message_history=self.messages,
                 event_stream_handler=show,
                 capabilities=self._capabilities,
+                usage_limits=self._limits,
             )
             self.view.task = asyncio.create_task(turn)
             progress = asyncio.create_task(self.view.show_progress())
@@ -118,8 +131,9 @@ class Conversation:
                 if task is not None and task.cancelling():  # the whole conversation is cancelled
                     raise
                 return 'stopped'
-            except Exception:
-                self.messages = closed(self.messages, captured, prompt, answer=FAILED)
+            except Exception as error:
+                answer = LIMITED if isinstance(error, UsageLimitExceeded) else FAILED
+                self.messages = closed(self.messages, captured, prompt, answer=answer)
                 raise
             finally:
                 self.view.task = None
@@ -134,7 +148,7 @@ class Conversation:
 def has_answer(messages: Sequence[ModelMessage]) -> bool:
     """Whether the model has written text or called a tool."""
     return any(
-        not (isinstance(part, TextPart) and part.content in (FAILED, STOPPED))
+        not (isinstance(part, TextPart) and part.content in (FAILED, LIMITED, STOPPED))
         for message in messages
         if isinstance(message, ModelResponse)
         for part in message.parts
@@ -175,7 +189,9 @@ def closed(
     if len(messages) <= len(before):
         messages = [*before, ModelRequest([UserPromptPart(prompt)])]
     parts = [part for message in messages for part in message.parts]
-    answered = {part.tool_call_id for part in parts if isinstance(part, ToolReturnPart)}
+    requests = [message for message in messages if isinstance(message, ModelRequest)]
+    # A call that the model has to repeat has an answer too, whose type depends on the release of the framework.
+    answered = {getattr(part, 'tool_call_id', None) for message in requests for part in message.parts}
     missing = [
         ToolReturnPart(part.tool_name, NO_RESULT, tool_call_id=part.tool_call_id)
         for part in parts
@@ -255,11 +271,26 @@ def hold_session(
                     raise
                 status = EXIT_FAILED
                 write(f'The run failed: {error_text(error)}\n')
+                advice = how_to_go_on(error)
+                if advice is not None:
+                    conversation.view.screen.say(advice)
             finally:
                 # If a failed first turn were saved, it could not be repeated under the same name.
                 if saved is not None and has_answer(conversation.messages):
                     saved.save(conversation.messages)
     return status
+
+
+def how_to_go_on(error: Exception) -> str | None:
+    """Return what the user can do if a limit ended a turn; `None` for any other error."""
+    if isinstance(error, UsageLimitExceeded):
+        return 'Nothing is lost. Send another message, such as `Go on`, to continue. `--requests N` raises the limit.'
+    if isinstance(error, UnexpectedModelBehavior) and 'max retries' in str(error):
+        return (
+            'Nothing is lost. Send another message, such as `Try it otherwise`, to continue. With `--retries N`, the '
+            'model may repeat an invalid call more often.'
+        )
+    return None
 
 
 def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | None) -> None:

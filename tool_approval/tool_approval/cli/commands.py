@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -26,6 +27,21 @@ class CommandEntry:
 
 def _option(*names: str, **settings: Any) -> Option:
     return names, settings
+
+
+def _number(text: str) -> int:
+    """Read the positive number of an option.
+
+    Raises:
+        ArgumentTypeError: The text is something else.
+    """
+    if not (text.isascii() and text.isdecimal() and 0 < int(text) <= _MOST):
+        raise ArgumentTypeError(f'{text!r} is not a whole number from 1 to {_MOST}')
+    return int(text)
+
+
+_MOST: Final = 86_400
+"""The most that an option with a number takes, which as seconds is the most that settings allow for a command."""
 
 
 def _flag(name: str, help: str) -> Option:
@@ -62,6 +78,9 @@ COMMANDS: Final = (
             _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
             _flag('--no-os-sandbox', 'do not confine commands'),
             _flag('--inbox', 'also put questions in the inbox, to be answered on the page of `serve` or in Slack'),
+            _option('--requests', metavar='N', type=_number, help='the most requests of a turn; by default 1000'),
+            _option('--retries', metavar='N', type=_number, help='the most repeats of an invalid call; by default 10'),
+            _option('--timeout', metavar='SECONDS', type=_number, help='overrides the time limit of commands'),
             _option('--agent', metavar='MODULE:NAME', help='use your own agent; modules in this directory come first'),
             _option('--save', metavar='NAME', help='save the conversation under this name'),
             _option('--resume', metavar='NAME', help='continue a saved conversation, and save each new turn in it'),

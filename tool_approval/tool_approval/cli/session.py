@@ -9,8 +9,8 @@ from pathlib import Path
 from textwrap import shorten
 
 from tool_approval.assistant.asking import ask_at_terminal, ask_at_terminal_or_in
-from tool_approval.assistant.build import build_assistant, load_agent
-from tool_approval.assistant.conversation import Conversation, hold_session
+from tool_approval.assistant.build import RETRIES, build_assistant, load_agent
+from tool_approval.assistant.conversation import REQUESTS, Conversation, hold_session
 from tool_approval.assistant.saving import SavedConversation, prompts_of
 from tool_approval.assistant.screen import Screen
 from tool_approval.inbox import Inbox
@@ -114,6 +114,9 @@ class Session:
             agent=self._agent,
             confined=not options.no_os_sandbox,
             messages=self._messages,
+            requests=options.requests or REQUESTS,
+            retries=options.retries or RETRIES,
+            timeout_s=options.timeout,
         )
 
     def _conversation_of(self, options: argparse.Namespace, directory: Path) -> SavedConversation | None:

@@ -10,7 +10,7 @@ def test_by_default_every_command_is_asked_about():
     config = ShellConfig()
 
     assert (config.default.allowed, config.default.approval, config.rules) == (True, True, ())
-    assert (config.network, config.timeout_s) == (False, 120)
+    assert (config.network, config.timeout_s) == (False, 600)
 
 
 def test_a_rule_says_nothing_but_its_pattern_and_asks():

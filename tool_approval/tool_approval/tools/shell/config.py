@@ -112,7 +112,7 @@ class ShellConfig(BaseModel):
     only `git push`, `git fetch` and `git ls-remote`."""
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can prevent network access."""
-    timeout_s: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
+    timeout_s: float = Field(default=600, gt=0, le=86_400, allow_inf_nan=False)
     """Maximum seconds that a command may run."""
 
     @field_validator('host')
