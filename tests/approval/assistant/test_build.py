@@ -13,6 +13,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.build import READ_ONLY, RESULT, build_assistant, limits_of
+from tool_approval.assistant.conversation import NO_RESULT
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
@@ -69,6 +70,26 @@ def folder(tmp_path):
 @pytest.fixture
 def state(tmp_path):
     return tmp_path / 'state'
+
+
+def test_a_stopped_command_keeps_what_it_printed(folder, state):
+    calls, screen = run_shell('echo begun; kill -INT $PPID; sleep 60'), shown_screen()
+    conversation, _ = build_assistant(
+        load_settings(None, directory=folder),
+        state=state,
+        make_ui=lambda memory, presenters: ScriptedUI([True]),
+        screen=screen,
+        model=scripted(lambda results: calls),
+        confined=False,
+    )
+
+    assert asyncio.run(conversation.take_turn('Go.')) == 'stopped'
+
+    [result] = [
+        part for message in conversation.messages for part in message.parts if isinstance(part, ToolReturnPart)
+    ]
+    assert result.content == f'{NO_RESULT} Until then, it printed:\nbegun\n'
+    assert screen.shown.endswith('  │ begun\n')
 
 
 def test_a_command_ends_at_the_time_limit_of_the_option(folder, state):

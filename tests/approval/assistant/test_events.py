@@ -315,6 +315,56 @@ def test_progress_is_shown_after_a_second_but_not_while_a_person_is_asked():
     ]
 
 
+def running(call_id='1', output=b''):
+    def act(view):
+        view.run(call_id)
+        view.add_output(1, output)
+
+    return act
+
+
+def test_progress_shows_the_last_lines_of_the_command_that_runs():
+    def two(view):
+        view.show(calls('build'))
+        view.show(calls('test', call_id='2'))
+
+    shown = progress(
+        at(0, two),
+        at(2, running(output=b'one\ntwo\n\nthree\nfour\n10 %\r20 %\r')),
+        at(3, lambda view: view.show(returns('built', 'build'))),
+        at(4, running('2', b'\x1b[2J\xff')),
+        at(6),
+        at(7, lambda view: view.show(returns('tested', 'test', '2'))),
+        at(9),
+    )
+
+    screens = '\n'.join(shown)
+    assert '  │ three\n  │ four\n  │ 10 %\n  │ 20 %\n  ... build 1 s' not in screens  # it began anew at 2
+    assert '  │ <U+001B>[2J\ufffd\n  ... test 2 s' in screens
+    assert shown[-1].endswith('  ... waiting for the model 2 s')
+
+
+def test_progress_lines_are_erased_together():
+    shown = progress(at(0, lambda view: view.show(calls('build'))), at(0, running(output=b'one\ntwo\n')), at(1), at(2))
+
+    lines = '  │ one\n  │ two\n  ... build'
+    assert '\r\x1b[K'.join(shown) == f'{lines} 1 s\r\x1b[2A\x1b[J{lines} 2 s'
+
+
+def test_what_a_stopped_command_had_printed_stays_on_the_screen():
+    screen = shown_screen()
+    view = TurnView(screen)
+    view.begin()
+    view.show(calls('build'))
+    running(output=b'half\n')(view)
+
+    assert view.printed == {'1': 'half\n'}
+    view.end()
+
+    assert screen.shown == '  → build {}\n  │ half\n'
+    assert view.printed == {}
+
+
 def test_tool_name_in_the_progress_has_no_control_characters():
     shown = progress(at(0, lambda view: view.show(calls('build\x1b[2J'))), at(1))
 

@@ -105,6 +105,7 @@ def build_assistant(
     if agent is None:
         workspace = open_workspace(loaded, protected=[state], backend=backend)
         shell = workspace.shell
+        shell.on_output = view.add_output
         if timeout_s is not None:
             shell.config = shell.config.model_copy(update={'timeout_s': timeout_s})
         limits, reasons = limits_of(workspace)
@@ -124,7 +125,7 @@ def build_assistant(
     approvals = Approvals(controller, session='conversation', default='required' if agent is None else 'none')
     handler: Approvals | CallOrder = approvals
     if agent is None:
-        handler = CallOrder(approvals)
+        handler = CallOrder(approvals, starts=view.run)
         guarded = [handler.guarded(each) for each in tools]
         agent = Agent(model, name='assistant', instructions=INSTRUCTIONS, toolsets=guarded, retries=retries)
     source = 'no settings file, so the defaults apply'

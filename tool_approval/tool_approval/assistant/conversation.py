@@ -8,9 +8,10 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from pydantic_ai import RunContext, capture_run_messages
@@ -126,7 +127,7 @@ class Conversation:
             try:
                 self.messages = (await self.view.task).all_messages()
             except asyncio.CancelledError:
-                self.messages = closed(self.messages, captured, prompt)
+                self.messages = closed(self.messages, captured, prompt, printed=self.view.printed)
                 task = asyncio.current_task()
                 if task is not None and task.cancelling():  # the whole conversation is cancelled
                     raise
@@ -180,10 +181,15 @@ def stops_at_signals(stop: Callable[[], object]) -> Generator[None]:
 
 
 def closed(
-    before: list[ModelMessage], captured: list[ModelMessage], prompt: str, *, answer: str = STOPPED
+    before: list[ModelMessage],
+    captured: list[ModelMessage],
+    prompt: str,
+    *,
+    answer: str = STOPPED,
+    printed: Mapping[str, str] = MappingProxyType({}),
 ) -> list[ModelMessage]:
     """Return a history that a new turn can continue. Each call in the history has a result. If the model's last
-    answer is missing, `answer` takes its place.
+    answer is missing, `answer` takes its place. `printed` has what a call printed before it ended, by the call's id.
     """
     messages = [message for message in captured if message.parts]
     if len(messages) <= len(before):
@@ -193,7 +199,7 @@ def closed(
     # A call that the model has to repeat has an answer too, whose type depends on the release of the framework.
     answered = {getattr(part, 'tool_call_id', None) for message in requests for part in message.parts}
     missing = [
-        ToolReturnPart(part.tool_name, NO_RESULT, tool_call_id=part.tool_call_id)
+        ToolReturnPart(part.tool_name, _without_result(printed.get(part.tool_call_id)), tool_call_id=part.tool_call_id)
         for part in parts
         if isinstance(part, ToolCallPart) and part.tool_call_id not in answered
     ]
@@ -202,6 +208,10 @@ def closed(
     if isinstance(messages[-1], ModelRequest):
         messages.append(ModelResponse([TextPart(answer)]))
     return messages
+
+
+def _without_result(printed: str | None) -> str:
+    return NO_RESULT if printed is None else f'{NO_RESULT} Until then, it printed:\n{printed}'
 
 
 EXIT_FAILED = 1

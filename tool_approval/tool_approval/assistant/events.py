@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from typing import Any, cast
@@ -23,6 +24,7 @@ from pydantic_ai.messages import (
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import wrap
 from tool_approval.display.fact_texts import summary
+from tool_approval.tools.shell.running import BoundedOutput
 
 from .screen import Screen, StreamWrapper
 
@@ -40,6 +42,18 @@ LONGEST_NAME = 100
 
 SHOWN_AFTER_S = 1.0
 """Seconds that a step must take before its progress is shown."""
+
+LIVE_LINES = 4
+"""Number of lines that the user sees from the end of the output of a command that runs."""
+
+_TAIL_BYTES = 4096
+"""Bytes of the output of which `LIVE_LINES` are taken."""
+
+_KEPT_BYTES = 16_384
+"""Maximum bytes of the output that are kept of a call that the user stops."""
+
+_ENDS = re.compile('[\r\n]+')
+"""Ends of lines. Progress bars return to the start of their line."""
 
 EVERY_S = 0.5
 """Seconds between two updates of the progress line."""
@@ -61,6 +75,9 @@ class TurnView:
         self._made: dict[str, ToolCallPart] = {}
         self._began: dict[str, float] = {}
         self._asked: dict[str, str] = {}
+        self._running: str | None = None
+        self._output = BoundedOutput(_KEPT_BYTES)
+        self._tail = b''
         self._waits_since = now()
 
     def stop(self) -> None:
@@ -72,6 +89,7 @@ class TurnView:
         """Begin a turn."""
         self._began.clear()
         self._asked.clear()
+        self._running = None
         self.go_on()
 
     def end(self) -> None:
@@ -80,7 +98,10 @@ class TurnView:
         for call_id, call in self._made.items():
             if call_id in self._began and call_id not in self._asked:
                 self._call(call)
+            if call_id in self.printed:
+                self._result(self.printed[call_id])
         self._made.clear()
+        self._running = None
 
     async def __call__(self, ctx: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
         """Show the events of a run as they arrive. Pass this object as `event_stream_handler=`."""
@@ -101,6 +122,7 @@ class TurnView:
             case FunctionToolResultEvent(part=part):
                 self._text.end()
                 self._began.pop(part.tool_call_id, None)
+                self._running = None if part.tool_call_id == self._running else self._running
                 self._waits_since = self._now()
                 asked = self._asked.pop(part.tool_call_id, None)
                 if asked is None:
@@ -112,6 +134,23 @@ class TurnView:
                     self._made.clear()
             case _:
                 pass
+
+    def run(self, call_id: str | None) -> None:
+        """Record that a call of a response begins to run. Its output follows."""
+        self._running, self._output, self._tail = call_id, BoundedOutput(_KEPT_BYTES), b''
+        if call_id in self._began:
+            self._began[call_id] = self._now()
+
+    def add_output(self, stream: int, data: bytes) -> None:
+        """Record the next part of the output of the call that runs, of whichever stream."""
+        self._output.add(data)
+        self._tail = (self._tail + data)[-_TAIL_BYTES:]
+
+    @property
+    def printed(self) -> Mapping[str, str]:
+        """By the id of a call that has no result yet, what it has printed, if anything."""
+        has_printed = self._running is not None and self._running in self._began and self._output.total
+        return {self._running: self._output.text()} if self._running is not None and has_printed else {}
 
     def ask(self, request: ApprovalRequest) -> None:
         """Record that the user is asked about a call."""
@@ -139,13 +178,23 @@ class TurnView:
         self._began = dict.fromkeys(self._began, self._waits_since)
 
     async def show_progress(self, *, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Until cancelled, show the elapsed seconds of each step that takes longer than `SHOWN_AFTER_S`."""
+        """Until cancelled, show each step that takes longer than `SHOWN_AFTER_S`: its elapsed seconds, and the last
+        lines that it has printed.
+        """
         while True:
             await sleep(EVERY_S)
-            seconds = self._now() - min(self._began.values(), default=self._waits_since)
+            running = [call_id for call_id in self._began if call_id == self._running] or [*self._began]
+            seconds = self._now() - min((self._began[call_id] for call_id in running), default=self._waits_since)
             if seconds >= SHOWN_AFTER_S:
-                names = dict.fromkeys(self._name(self._made[call_id].tool_name) for call_id in self._began)
-                self.screen.pass_by(f'  ... {", ".join(names) or "waiting for the model"} {seconds:.0f} s')
+                names = dict.fromkeys(self._name(self._made[call_id].tool_name) for call_id in running)
+                last = f'  ... {", ".join(names) or "waiting for the model"} {seconds:.0f} s'
+                self.screen.pass_by(*self._last_lines(), last)
+
+    def _last_lines(self) -> list[str]:
+        bar = '|' if self.screen.ascii_only else '\N{BOX DRAWINGS LIGHT VERTICAL}'
+        lines = [line for line in _ENDS.split(self._tail.decode(errors='replace')) if line.strip()]
+        is_running = self._running is not None and self._running in self._began
+        return [f'  {bar} {self.screen.escaped(line[:LONGEST_LINE])}' for line in lines[-LIVE_LINES:] if is_running]
 
     def _call(self, call: ToolCallPart) -> None:
         self._line(call.tool_name, '', call.args_as_json_str())

@@ -30,6 +30,8 @@ class CallOrder:
 
     approvals: Approvals
     """Guards the tools, and decides the calls that need approval."""
+    starts: Callable[[str | None], object] = lambda call_id: None
+    """Called with the id of each call when it begins to run."""
     waiting: set[_Key] = field(default_factory=set[_Key], init=False)
     """The run id and the call id of each call that waits for other calls, not for approval. The policy judges each call
     when the call runs."""
@@ -77,6 +79,7 @@ class CallOrder:
         if key not in self.let_through and (ctx.run_id, ctx.run_step) in self.deferred_at:
             self.waiting.add(key)
             raise ApprovalRequired
+        self.starts(ctx.tool_call_id)
         return await run(ctx)
 
 

@@ -37,7 +37,7 @@ class Screen:
         """Whether to write some words bold or dim."""
         self._is_held = False
         self._waiting: list[str] = []
-        self._passing = False
+        self._passing = 0
         self._is_at_start = True
 
     @property
@@ -50,6 +50,13 @@ class Screen:
         except OSError:
             columns = 0
         return max(NARROWEST, (columns or 80) - 1)
+
+    @property
+    def _rows(self) -> int:
+        try:
+            return os.get_terminal_size(self._out.fileno()).lines or 24
+        except OSError:
+            return 24
 
     def escaped(self, text: str) -> str:
         """Return the text as one line without control characters."""
@@ -82,11 +89,15 @@ class Screen:
             self._put(f'{self._erase()}{text}')
             self._is_at_start = text.endswith('\n')
 
-    def pass_by(self, line: str) -> None:
-        """Show a line that the next output replaces, but only on a terminal and at the start of a line."""
+    def pass_by(self, *lines: str) -> None:
+        """Show lines that the next output replaces, but only on a terminal and at the start of a line.
+
+        On a low terminal, only the last lines are shown, because lines that have scrolled away cannot be replaced.
+        """
         if self._can_erase and self._is_at_start and not self._is_held:
-            self._put(f'{self._erase()}{self.cut(line)}')
-            self._passing = True
+            shown = lines[-max(1, self._rows // 2) :]
+            self._put(self._erase() + '\n'.join(map(self.cut, shown)))
+            self._passing = len(shown)
 
     @contextmanager
     def held(self) -> Generator[None]:
@@ -101,8 +112,10 @@ class Screen:
             self.write_now(waiting)
 
     def _erase(self) -> str:
-        was_passing, self._passing = self._passing, False
-        return '\r\x1b[K' if was_passing else ''
+        rows, self._passing = self._passing, 0
+        if rows < 2:
+            return '\r\x1b[K' if rows else ''
+        return f'\r\x1b[{rows - 1}A\x1b[J'
 
     def _put(self, text: str) -> None:
         if text:

@@ -40,6 +40,21 @@ def test_output_and_exit_status_are_reported(tmp_path):
     assert result.for_model() == f'a\n{tmp_path}\n[stderr]\nb\n[exit status 3]'
 
 
+def test_output_is_passed_on_as_it_arrives(tmp_path):
+    tool, parts = shell(tmp_path), []
+
+    def pass_on(stream, data):
+        parts.append((stream, data))
+        if data == b'a\n':
+            (tmp_path / 'go').touch()
+
+    tool.on_output = pass_on
+    result = asyncio.run(tool.run('echo a; until [ -e go ]; do :; done; echo b >&2'))
+
+    assert parts == [(1, b'a\n'), (2, b'b\n')]
+    assert (result.stdout, result.stderr) == ('a\n', 'b\n')
+
+
 def test_a_command_that_begins_with_a_dash_is_no_option_of_bash(tmp_path):
     assert run(tmp_path, '-x').exit_status == 127
 
