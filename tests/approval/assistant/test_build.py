@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import pytest
 from pydantic_ai import RunContext, Tool
 from pydantic_ai.exceptions import ApprovalRequired, UnexpectedModelBehavior
-from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.assistant.build import READ_ONLY, RESULT, build_assistant, limits_of
+from tool_approval.assistant.build import READ_ONLY, RESULT, _commands, build_assistant, limits_of
 from tool_approval.assistant.conversation import NO_RESULT
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.stories.scene import scripted
@@ -72,6 +72,17 @@ def state(tmp_path):
     return tmp_path / 'state'
 
 
+def test_a_continued_conversation_knows_its_commands():
+    strange = ToolCallPart('run_shell', '[1')
+    other = ToolCallPart('run_shell', {'command': 1})
+    messages = [
+        ModelRequest([UserPromptPart('Go.')]),
+        ModelResponse([*run_shell('make', 'ls'), strange, other, WRITE]),
+    ]
+
+    assert list(_commands(messages)) == ['make', 'ls']
+
+
 def test_a_stopped_command_keeps_what_it_printed(folder, state):
     calls, screen = run_shell('echo begun; kill -INT $PPID; sleep 60'), shown_screen()
     conversation, _ = build_assistant(
@@ -85,9 +96,7 @@ def test_a_stopped_command_keeps_what_it_printed(folder, state):
 
     assert asyncio.run(conversation.take_turn('Go.')) == 'stopped'
 
-    [result] = [
-        part for message in conversation.messages for part in message.parts if isinstance(part, ToolReturnPart)
-    ]
+    [result] = [part for message in conversation.messages for part in message.parts if isinstance(part, ToolReturnPart)]
     assert result.content == f'{NO_RESULT} Until then, it printed:\nbegun\n'
     assert screen.shown.endswith('  │ begun\n')
 

@@ -154,10 +154,22 @@ def test_a_result_names_no_access_that_the_command_had_and_repeats_what_it_had(d
     )
 
 
-def test_a_command_that_is_repeated_with_access_may_have_had_effects(desk):
+def test_only_a_command_that_is_repeated_with_access_may_have_had_effects(desk):
+    desk.run('false', access=['network'])
+    assert AGAIN not in desk.ui.requests[-1].reason
     desk.run('false', access=['network'])
     assert desk.ui.requests[-1].reason == AGAIN
     assert desk.run('printf a && false', access=['network']) == ('a\n[exit status 1]', True)
+    assert AGAIN not in desk.ui.requests[-1].reason
+    assert desk.run('printf a && false', access=['network']) == ('a\n[exit status 1]', True)
+    assert AGAIN in desk.ui.requests[-1].reason
+
+
+def test_a_command_that_ran_in_an_earlier_process_may_have_had_effects(desk):
+    desk.workspace.shell.begun.add('false')
+
+    desk.run('false', access=['network'])
+
     assert desk.ui.requests[-1].reason == AGAIN
 
 

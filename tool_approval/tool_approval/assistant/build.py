@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ToolCallPart
 from pydantic_ai_deferred import Agent, DeferredToolHandler
 
 from tool_approval.audit import JsonlAuditSink, load_key
@@ -106,6 +108,7 @@ def build_assistant(
         workspace = open_workspace(loaded, protected=[state], backend=backend)
         shell = workspace.shell
         shell.on_output = view.add_output
+        shell.begun |= set(_commands(messages or ()))
         if timeout_s is not None:
             shell.config = shell.config.model_copy(update={'timeout_s': timeout_s})
         limits, reasons = limits_of(workspace)
@@ -143,6 +146,17 @@ def build_assistant(
     )
     what = f'model {model or "of the agent"}, mode {controller.mode}'
     return conversation, (what, f'directory {loaded.directory}', confinement, source, *limits)
+
+
+def _commands(messages: Sequence[ModelMessage]) -> Iterator[str]:
+    """Yield the commands of a conversation that is continued."""
+    for part in (part for message in messages for part in message.parts):
+        if isinstance(part, ToolCallPart) and part.tool_name == 'run_shell':
+            # A model can write something that is not JSON.
+            with suppress(ValueError, AssertionError):
+                command: object = part.args_as_dict().get('command')
+                if isinstance(command, str):
+                    yield command
 
 
 def _reject_handler(agent: AbstractAgent[Any, Any]) -> None:

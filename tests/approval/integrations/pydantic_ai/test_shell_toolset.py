@@ -4,6 +4,7 @@ import os
 import pytest
 from pydantic_ai import Agent, DeferredToolRequests, RunContext, RunUsage
 from pydantic_ai.exceptions import ApprovalRequired, UserError
+from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.toolsets import WrapperToolset
 from pydantic_ai_deferred import Agent as DeferredAgent
@@ -39,6 +40,37 @@ def test_an_allowed_command_runs_unasked(tmp_path):
 
     assert told(tmp_path, 'echo hello', ui) == 'hello'
     assert ui.requests == []
+
+
+EXTRAS = {'description': 'Say hello', 'timeout': 120_000}
+
+
+@pytest.mark.parametrize('args', [{'command': 'echo hello', **EXTRAS}, '{"command": "echo hello", "timeout": 5}'])
+def test_arguments_of_other_shell_tools_have_no_effect(tmp_path, args):
+    ui = person(approved=False)
+    controller = ApprovalController(ui=ui)
+    toolset = ApprovalToolset(ShellToolset(ShellTool(RULES, cwd=tmp_path)), controller)
+    agent = DeferredAgent(scripted([ToolCallPart('run_shell', args, tool_call_id='1')], 'done'), toolsets=[toolset])
+
+    assert told_in(agent, controller, session='s')['1'][0] == 'hello'
+    assert ui.requests == []
+
+
+def test_question_shows_arguments_without_effect_and_runs_the_command(tmp_path):
+    ui = person(approved=True)
+    controller = ApprovalController(ui=ui)
+    toolset = ApprovalToolset(ShellToolset(ShellTool(RULES, cwd=tmp_path)), controller)
+    agent = DeferredAgent(
+        scripted([call('run_shell', '1', command='touch made', **EXTRAS)], 'done'), toolsets=[toolset]
+    )
+
+    given = told_in(agent, controller, session='s')
+
+    assert given['1'] == ('[no output]', 'success')
+    [request] = ui.requests
+    assert request.args == {'command': 'touch made', **EXTRAS}
+    assert request.used == {'command': 'touch made'}
+    assert os.listdir(tmp_path) == ['made']
 
 
 @pytest.mark.parametrize('approved', [True, False])

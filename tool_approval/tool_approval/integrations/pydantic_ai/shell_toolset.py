@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from pydantic_ai.toolsets import FunctionToolset
+from pydantic_ai import RunContext
+from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
+from pydantic_ai.toolsets.abstract import SchemaValidatorProt
+from pydantic_core import SchemaValidator, ValidationError, from_json
 
 from tool_approval.core.errors import check_type
 from tool_approval.core.presentation import ApprovalPresentation
@@ -13,6 +17,43 @@ from tool_approval.core.protocols import Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.settings import ConfinedShell
 from tool_approval.tools.shell import ShellResult, ShellTool
+
+EXTRAS: Final = ('description', 'timeout')
+"""Arguments that the shell tools of other agents have, and that models therefore give. They have no effect."""
+
+
+class _TakesExtras:
+    """Validates the arguments of a call without `EXTRAS`."""
+
+    def __init__(self, inner: SchemaValidator | SchemaValidatorProt) -> None:
+        self._inner = inner
+
+    def validate_json(self, input: str | bytes | bytearray, **options: Any) -> Any:
+        try:
+            return self._inner.validate_json(input, **options)
+        except ValidationError as error:
+            if not _names_extras(error):
+                raise
+        return self._inner.validate_python(_without_extras(from_json(input)), **options)
+
+    def validate_python(self, input: Any, **options: Any) -> Any:
+        try:
+            return self._inner.validate_python(input, **options)
+        except ValidationError as error:
+            if not _names_extras(error):
+                raise
+        return self._inner.validate_python(_without_extras(input), **options)
+
+
+def _names_extras(error: ValidationError) -> bool:
+    return any(
+        each['type'] in ('extra_forbidden', 'unexpected_keyword_argument') and each['loc'][0] in EXTRAS
+        for each in error.errors(include_input=False)
+    )
+
+
+def _without_extras(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in EXTRAS}
 
 
 class ShellToolset(FunctionToolset[Any]):
@@ -42,11 +83,17 @@ class ShellToolset(FunctionToolset[Any]):
         else:
             self.add_function(self.run_shell, name='run_shell', takes_ctx=False)
 
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """Return the tool. It also takes the arguments `EXTRAS`."""
+        tools = await super().get_tools(ctx)
+        return {name: replace(tool, args_validator=_TakesExtras(tool.args_validator)) for name, tool in tools.items()}
+
     async def run_confined_shell(self, command: str, access: list[str] | None = None) -> str:
         """Run a command in bash and return its output.
 
         Each call starts in the same working directory with a fresh shell; nothing is read from standard input. An OS
-        sandbox confines the command. Simple commands are approved more readily than long lines.
+        sandbox confines the command; its `/tmp` is private, and empty at the start of each call. To end a command after
+        a minute, write `timeout 60 command`. Simple commands are approved more readily than long lines.
 
         Args:
             command: The command line.

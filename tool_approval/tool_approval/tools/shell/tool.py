@@ -87,6 +87,9 @@ class ShellTool:
         self._wrap = wrap
         self._env = clean_environment(os.environ if env is None else env)
         self._max_output_bytes = max_output_bytes
+        self.begun: set[str] = set()
+        """Commands that have been run, in whatever way they ended. Add those that ran earlier, in another process: a
+        question about such a command with extra access says that it may already have had effects."""
         self.on_output: Callable[[int, bytes], None] | None = None
         """Function that gets all output of commands as it comes: 1 for standard output or 2 for standard error, and the
         bytes. It must not raise."""
@@ -161,7 +164,7 @@ class ShellTool:
         reasons = [_why(explanation) if explanation.decision == 'ask' else BEYOND]
         asking = [part.reason for part in explanation.parts if part.decision == 'ask']
         is_usual = bool(asking) and all(reason == BY_DEFAULT for reason in asking)
-        if asked and extra:
+        if asked and extra and command in self.begun:
             reasons = [_AGAIN] if is_usual or explanation.decision == 'allow' else [*reasons, _AGAIN]
             is_usual = False
         return ApprovalRequest(
@@ -216,6 +219,7 @@ class ShellTool:
         shell = next((path for path in _SHELLS if os.access(path, os.X_OK)), None)
         if shell is None:
             return ShellResult(exit_status=None, stdout='', stderr='', problem='bash was not found')
+        self.begun.add(command)
         # `--`: otherwise bash reads a command that begins with a dash as options.
         return await execute([shell, '--noprofile', '--norc', '-c', '--', command], explanation)
 
