@@ -2,10 +2,11 @@ import asyncio
 import json
 
 import pytest
+from tool_approval.core.offers import with_offers
 from tool_approval.core.request import RejectedEdit
 from tool_approval.inbox import Approver, ApproverRule
 
-from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, Offer
 
 from .slack_server import buttons_of, form_of, press_of, refused_blocks, shown, signed
 
@@ -47,6 +48,18 @@ async def test_press_settles_the_request_and_the_message_shows_how(scene, button
         assert settled.answer.by == Approver(id='U0ADA', name='u0ada')
         assert settled.answer.decision.remember == remember
         await says(scene, told)
+
+
+async def test_a_bounded_approval_is_chosen_with_its_button(scene):
+    async with scene.following():
+        request = with_offers(ApprovalRequest(tool_name='refund', args={'to': 'Ada'}), [Offer(uses=10)])
+        entry = await scene.post(request)
+        await press(scene, 'approve_bounded_0')
+
+        settled = await scene.became(entry, 'approved')
+        assert settled.answer.decision.remember == 'session'
+        assert settled.answer.decision.remember_option == request.remember_options[0].kind
+        await says(scene, '*Approved* for this session')
 
 
 @pytest.mark.parametrize(('written', 'told'), [(' Not now. ', 'Not now.'), (None, None), ('  ', None)])

@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.answering import NotOffered
+from tool_approval.core.offers import with_offers
 from tool_approval.inbox import Answer, Approver, Content, InboxEntry
 from tool_approval.ui.slack.actions import Press, decision_of
 from tool_approval.ui.slack.blocks import full_view, message_of, note_form
 
-from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, LineageEntry, RememberOption
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, LineageEntry, Offer, RememberOption
 
 from .slack_server import active, buttons_of, press_of, refused_blocks, shown, texts_of
 
@@ -141,6 +142,54 @@ def test_scope_of_a_session_approval_is_shown_before_the_answer():
 
     assert decision_of(pressed('approve_session'), request).remember == 'session'
     assert "Approvers are not asked again for:\n```\nevery send with to: 'bob'\n```" in shown(blocks)
+
+
+def test_bounded_approvals_have_a_button_each_and_say_what_they_cover():
+    request = with_offers(
+        ApprovalRequest(tool_name='refund', args={'to': 'Ada', 'amount': 5}),
+        [Offer(uses=10), Offer(total={'amount': 500}, expires='tomorrow', same=('to',))],
+    )
+    blocks = list(message_of(entry_of(request)).blocks)
+
+    names = list(buttons_of({'blocks': blocks}))
+    assert names == [
+        'approve', 'approve_session', 'approve_bounded_0', 'approve_bounded_1', 'deny', 'deny_note', 'edit',
+    ]  # fmt: skip
+    texts = [each['text']['text'] for each in blocks[-1]['elements']]
+    assert texts[2] == 'Approve 10 times, counting this call'
+    assert texts[3] == 'Approve within bounds', 'the text of a button has 75 characters'
+    assert 'up to 500 in total, counting this call, until the next midnight (UTC)' in shown(blocks)
+    decision = decision_of(pressed('approve_bounded_1'), request)
+    assert (decision.approved, decision.remember) == (True, 'session')
+    assert decision.remember_option == request.remember_options[1].kind
+
+
+def test_a_bounded_approval_that_the_dialog_cannot_show_whole_is_not_offered():
+    offer = Offer(uses=2, same=('a',))
+    short, long = (ApprovalRequest(tool_name='t', args={'a': 'x' * size, 'b': 1}) for size in (20, 230))
+    offered = [with_offers(each, [offer]) for each in (short, long)]
+
+    names = [buttons_of({'blocks': message_of(entry_of(each)).blocks}) for each in offered]
+
+    assert [len(each.remember_options) for each in offered] == [1, 1]
+    assert ['approve_bounded_0' in each for each in names] == [True, False]
+    with pytest.raises(NotOffered):
+        decision_of(pressed('approve_bounded_0'), offered[1])
+
+
+def test_a_button_for_a_bounded_approval_that_is_not_offered_is_refused():
+    request = ApprovalRequest(tool_name='refund', args={'to': 'Ada'})
+
+    with pytest.raises(NotOffered):
+        decision_of(pressed('approve_bounded_0'), request)
+
+
+def test_a_request_that_cannot_be_remembered_offers_no_bounded_approval():
+    request = with_offers(ApprovalRequest(tool_name='t', args={'a': 'b'}, answers=('approve',)), [Offer(uses=2)])
+
+    assert not any('bounded' in name for name in buttons_of({'blocks': message_of(entry_of(request)).blocks}))
+    with pytest.raises(NotOffered):
+        decision_of(pressed('approve_bounded_0'), request)
 
 
 @pytest.mark.parametrize(

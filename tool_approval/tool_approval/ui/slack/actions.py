@@ -30,6 +30,7 @@ from tool_approval.inbox.approvers import LONGEST_NAME
 
 from .blocks import (
     APPROVE,
+    BOUNDED,
     DENY,
     EDIT,
     LONGEST_NOTE,
@@ -40,7 +41,9 @@ from .blocks import (
     RESPOND,
     RESPONSE_FORM,
     SESSION,
+    bounded_options,
     full_view,
+    is_body_whole,
     is_whole_in_message,
     note_form,
     response_form,
@@ -117,6 +120,12 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
         return decision_on(request, approved=True, override_args=edited)
     if press.action == SESSION:
         return decision_on(request, approved=True, remember='session', is_whole=is_whole_in_message(request))
+    if press.action in BOUNDED:
+        offered = bounded_options(request).get(press.action)
+        if offered is None:
+            raise NotOffered('the request does not offer this option for remembering the approval')
+        is_whole, kind = is_body_whole(request), offered[0]
+        return decision_on(request, approved=True, remember='session', remember_option=kind, is_whole=is_whole)
     return decision_on(request, approved=press.action == APPROVE, note=(press.note or '').strip())
 
 
@@ -242,7 +251,7 @@ class ButtonActions:
     async def _carry_out(self, press: Press) -> None:
         entry, by = await self._checked(press)
         _, digest, page = press.target.partition('\n')[0].split('.')
-        if press.action in (APPROVE, SESSION, DENY, NOTE_FORM, RESPONSE_FORM, CHANGED_FORM):
+        if press.action in (APPROVE, SESSION, *BOUNDED, DENY, NOTE_FORM, RESPONSE_FORM, CHANGED_FORM):
             # In a thread, as below: a request may have several megabytes.
             decision = await asyncio.to_thread(decision_of, press, entry.request)
             # The message is updated when the inbox reports the change.

@@ -9,7 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from tool_approval.answering import LABELS, answer_options, draft_of, outcome_words, place_in_response
+from tool_approval.core.bounds import Bounds
 from tool_approval.core.canonical import canonical_json
+from tool_approval.core.offers import MOST_OPTIONS
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, escape_line, facts, remember_choices, warnings_of
 from tool_approval.inbox import Approver, InboxEntry
@@ -24,6 +26,7 @@ View = Mapping[str, Any]
 
 APPROVE, SESSION, DENY, NOTE, FULL = 'approve', 'approve_session', 'deny', 'deny_note', 'view_full'
 EDIT, RESPOND = 'edit', 'respond'
+BOUNDED = tuple(f'approve_bounded_{number}' for number in range(MOST_OPTIONS))
 PREVIOUS, NEXT = 'previous_page', 'next_page'
 """Ids of the buttons in messages and in the full view."""
 
@@ -38,6 +41,9 @@ _SHOWN_NOTE = 300
 
 _LONGEST_CONFIRMATION = 300
 """Maximum number of characters in the text of a confirmation dialog. Source: Slack's reference."""
+
+_LONGEST_BUTTON = 75
+"""Maximum number of characters in the text of a button. Source: Slack's reference."""
 
 _MOST_CONTENT = 4
 """Maximum number of content sections in a message. Four sections fill about two screens. Slack's limit is 50 blocks."""
@@ -79,9 +85,14 @@ def message_of(entry: InboxEntry) -> Message:
     return Message(text=f'{name}: {outcome}', blocks=[heading, *body, section(outcome), *noted])
 
 
+def is_body_whole(request: ApprovalRequest) -> bool:
+    """Return whether the message shows the whole request."""
+    return _body(request)[1]
+
+
 def is_whole_in_message(request: ApprovalRequest) -> bool:
     """Return whether the message shows the whole request and the dialog shows all that a session approval covers."""
-    return _body(request)[1] and _is_dialog_whole(request)
+    return is_body_whole(request) and _is_dialog_whole(request)
 
 
 def full_view(entry: InboxEntry, page: int) -> View:
@@ -175,26 +186,61 @@ def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
     if 'respond' in options.answers:
         buttons.append(_button(entry, RESPOND, LABELS['respond']))
     if 'session' in options.spans:
-        confirm = {
-            'title': _label(f'{LABELS["session"]}?'),
-            'text': {'type': 'mrkdwn', 'text': _covered(request), 'verbatim': True},
-            'confirm': _label(LABELS['approve']),
-            'deny': _label('Back'),
-        }
+        confirm = _confirmation(remember_choices(request)[0][1])
         buttons.append(_button(entry, SESSION, LABELS['session'], confirm=confirm))
+    buttons += _bounded_buttons(entry, is_whole=is_whole)
     buttons += [_button(entry, DENY, LABELS['deny'], style='danger'), _button(entry, NOTE, LABELS['note'])]
     if is_editable(request):
         buttons.append(_button(entry, EDIT, LABELS['edit']))
     return buttons if is_whole else [*buttons, _button(entry, FULL, 'View full request')]
 
 
-def _covered(request: ApprovalRequest) -> str:
+def _bounded_buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
+    options = answer_options(entry.request, is_whole=is_whole)
+    if 'session' not in options.spans:
+        return []
+    labels_of = dict(options.remember_options)
+    buttons: list[Block] = []
+    for name, (kind, bounds) in bounded_options(entry.request).items():
+        text = escape_line(f'Approve {bounds.text}')
+        short = text if len(text) <= _LONGEST_BUTTON else 'Approve within bounds'
+        buttons.append(_button(entry, name, short, confirm=_confirmation(labels_of[kind])))
+    return buttons
+
+
+def _confirmation(label: str) -> Block:
+    return {
+        'title': _label(f'{LABELS["session"]}?'),
+        'text': {'type': 'mrkdwn', 'text': _covered(label), 'verbatim': True},
+        'confirm': _label(LABELS['approve']),
+        'deny': _label('Back'),
+    }
+
+
+def bounded_options(request: ApprovalRequest) -> dict[str, tuple[str, Bounds]]:
+    """Return the kinds and bounds of the bounded approvals that a message offers, by the id of their button. Each of
+    them is shown whole in the dialog of its button.
+    """
+    labels_of = dict(remember_choices(request))
+    bounded = [(each.kind, each.bounds) for each in request.remember_options if each.bounds is not None]
+    return {
+        name: (kind, bounds)
+        for name, (kind, bounds) in zip(BOUNDED, bounded, strict=False)
+        if _fits_dialog(labels_of[kind])
+    }
+
+
+def _covered(label: str) -> str:
     """Return a text that describes what a session approval covers."""
-    return '\n'.join(['Approvers are not asked again for:', *sections([(False, remember_choices(request)[0][1])])])
+    return '\n'.join(['Approvers are not asked again for:', *sections([(False, label)])])
+
+
+def _fits_dialog(label: str) -> bool:
+    return len(_covered(label)) <= _LONGEST_CONFIRMATION
 
 
 def _is_dialog_whole(request: ApprovalRequest) -> bool:
-    return len(_covered(request)) <= _LONGEST_CONFIRMATION
+    return _fits_dialog(remember_choices(request)[0][1])
 
 
 def _outcome_of(entry: InboxEntry) -> str:

@@ -25,6 +25,7 @@ from tool_approval.inbox.inbox import check_inbox
 from .actions import ButtonActions, People
 from .blocks import (
     APPROVE,
+    BOUNDED,
     DENY,
     EDIT,
     FULL,
@@ -119,7 +120,7 @@ class SlackBot:
         # The library's decorators are untyped.
         listening: Any = self._app
         listening.use(self._refuse_replays)
-        for name in (APPROVE, SESSION, DENY, NOTE, FULL, PREVIOUS, NEXT, EDIT, RESPOND):
+        for name in (APPROVE, SESSION, *BOUNDED, DENY, NOTE, FULL, PREVIOUS, NEXT, EDIT, RESPOND):
             listening.action(name)(take)
         for name in (NOTE_FORM, RESPONSE_FORM, EDIT_FORM, CHANGED_FORM):
             listening.view(name)(take)
