@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .core.conditions import Condition
     from .core.config import PolicyConfig, RuleCase, ToolRule
     from .core.controller import ApprovalController
+    from .core.count import Count
     from .core.decision import ApprovalDecision, ApprovalMode
     from .core.errors import (
         ApprovalBlocked,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         NotCanonicalError,
         StoreError,
     )
+    from .core.escalating import Escalating
     from .core.execute import execute_tool
     from .core.first_of import FirstOf, answered_elsewhere
     from .core.memory import ApprovalMemory
@@ -61,7 +63,9 @@ __all__ = (
     'AuditSink',
     'Bounds',
     'Condition',
+    'Count',
     'CurrentCall',
+    'Escalating',
     'ExecutionNotRepeated',
     'FirstOf',
     'Left',
@@ -100,6 +104,8 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
             'core.conditions': ('Condition',),
             'core.config': ('PolicyConfig', 'RuleCase', 'ToolRule'),
             'core.controller': ('ApprovalController',),
+            'core.count': ('Count',),
+            'core.escalating': ('Escalating',),
             'core.decision': ('ApprovalDecision', 'ApprovalMode'),
             'core.tool_checks': ('CurrentCall', 'current_call', 'requires_approval'),
             'core.errors': (

@@ -631,7 +631,10 @@ class ApprovalController:
         found = self.memory.find(request, promised)
         if found is None or found.is_denial:
             return found
-        return found if request.allows('approve') and not request.needs_a_person else None
+        if not request.allows('approve') or request.needs_a_person:
+            return None
+        may_approve = UIAbilities.of(self.ui).may_approve
+        return found if may_approve is None or may_approve(request, found.approved_by) else None
 
     def _settle(
         self,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 
@@ -23,6 +24,15 @@ _Answered = list[tuple[ApprovalRequest, ApprovalDecision]]
 # One list for each `FirstOf` around the question, filled before the UI is cancelled.
 _answered: ContextVar[tuple[_Answered, ...]] = ContextVar('tool_approval_answered', default=())
 
+# A UI inside a `Count` gets another object than the UIs around the `Count`.
+_standing: ContextVar[tuple[tuple[ApprovalRequest, ApprovalRequest], ...]] = ContextVar(
+    'tool_approval_standing', default=()
+)
+
+
+async def _at_once(number: int) -> None:
+    return
+
 
 def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
     """Return the answer that another UI of a `FirstOf` gave to a withdrawn question, or `None`.
@@ -30,8 +40,22 @@ def answered_elsewhere(request: ApprovalRequest) -> ApprovalDecision | None:
     Args:
         request: The object passed to `choose`, not a copy. Call this function in the task or thread that runs `choose`.
     """
+    same = [request]
+    for shown, original in reversed(_standing.get()):
+        if shown is same[-1]:
+            same.append(original)
     answers = (answer for answers in _answered.get() for answer in answers)
-    return next((decision for asked, decision in answers if asked is request), None)
+    return next((decision for asked, decision in answers if any(asked is each for each in same)), None)
+
+
+@contextmanager
+def standing_for(shown: ApprovalRequest, original: ApprovalRequest) -> Generator[None]:
+    """Open a context in which an answer to `original` in another UI is also an answer to `shown`."""
+    token = _standing.set((*_standing.get(), (shown, original)))
+    try:
+        yield
+    finally:
+        _standing.reset(token)
 
 
 class FirstOf:
@@ -46,6 +70,8 @@ class FirstOf:
 
     A UI that has `choose_group` gets one question about a group of requests. Any other UI gets one question for each
     request. If another UI answers one of the requests, the group question is asked again without that request.
+
+    If several people must agree (`request.votes`), an approval that is not another person's vote counts as no answer.
     """
 
     def __init__(self, *uis: ApprovalUI) -> None:
@@ -60,8 +86,9 @@ class FirstOf:
         for each in uis:
             check_ui(each)
         # A nested `FirstOf` would be cancelled before it can report its answer, so its UIs are asked directly.
-        self._uis = [each for ui in uis for each in (ui._uis if isinstance(ui, FirstOf) else [ui])]
-        self._abilities = [UIAbilities.of(ui) for ui in self._uis]
+        self.uis = [each for ui in uis for each in (ui.uis if isinstance(ui, FirstOf) else [ui])]
+        """The UIs, with those of a nested `FirstOf` in its place."""
+        self._abilities = [UIAbilities.of(ui) for ui in self.uis]
         self.groups_responses = any(each.groups_responses for each in self._abilities)
         """Whether one of the UIs asks about all requests of a response as one group."""
 
@@ -72,7 +99,23 @@ class FirstOf:
 
     async def choose_group(self, requests: Sequence[ApprovalRequest], *, mode: ApprovalMode) -> list[ApprovalDecision]:
         """Ask about a group, and return a decision for each request, in order."""
-        return await _Questions(self._uis, self._abilities, requests, mode).decide()
+        return await self.ask(requests, mode=mode)
+
+    async def ask(
+        self,
+        requests: Sequence[ApprovalRequest],
+        *,
+        mode: ApprovalMode,
+        begin: Callable[[int], Awaitable[None]] = _at_once,
+    ) -> list[ApprovalDecision]:
+        """Ask as `choose_group` does, for a UI that composes others in another way.
+
+        Args:
+            requests: The requests.
+            mode: Mode passed to the UIs.
+            begin: Awaited with the index of a UI in `uis` before this UI is asked.
+        """
+        return await _Questions(self.uis, self._abilities, requests, mode, begin).decide()
 
     def asks(self, request: ApprovalRequest) -> list[str]:
         """Return the people and groups whom the UIs ask, as far as the UIs know them."""
@@ -95,7 +138,9 @@ class _Questions:
         abilities: Sequence[UIAbilities],
         requests: Sequence[ApprovalRequest],
         mode: ApprovalMode,
+        begin: Callable[[int], Awaitable[None]],
     ) -> None:
+        self._begin = begin
         self._uis = uis
         self._abilities = abilities
         self._requests = requests
@@ -119,6 +164,14 @@ class _Questions:
                 for task in done:
                     self._count(*self._tasks.pop(task), task.result())
                 await self._withdraw()
+        except asyncio.CancelledError:
+            # A UI around this one has answered. As in one `FirstOf`, a denial here overrides that answer.
+            await self._cancel(list(self._tasks))
+            is_denied = all(
+                index in self._decided and not self._decided[index].approved for index in range(len(self._requests))
+            )
+            if not (is_denied or self._stop is not None) or not all(map(answered_elsewhere, self._requests)):
+                raise
         finally:
             with self._lock:
                 self._is_over = True
@@ -135,6 +188,7 @@ class _Questions:
 
     async def _ask(self, number: int, indices: list[int]) -> list[ApprovalDecision]:
         _answered.set((*_answered.get(), self._answered))
+        await self._begin(number)
         try:
             return await ask(
                 self._uis[number],
@@ -166,7 +220,8 @@ class _Questions:
 
     def _count(self, number: int, indices: list[int], answers: list[ApprovalDecision]) -> None:
         """Apply timely answers. If a UI got no answer, ignore its denial while another UI may still get one."""
-        for index, decision in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
+        for index, answer in zip(indices, answers, strict=False):  # a UI that stopped the run has no answers
+            decision = _counted(self._requests[index], answer)
             if _is_of_nobody(decision):
                 self._able[index].discard(number)
             if not (_is_of_nobody(decision) and self._able[index]):
@@ -188,6 +243,17 @@ class _Questions:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+
+def _counted(request: ApprovalRequest, decision: ApprovalDecision) -> ApprovalDecision:
+    """Return an answer if it counts among several people. Otherwise, return a denial with which the other UIs go on."""
+    votes = request.votes
+    if votes is None or not decision.approved or votes.new(decision.people, requester=request.facts.requester):
+        return decision
+    names = ' and '.join(decision.people)
+    who = f'the vote of {names} does not count again, or not at all' if names else 'the UI did not name the approver'
+    note = f'Not enough people could be asked ({who}), so the call was denied.'
+    return ApprovalDecision(approved=False, note=note, decided_by=('ui',))
 
 
 def _is_of_nobody(decision: ApprovalDecision) -> bool:

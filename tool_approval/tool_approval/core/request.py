@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar, cast
@@ -97,6 +98,43 @@ class LineageEntry(BaseModel):
     """Name of the tool being executed."""
     tool_call_id: str
     """Id of the tool call."""
+
+
+class Votes(BaseModel):
+    """How far several people have agreed on a call."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    needed: int = Field(ge=1)
+    """Number of people who must agree."""
+    agreed: tuple[str, ...] = ()
+    """Names of the people who have agreed to the call as it is shown, in order."""
+
+    @property
+    def missing(self) -> int:
+        """Number of people who must still agree."""
+        return max(0, self.needed - len(self.agreed))
+
+    def new(self, names: Iterable[str], *, requester: str | None = None) -> tuple[str, ...]:
+        """Return those of the people whose vote would count: each once, and neither the requester nor who has agreed.
+
+        Attack: one person has several spellings of the same name (test_count.py).
+        """
+        seen = {_folded(each) for each in (*self.agreed, *([] if requester is None else [requester]))}
+        found: list[str] = []
+        for name in names:
+            if (folded := _folded(name)) not in seen and folded:
+                seen.add(folded)
+                found.append(name)
+        return tuple(found)
+
+    def joined(self, names: Iterable[str]) -> Votes:
+        """Return the votes after more people have agreed."""
+        return self.model_copy(update={'agreed': (*self.agreed, *names)})
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize('NFKC', name).strip().casefold()
 
 
 class CallFacts(NamedTuple):
@@ -224,6 +262,8 @@ class ApprovalRequest(BaseModel):
     """See `ApprovalContext.used`."""
     rejected_edit: RejectedEdit | None = None
     """The last edit of this approver, if the tool could not take it."""
+    votes: Votes | None = None
+    """Votes so far, if several people must agree; otherwise `None`."""
 
     @field_validator('remember_options')
     @classmethod

@@ -21,12 +21,22 @@ _LONGEST = 600
 """Maximum number of characters in a fact, enough for a sentence or two. A longer text is cut, with a notice."""
 
 
+def _votes(request: ApprovalRequest) -> str:
+    votes = request.votes
+    if votes is None:
+        return ''
+    # The number first: a long list of names is cut.
+    names = ', '.join(votes.agreed)
+    return f'{len(votes.agreed)} of {votes.needed} people{f": {names}" if names else ""}'
+
+
 def facts(
     request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False, brief: bool = False
 ) -> list[tuple[str, str]]:
     """Return pairs of label and text, escaped and each on one line, in display order.
 
-    Labels are `your edit`, `agent`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and `extra access`.
+    Labels are `your edit`, `agent`, `for`, `agreed`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and
+    `extra access`.
     Each line of extra access has a pair of its own. Facts without a text are left out.
 
     Args:
@@ -55,6 +65,7 @@ def facts(
         ('your edit', text(_rejected(request))),
         ('agent', _agent(request, ascii_only=ascii_only, whole=whole)),
         ('for', text(request.facts.requester)),
+        ('agreed', text(_votes(request))),
         ('worker', '' if worker == request.facts.caller else text(worker)),
         ('toolset', text(request.facts.toolset_id)),
         ('about', '' if is_automatic(request) else text(request.attributed_description)),
@@ -116,7 +127,13 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
     names: list[object] = [request.tool_name, request.facts.caller]
     for level in request.lineage:
         names += [level.agent_name, level.tool_name]
-    texts = [request.metadata.get('worker'), request.facts.toolset_id, request.reason, _rejected(request)]
+    texts = [
+        request.metadata.get('worker'),
+        request.facts.toolset_id,
+        request.reason,
+        _rejected(request),
+        _votes(request),
+    ]
     extra = extra_access(request)
     texts += [*(fact_text(_metadata(request).get(key)) for key in ('path', 'cwd')), *extra]
     return (

@@ -98,7 +98,16 @@ class InboxEntry(BaseModel):
         word, rest = outcome_words(self.state, None if self.answer is None else self.answer.decision)
         names = () if self.answer is None else self.answer.decision.decided_by or (self.answer.by.id,)
         by = f' by {" and ".join(map(short_name, names))}' if names else ''
-        return f'{word}{rest}{by}'
+        return f'{word}{rest}{by}{self.vote}'
+
+    @property
+    def vote(self) -> str:
+        """Which vote an approval was, such as ` (1 of 2)`; empty unless several people must agree."""
+        votes, decision = self.request.votes, None if self.answer is None else self.answer.decision
+        if votes is None or decision is None or not decision.approved:
+            return ''
+        before = 0 if decision.override_args is not None else len(votes.agreed)
+        return f' ({before + 1} of {votes.needed})'
 
     def check_open(self, digest: str) -> None:
         """Raise an error unless the request is open and its content is what the approver was shown.
@@ -126,6 +135,16 @@ class InboxEntry(BaseModel):
             raise NotAnApprover(approver.id, self.request.tool_name, 'requesters may not answer their own requests')
         if not all(rule.lists(approver) for rule in content.approvers or ()):
             raise NotAnApprover(approver.id, self.request.tool_name, 'only listed approvers may answer')
+
+    def check_vote(self, approver: Approver, decision: ApprovalDecision) -> None:
+        """Raise an error if several people must agree, and the vote of this approver does not count.
+
+        Raises:
+            NotAnApprover: The approver has agreed already. A denial always counts.
+        """
+        votes = self.request.votes
+        if votes is not None and decision.approved and not votes.new((approver.id,), requester=self.content.requester):
+            raise NotAnApprover(approver.id, self.request.tool_name, 'another person must agree too')
 
     def check_decision(self, decision: ApprovalDecision) -> ApprovalDecision:
         """Return the decision, validated against what the request offers.

@@ -195,6 +195,7 @@ class Inbox:
         entry = await self.get(request_id)
         entry.check_open(digest)
         entry.check_approver(by)
+        entry.check_vote(by, decision)
         at = self._moment()
         decision = entry.check_decision(decision).model_copy(update={'decided_by': (by.id,), 'decided_at': at})
         answer = Answer(decision=decision, by=by, digest=entry.digest)

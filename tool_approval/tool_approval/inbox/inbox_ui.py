@@ -173,7 +173,9 @@ class InboxUI:
         rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
         requester = self._requester_of(request)
         is_listed = all(rule.groups or rule.users.issuperset(approvers) for rule in rules)
-        return is_listed and not (self._forbid_self_approval and requester in (None, *approvers))
+        if requester is None:
+            return is_listed and not self._forbid_self_approval
+        return is_listed and not (self._forbids(request) and requester in approvers)
 
     def content_of(self, request: ApprovalRequest, now: datetime) -> Content | ApprovalDecision:
         """Return the content to post for a request at a time of the store, or a denial if no one may approve it."""
@@ -190,7 +192,7 @@ class InboxUI:
             request=request,
             approvers=approvers,
             requester=requester,
-            forbid_self_approval=self._forbid_self_approval,
+            forbid_self_approval=self._forbids(request) and requester is not None,
             expires_at=now + timedelta(seconds=self._timeout_s),
         )
 
@@ -200,6 +202,10 @@ class InboxUI:
         users = {user for rule in rules for user in rule.users}
         groups = {group for rule in rules for group in rule.groups}
         return [*sorted(users), *(f'group {name}' for name in sorted(groups))]
+
+    def _forbids(self, request: ApprovalRequest) -> bool:
+        # A requester has no vote among several people either.
+        return self._forbid_self_approval or request.votes is not None
 
     def _requester_of(self, request: ApprovalRequest) -> str | None:
         given = self._requester(request) if callable(self._requester) else self._requester

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.answering import NotOffered
 from tool_approval.core.offers import with_offers
+from tool_approval.core.request import Votes
 from tool_approval.inbox import Answer, Approver, Content, InboxEntry
 from tool_approval.ui.slack.actions import Press, decision_of
 from tool_approval.ui.slack.blocks import full_view, message_of, note_form
@@ -209,6 +210,14 @@ def test_a_settled_request_shows_its_outcome_and_no_buttons(state, answer, told)
 
     assert told in shown(list(message.blocks))
     assert buttons_of({'blocks': message.blocks}) == {}
+
+
+def test_several_people_see_who_has_agreed():
+    request = ApprovalRequest(tool_name='t', votes=Votes(needed=3, agreed=('b`ob',)))
+    settled = message_of(entry_of(request, 'approved', answer_of('ada', note=None)))
+
+    assert '1 of 3 people: b' in shown(list(message_of(entry_of(request)).blocks))
+    assert '*Approved*; answered by `ada` (`ada`) (2 of 3) at 12:00:00 UTC' in shown(list(settled.blocks))
 
 
 def test_outcome_without_a_time_shows_none():

@@ -5,8 +5,10 @@ import pwd
 import signal
 import sys
 import threading
+from typing import Any
 
 import pytest
+from tool_approval.core.request import Votes
 from tool_approval.testing import check_ui
 from tool_approval.ui.terminal.terminal_ui import TerminalUI
 
@@ -108,6 +110,17 @@ def test_a_user_of_the_machine_with_the_name_of_a_rule_is_told_from_the_rule(mon
 
 def test_the_log_names_the_person_who_is_asked() -> None:
     assert TerminalUI(person='ada').asks(REQUEST) == ['ada']
+
+
+@pytest.mark.parametrize('place', [{'agreed': ('bob', 'Ada')}, {}])
+def test_a_person_without_a_further_vote_is_not_asked(place: dict[str, Any]) -> None:
+    metadata = {} if place else {'requester': 'ada'}
+    request = REQUEST.model_copy(update={'votes': Votes(needed=3, **place), 'metadata': metadata})
+
+    decision = asyncio.run(TerminalUI(person='ada', device='/nowhere').choose(request, mode='interactive'))
+
+    assert (decision.approved, decision.decided_by) == (False, ('ui',))
+    assert decision.note == 'ada has no further vote on this call, so the call was denied.'
 
 
 def test_a_terminal_that_is_closed_while_it_asks_denies() -> None:

@@ -250,7 +250,7 @@ def _outcome_of(entry: InboxEntry) -> str:
         word, why = outcome_words(entry.state, None)
         return f'*{word}*{when}{why}'
     word, how = outcome_words(entry.state, entry.answer.decision)
-    return f'*{word}*{how}; answered by {_person(entry.answer.by)}{when}'
+    return f'*{word}*{how}; answered by {_person(entry.answer.by)}{entry.vote}{when}'
 
 
 def _person(by: Approver) -> str:

@@ -116,6 +116,9 @@ class TerminalUI:
         return await self._ask(requests)
 
     async def _ask(self, requests: Sequence[ApprovalRequest]) -> list[ApprovalDecision]:
+        if all(self._has_no_vote(each) for each in requests):
+            note = f'{self._person} has no further vote on this call, so the call was denied.'
+            return [ApprovalDecision(approved=False, note=note, decided_by=('ui',))] * len(requests)
         # Earlier output of the run must appear above the question.
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, OSError, ValueError):
@@ -145,6 +148,10 @@ class TerminalUI:
         if decisions is None:
             raise KeyboardInterrupt
         return decisions
+
+    def _has_no_vote(self, request: ApprovalRequest) -> bool:
+        votes = request.votes
+        return votes is not None and not votes.new((self._person,), requester=request.facts.requester)
 
     def _dialogue(
         self, terminal: Terminal, present: Presenting, requests: Sequence[ApprovalRequest]
