@@ -60,6 +60,8 @@ _STORE: Final = _option('--store', metavar='FILE', help='the file of approvals; 
 _PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or postgresql://...; by default, your own')
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
 _SETTINGS: Final = _option('--settings', metavar='FILE', help='the settings file; by default, approvals.yaml here')
+_ASK_IN_INBOX: Final = _flag('--inbox', 'ask in the inbox, and wait for the answer')
+_CLIENT: Final = _option('client', choices=('claude', 'codex'), help='Claude Code or Codex')
 _KEY: Final = _option('--key', metavar='FILE', help="the file with the log's key")
 _LOG: Final = _option('log', nargs='?', metavar='LOG', help='the log; by default, the log of `tool-approval run`')
 
@@ -127,6 +129,33 @@ examples:
 The rules are those of `tool-approval run` in this directory. The command has no standard input.
 
 exit status: that of the command; 124 = ended at the time limit, 125 = not run, 128 + N = ended by signal N""",
+    ),
+    CommandEntry(
+        'hook',
+        'judge the calls of Claude Code or Codex, as a hook of theirs',
+        actions=(
+            CommandEntry('claude', 'judge a call of Claude Code, given on standard input', options=(_ASK_IN_INBOX,)),
+            CommandEntry('codex', 'judge a call of Codex, given on standard input', options=(_ASK_IN_INBOX,)),
+            CommandEntry(
+                'install',
+                "add the hook to a client's settings of yours",
+                options=(_CLIENT, _ASK_IN_INBOX, _flag('--yes', 'add it without confirmation')),
+            ),
+            CommandEntry(
+                'uninstall',
+                "remove the hook from a client's settings of yours",
+                options=(_CLIENT, _flag('--yes', 'remove it without confirmation')),
+            ),
+        ),
+        ending="""\
+examples:
+  tool-approval hook install claude             Claude Code asks you about what the rules do not allow
+  tool-approval hook install codex --inbox      questions are in your inbox: `tool-approval serve`
+  tool-approval hook uninstall claude
+  tool-approval doctor                          prove that an installed hook denies
+
+exit status of claude and codex: 0 = the call may run, or the client decides; 2 = denied, or anything went wrong
+exit status of install and uninstall: 0 = done, 2 = nothing was changed""",
     ),
     CommandEntry(
         'init',

@@ -17,6 +17,7 @@ from tool_approval.os_sandbox.host_program import HostPlace
 from tool_approval.os_sandbox.toolchains import find_toolchains
 from tool_approval.settings import DEFAULT_SANDBOX, load_settings, protection
 
+from .hook_install import findings
 from .output import Output
 
 LACKING: Final = 1
@@ -44,12 +45,16 @@ def run(options: argparse.Namespace, output: Output) -> int:
         say('toolchain', finding)
     for finding in _host():
         say('shell.host', finding)
+    hooks = list(findings())
+    for client, finding, _ in hooks:
+        say(f'hook {client}', finding)
     bash = shutil.which('bash')
     say('bash', bash or 'none: the shell tool cannot run commands; install bash')
     for extra, found, missing in _extras():
         install = f'missing {", ".join(missing)}; in a checkout, run: {install_command(extra)}'
         say(f'extra {extra}', install if missing else ', '.join(found))
-    return LACKING if bash is None or any(problems.values()) else 0
+    is_lacking = bash is None or any(problems.values()) or not all(works for *_, works in hooks)
+    return LACKING if is_lacking else 0
 
 
 def _terminal() -> str:
