@@ -240,6 +240,24 @@ def test_file_store_implements_the_protocol(store):
     assert Path(used.scope['project']).is_absolute()
 
 
+def test_a_file_that_another_process_replaces_while_it_is_opened_is_read_again(store, project, path, monkeypatch):
+    other = FileApprovalStore(project, path)
+    opened = []
+
+    def open_slowly(*arguments):
+        descriptor = file_store_open(*arguments)
+        opened.append(descriptor)
+        if len(opened) == 1:
+            other.put(approval(B))
+        return descriptor
+
+    file_store_open = file_store.open_private
+    other.put(approval(A))
+    monkeypatch.setattr(file_store, 'open_private', open_slowly)
+
+    assert [each.id for each in store.list_all()] == [A, B]
+
+
 def test_no_bound_is_exceeded_by_several_processes(tmp_path):
     def make():
         return ApprovalMemory(FileApprovalStore(tmp_path / 'project', tmp_path / 'state' / 'approvals.json'))

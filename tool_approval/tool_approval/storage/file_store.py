@@ -15,7 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tool_approval.core.errors import StoreError
 from tool_approval.core.protocols import RememberedApproval
 
-from .private_file import check_private, default_path, locked, make_private_folder, open_private, replace_private
+from .private_file import (
+    FileReplaced,
+    check_private,
+    default_path,
+    locked,
+    make_private_folder,
+    open_private,
+    replace_private,
+)
 
 T = TypeVar('T')
 
@@ -107,6 +115,13 @@ class FileApprovalStore:
         return bytes.fromhex(self._contents.key)
 
     def _read(self) -> dict[str, RememberedApproval]:
+        while True:
+            try:
+                return self._read_once()
+            except FileReplaced:  # by another process, which is never busy with the file for long
+                continue
+
+    def _read_once(self) -> dict[str, RememberedApproval]:
         try:
             status = os.lstat(self._path)
         except FileNotFoundError:

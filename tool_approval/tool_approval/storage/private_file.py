@@ -15,6 +15,10 @@ MODE = 0o600
 """Mode of a file that only its owner can read and write."""
 
 
+class FileReplaced(PermissionError):
+    """The file was replaced or deleted while it was being opened."""
+
+
 def open_private(path: Path, flags: int) -> int:
     """Open a regular file that only the current user may access.
 
@@ -45,6 +49,7 @@ def check_private(status: os.stat_result) -> None:
     """Raise an error unless the file is a regular file that only the current user may access.
 
     Raises:
+        FileReplaced: The file no longer has a name.
         PermissionError: The file is not regular or not private. The message gives the reason.
     """
     if not stat.S_ISREG(status.st_mode):
@@ -53,6 +58,8 @@ def check_private(status: os.stat_result) -> None:
         raise PermissionError(f'the file belongs to another user (id {status.st_uid})')
     if stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(f'others can access the file (mode {stat.S_IMODE(status.st_mode):04o}); run: chmod 600')
+    if status.st_nlink == 0:
+        raise FileReplaced('the file was replaced while it was being opened')
     if status.st_nlink != 1:
         raise PermissionError('the file has more than one name (a hard link)')
 
