@@ -64,7 +64,7 @@ install: .hatch/.installed ## Create the development environment
 
 install-system: ## Install what needs the system's package manager (Debian), as root
 	apt-get update
-	apt-get install --yes --no-install-recommends bubblewrap chromium iproute2 postgresql
+	apt-get install --yes --no-install-recommends bubblewrap chromium curl iproute2 npm postgresql
 
 $(DEMO)/.installed: pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml
 	$(call make_venv,$(DEMO))
