@@ -44,8 +44,6 @@ HELP = '`tool-approval --help`'
 LINE = '`tool-approval run`, until its prompt appears'
 CONFIGURED = 'named.yaml'
 """A settings file under a name that no program finds, so that the other programs have no settings."""
-EXTENDING = 'extending.yaml'
-"""Another settings file, which extends presets."""
 _CONFIGURATION = """\
 tools: {send: {approval: none}}
 sandbox: {paths: {work: {root: ., mode: rw}}}
@@ -58,14 +56,6 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     '`tool-approval explain send {}`': (*_COMMAND, 'explain', 'send', '{}'),
     "`tool-approval explain shell 'git status'`": (*_COMMAND, 'explain', 'shell', 'git status'),
     '`explain shell` with a settings file': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
-    '`explain shell` with three presets': (
-        *_COMMAND,
-        'explain',
-        '--config',
-        EXTENDING,
-        'shell',
-        'git status',
-    ),
 }
 """Arguments for Python, by the name in the table."""
 
@@ -165,7 +155,6 @@ def starting(rounds: int) -> list[str]:
         # The first round, which is not counted, writes the byte code, as an installation does.
         env = {**os.environ, 'PYTHONPYCACHEPREFIX': byte_code, 'PYTHONDONTWRITEBYTECODE': ''}
         Path(folder, CONFIGURED).write_text(_CONFIGURATION, encoding='utf-8')
-        Path(folder, EXTENDING).write_text('extends: [default, python, git]\n', encoding='utf-8')
         for _ in range(rounds + 1):
             for name, words in PROGRAMS.items():
                 started = time.perf_counter()

@@ -23,7 +23,7 @@ PAGES = [ROOT / 'README.md', ROOT / 'docs' / 'how-to' / 'terminal.md']
 @pytest.fixture
 def drawn(tmp_path: Path) -> str:
     """The questions about an edit and a commit in a project that extends presets."""
-    (tmp_path / 'approvals.yaml').write_text('extends: [default, python, git]\n')
+    (tmp_path / 'approvals.yaml').write_text('extends: [default]\n')
     (tmp_path / 'greeting.py').write_text("\n\n\ndef greet(name):\n    return 'Hello ' + name\n")
     subprocess.run(['git', 'init', '--quiet', str(tmp_path)], check=True)
     loaded = load_settings(tmp_path / 'approvals.yaml', directory=tmp_path, named=True)

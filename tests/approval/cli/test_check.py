@@ -199,15 +199,13 @@ def test_a_rule_beside_one_whose_strictest_case_does_not_always_apply_has_no_fin
 
 
 def test_note_suggests_presets_if_the_file_has_none(tool_approval, work):
-    (work / 'Cargo.toml').touch()
-
-    without, within = (check(tool_approval, work, text) for text in ('{}', 'extends: [go]'))
+    without, within = (check(tool_approval, work, text) for text in ('{}', 'extends: [read-only]'))
 
     hints = [
         [each['message'] for each in finished.json['findings'] if 'extends no preset' in each['message']]
         for finished in (without, within)
     ]
-    hint = '`extends: [default, rust]` allows reading, testing and checking without approval'
+    hint = 'with `extends: [default]`, commands in the OS sandbox run without approval'
     assert hints == [[f'the file extends no preset; {hint}'], []]
 
 

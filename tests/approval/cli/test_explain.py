@@ -308,14 +308,12 @@ def test_only_a_shell_command_has_labels(tool_approval):
 
 def test_the_reason_names_the_preset_of_a_rule_and_of_a_root(tool_approval, work, choosing):
     choosing(Working())
-    (work / 'approvals.yaml').write_text('extends: [default]')
+    (work / 'approvals.yaml').write_text('extends: [read-only]')
 
-    command, path = (tool_approval('explain', *words) for words in (['shell', 'ls'], ['read_file', 'notes/a.txt']))
+    command, path = (tool_approval('explain', *words) for words in (['shell', 'rm a'], ['read_file', 'notes/a.txt']))
 
-    assert command.out.startswith(
-        'allow: the rule `ls` of the preset `default` (line 11, valid only with an OS sandbox) allows it\n'
-    )
-    assert path.out.startswith('allow: the root `project` of the preset `default` allows this access\n')
+    assert command.out.startswith('block: the rule `rm` of the preset `read-only` (line 12) blocks it\n')
+    assert path.out.startswith('allow: the root `project` of the preset `read-only` allows this access\n')
 
 
 def test_a_batch_may_bring_presets(tool_approval, work):

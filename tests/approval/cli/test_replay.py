@@ -102,7 +102,7 @@ def test_a_command_that_needs_access_is_asked_about_on_every_machine(replay, rec
     record.asked('run_shell', {'command': 'touch x'})
     record.asked('run_shell', {'command': 'awk 1 x'})
 
-    out = replay('extends: [default]\nshell: {default: {approval: false}}\n').out
+    out = replay('extends: [default]\n').out
 
     assert out.splitlines() == [
         '     1x  ask (approved) -> allow  (newly unasked)  run_shell {"command":"awk 1 x"}',

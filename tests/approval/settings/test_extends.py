@@ -26,22 +26,34 @@ def decision(desk, command):
     return desk.workspace.shell.explain(command).decision
 
 
-def test_rules_of_the_file_come_before_those_of_its_presets(desk):
+def test_rules_of_the_file_apply_beside_those_of_its_presets(desk):
     made = desk("""
-        extends: [default, python]
+        extends: [read-only]
         shell:
           rules:
-            - {pattern: pytest}
             - {pattern: make, approval: false}
             - {pattern: cat, allowed: false}
     """)
 
-    assert [decision(made, command) for command in ('pytest', 'make', 'cat src/a.py', 'ls')] == [
-        'ask',
+    assert [decision(made, command) for command in ('make', 'cat src/a.py', 'rm a', 'ls')] == [
         'allow',
         'block',
-        'allow',
+        'block',
+        'ask',
     ]
+
+
+@pytest.mark.parametrize(
+    ('text', 'asks'),
+    [
+        ('extends: [default]', False),
+        ('{extends: [read-only], shell: {timeout_s: 7}}', False),
+        ('{extends: [default], shell: {default: {approval: true}}}', True),
+        ('shell: {timeout_s: 7}', True),
+    ],
+)
+def test_the_files_own_default_for_commands_comes_first(text, asks):
+    assert expand(parse_settings(text)).shell.default.approval is asks
 
 
 def test_a_block_of_a_preset_is_not_lifted(desk):
@@ -64,7 +76,6 @@ def test_an_entry_for_the_same_directory_takes_the_place_of_the_presets(desk, ro
 
     assert made.workspace.files.decide('write_file', 'a').files == ('work:a',)
     assert made.workspace.files.decide('write_file', 'a').outcome == 'allow'
-    assert decision(made, 'cat src/a.py') == 'allow'
 
 
 @pytest.mark.parametrize(
@@ -95,7 +106,7 @@ def test_name_of_a_preset_root_for_another_directory_is_a_mistake(desk):
 
 def test_presets_leave_the_other_keys_of_the_file_unchanged(desk):
     made = desk("""
-        extends: [git, git]
+        extends: [read-only, read-only]
         mode: strict
         sandbox: {os_sandbox_fallback: refuse_tools}
         shell: {timeout_s: 7, network: true}
@@ -108,19 +119,19 @@ def test_presets_leave_the_other_keys_of_the_file_unchanged(desk):
         7,
         True,
     )
-    assert len(held.shell.rules) == len(read_preset('git').shell.rules)
+    assert len(held.shell.rules) == len(read_preset('read-only').shell.rules)
 
 
 @pytest.mark.parametrize(
     ('text', 'said'),
     [
-        ('extends: [pyton]', 'unknown value `pyton`; did you mean `python`?; use `default`, `read-only`, `python`, '),
-        ('extends: [./mine.yaml]', 'use `default`, `read-only`, `python`, `node`, `rust`, `go`, `git`'),
+        ('extends: [defalt]', 'unknown value `defalt`; did you mean `default`?; use `default`, `read-only`'),
+        ('extends: [./mine.yaml]', 'use `default`, `read-only`'),
         ('extends: [..]', 'unknown value `..`'),
-        ('extends: python', 'not a list'),
+        ('extends: default', 'not a list'),
         ('extends:', 'not a list'),
-        ('extends: [[git]]', 'not a string'),
-        ('shell: {rules: [{pattern: ls, preset: git, line: 1}]}', 'unknown key'),
+        ('extends: [[default]]', 'not a string'),
+        ('shell: {rules: [{pattern: ls, preset: default, line: 1}]}', 'unknown key'),
     ],
 )
 def test_invalid_list_of_presets_is_a_mistake(text, said):
@@ -139,20 +150,20 @@ def test_file_without_presets_has_only_its_own_rules(desk):
 
 
 def test_presets_of_an_untrusted_file_only_tighten(desk):
-    made = desk('extends: [default, python, read-only]', named=False)
+    made = desk('extends: [default, read-only]', named=False)
 
-    assert [decision(made, command) for command in ('ls', 'pytest', 'rm a')] == ['ask', 'ask', 'block']
+    assert [decision(made, command) for command in ('ls', 'rm a')] == ['ask', 'block']
     assert made.workspace.files.decide('read_file', 'src/a.py').outcome == 'ask'
     assert made.workspace.files.decide('write_file', 'src/a.py').outcome == 'block'
 
 
 def test_changed_preset_must_be_trusted_again(tmp_path, store, monkeypatch):
     (folder := tmp_path / 'folder').mkdir()
-    (folder / 'approvals.yaml').write_text('extends: [git]')
+    (folder / 'approvals.yaml').write_text('extends: [read-only]')
     loaded = load_settings(directory=folder, trust=store)
     trust_settings(loaded, store)
     unchanged = load_settings(directory=folder, trust=store)
-    rules = read_preset('git').shell.rules
+    rules = read_preset('read-only').shell.rules
     upgraded = parse_settings('{sandbox: {}, shell: {rules: [{pattern: git push, approval: false}]}}')
 
     monkeypatch.setattr(extends, 'read_preset', lambda name: upgraded)
@@ -175,9 +186,8 @@ def test_digest_without_presets_is_that_of_the_file(tmp_path, store, monkeypatch
 
 
 def test_the_reason_names_the_preset_and_its_line(desk):
-    made = desk('extends: [read-only, python]')
+    made = desk('extends: [read-only]')
 
-    allowed, blocked = (made.workspace.shell.explain(command).deciding.reason for command in ('pytest', 'rm a'))
+    reason = made.workspace.shell.explain('rm a').deciding.reason
 
-    assert allowed == 'the rule `pytest` of the preset `python` (line 12, valid only with an OS sandbox) allows it'
-    assert blocked == 'the rule `rm` of the preset `read-only` (line 11) blocks it'
+    assert reason == 'the rule `rm` of the preset `read-only` (line 12) blocks it'

@@ -9,12 +9,14 @@ from .test_scenarios import SHOP
 
 
 def test_settings_with_an_unknown_preset_start_nothing(scenario: Scenario) -> None:
-    scenario.write({'approvals.yaml': 'extends: [default, pyton]\n'})
+    scenario.write({'approvals.yaml': 'extends: [defalt]\n'})
 
     screen = scenario.talk.start('Go.', steps=[], is_confined=True, columns=300)
 
     assert screen.end() == 2
-    assert f'{scenario.path}/approvals.yaml:1: extends.1: unknown value `pyton`; did you mean `python`?' in screen.text
+    assert (
+        f'{scenario.path}/approvals.yaml:1: extends.0: unknown value `defalt`; did you mean `default`?' in screen.text
+    )
     assert scenario.talk.server.requests == []
 
 

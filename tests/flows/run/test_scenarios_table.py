@@ -104,7 +104,7 @@ def test_a_settings_file_that_extends_the_defaults_reads_freely(scenario: Scenar
         shell('git log --oneline'),
         shell('python --version'),
         call('read_file', path='shop.py'),
-        options=settings(tmp_path, 'extends: [default, python]\n'),
+        options=settings(tmp_path, 'extends: [default]\n'),
         environment=ACTIVE,
     )
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from tool_approval.core.config import LineOf, PolicyConfig, ToolRule, ToolRules, check_offers
 from tool_approval.core.errors import ApprovalConfigError, ApprovalError
 from tool_approval.os_sandbox.toolchains import configured_problem
-from tool_approval.settings.extends import PresetRule, found_presets
+from tool_approval.settings.extends import PresetRule
 from tool_approval.settings.files import LoadedSettings, expanded, load_settings
 from tool_approval.settings.model import Settings
 from tool_approval.tools.file_sandbox import FileSandbox, FileTools, PathConfig
@@ -108,15 +108,8 @@ def inspect(file: str | None, cwd: str | None) -> tuple[str, LoadedSettings | No
     findings = [replace(each, line=loaded.line_of(each.path)) for each in remarks(loaded.settings, judge)]
     why = f'the file is not trusted ({loaded.why_untrusted}), so it only adds restrictions; see `tool-approval trust`'
     trust = ConfigFinding(level='note', message='the file is trusted' if loaded.trusted else why)
-    presets = ', '.join(['default', *found_presets(directory)])
-    hint = f'the file extends no preset; `extends: [{presets}]` allows reading, testing and checking without approval'
+    hint = 'the file extends no preset; with `extends: [default]`, commands in the OS sandbox run without approval'
     hints = [] if loaded.settings.extends else [ConfigFinding(level='note', message=hint)]
-    line = loaded.line_of(('extends',))
-    what = 'commands that run without approval if an OS sandbox confines them'
-    hints += [
-        ConfigFinding(level='note', path=('extends',), line=line, message=f'{what}: {each}')
-        for each in commands_of_presets(loaded.settings)
-    ]
     return str(loaded.source), loaded, [*findings, *hints, trust]
 
 
@@ -253,13 +246,12 @@ def _globs(settings: Settings) -> Iterator[ConfigFinding]:
                 yield _warning(('sandbox', key, at), f'`{glob}`: {problem}')
 
 
-def _shadowed(settings: Settings, expanded: Settings) -> Iterator[ConfigFinding]:
-    if settings.shell is None or expanded.shell is None:
+def _shadowed(settings: Settings, held: Settings) -> Iterator[ConfigFinding]:
+    if settings.shell is None or held.shell is None:
         return
-    book = RuleBook(expanded.shell)
-    # The blocks of presets come before the file's own rules, their other rules after.
-    first = next((at for at, rule in enumerate(book.rules) if not isinstance(rule.rule, PresetRule)), 0)
-    for rule in book.rules[first : first + len(settings.shell.rules)]:
+    book = RuleBook(held.shell)
+    first = len(book.rules) - len(settings.shell.rules)  # after the rules of presets
+    for rule in book.rules[first:]:
         words = [fixed(word) for word in rule.words]
         decided = book.find(words, lambda other, at=rule.index: other.index == at).decided
         if decided is not None and decided.index < rule.index:
@@ -291,8 +283,8 @@ def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) ->
 
 
 def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFinding]:
-    shell, expanded = settings.shell, judge.settings.shell
-    if shell is None or expanded is None:
+    shell, held = settings.shell, expanded(settings).shell
+    if shell is None or held is None:
         return
     paths = judge.files.config.paths
     writable = ', '.join(f'`{name}`' for name, path in paths.items() if path.mode == 'rw')
@@ -310,8 +302,8 @@ def _pre_approved(settings: Settings, judge: CallJudge) -> Iterator[ConfigFindin
         if what is not None:
             message = f'{about} asks if it {what}, because no command has that access without approval'
             yield ConfigFinding(level='note', path=path, message=message, about=about)
-    is_open = shell.default.allowed and not shell.default.approval
-    if shell.network and (is_open or any(rule.allowed and not rule.approval for rule in expanded.rules)):
+    is_open = held.default.allowed and not held.default.approval
+    if shell.network and (is_open or unasked):
         yield _warning(('shell', 'network'), 'commands can use the network without approval unless `network` is false')
 
 
@@ -325,35 +317,16 @@ def _outside(settings: Settings) -> Iterator[ConfigFinding]:
             yield ConfigFinding(level='warning', path=path, message=message, about=about)
 
 
-def commands_of_presets(settings: Settings) -> list[str]:
-    """Return one line per preset of the settings. The line lists commands that the preset lets run without approval.
-
-    Raises:
-        ApprovalConfigError: A preset and the settings use the same name for two directories.
-        MissingExtraError: The settings extend presets, and PyYAML is not installed.
-    """
-    _, presets = unasked_commands(expanded(settings))
-    return [f'preset `{name}`: {", ".join(patterns)}' for name, patterns in presets.items()]
-
-
-def unasked_commands(settings: Settings) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Return patterns of commands that need no approval: those in the file by condition, those in presets by preset."""
-    own: dict[str, list[str]] = {}
-    presets: dict[str, list[str]] = {}
-    seen: set[object] = set()
+def unasked_commands(settings: Settings) -> dict[str, list[str]]:
+    """Return patterns of commands that rules of the file let run without approval, by condition."""
+    found: dict[str, list[str]] = {}
     for rule in settings.shell.rules if settings.shell is not None else ():
-        # Presets may share rules; the first one decides.
-        is_first = (rule.words, rule.sandbox_paths) not in seen
-        seen.add((rule.words, rule.sandbox_paths))
-        if not is_first or not rule.allowed or rule.approval:
-            continue
-        if isinstance(rule, PresetRule):
-            presets.setdefault(rule.preset, []).append(f'`{rule.pattern}`')
+        if not rule.allowed or rule.approval:
             continue
         limit = f', within {", ".join(rule.sandbox_paths)}' if rule.sandbox_paths else ''
         any_arguments = ', with any arguments' if rule.arguments == 'any' else ''
-        own.setdefault(f'{any_arguments}{limit}', []).append(f'`{rule.pattern}`')
-    return own, presets
+        found.setdefault(f'{any_arguments}{limit}', []).append(f'`{rule.pattern}`')
+    return found
 
 
 def _warning(path: Path, message: str) -> ConfigFinding:

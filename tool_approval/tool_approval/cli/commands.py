@@ -161,9 +161,7 @@ exit status of install and uninstall: 0 = done, 2 = nothing was changed""",
         'init',
         'write an approvals.yaml for a directory',
         options=(
-            _option(
-                '--preset', action='append', metavar='NAME', help='extend a preset; by default, every suggested preset'
-            ),
+            _option('--preset', action='append', metavar='NAME', help='extend a preset; by default, `default`'),
             _flag('--network', 'let commands use the network'),
             _flag('--strict', 'deny calls that require approval'),
             _ROOTS_BEGIN,
@@ -172,7 +170,7 @@ exit status of install and uninstall: 0 = done, 2 = nothing was changed""",
         ending="""\
 examples:
   tool-approval init
-  tool-approval init --preset default --preset python --preset git
+  tool-approval init --preset read-only
   tool-approval init --yes
 
 The command asks for settings that you did not give as options, shows the new file and what it would allow, and writes

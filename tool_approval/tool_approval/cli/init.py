@@ -1,4 +1,4 @@
-"""Implement `tool-approval init`: ask four questions, then write an approvals.yaml for the directory and trust it."""
+"""Implement `tool-approval init`: ask three questions, then write an approvals.yaml for the directory and trust it."""
 
 from __future__ import annotations
 
@@ -9,24 +9,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tool_approval.settings.extends import found_presets
 from tool_approval.settings.files import NAMES, find_settings, load_settings, trust_settings
 from tool_approval.settings.model import PresetName, Settings, parse_settings
 from tool_approval.settings.trust import TrustStore
 
-from .check import commands_of_presets
 from .judging import CallJudge, existing_directory
 from .output import FAILED, Output, UsageError
 from .trust import allowances
 
 _PURPOSES: Final[dict[PresetName, str]] = {
-    'default': 'reading files needs no approval, changing them does',
+    'default': 'commands in the OS sandbox run without approval',
     'read-only': 'nothing in the directory can be changed',
-    'python': 'tests and checkers run without approval',
-    'node': 'tests and checkers run without approval',
-    'rust': 'tests and checks run without approval',
-    'go': 'tests and checks run without approval',
-    'git': 'reading the repository needs no approval',
 }
 _NOT_WRITTEN: Final = 'nothing was written'
 _TEXT: Final = """\
@@ -35,18 +28,15 @@ _TEXT: Final = """\
 # `tool-approval check` finds mistakes.
 # `tool-approval explain shell 'git status'` shows the decision, and why.
 
-# Presets come with tool-approval.
-# Without an OS sandbox, the commands that they allow require approval.
+# By `default`, a command runs in the OS sandbox without approval: it can read
+# this directory, but cannot write to it, and has no network. If it needs
+# more, or no OS sandbox works, it requires approval.
 extends:
 {extends}
 # `interactive` asks you; `strict` denies calls that require approval.
 mode: {mode}
 
 shell:
-  # A command without a rule runs in the OS sandbox without approval: it can
-  # read this directory, but cannot write to it, and has no network.
-  # If a command needs more, or no OS sandbox works, it requires approval.
-  default: {{approval: false}}
   # Whether every command may use the network, even without approval.
   # If false, a command that needs the network requires approval.
   network: {network}
@@ -87,7 +77,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         raise UsageError(f'{there} already exists and was not changed; to check it, run `tool-approval check`')
     if not options.yes:
         output.check_terminal(_NOT_WRITTEN)
-    presets = options.preset or _presets(directory, output, asks=not options.yes)
+    presets = options.preset or ['default']
     network = options.network or (not options.yes and _answer(_NETWORK, 'ny', output) == 'y')
     changes = 'c' if options.yes else _answer(_CHANGES, 'cs', output, _CHANGES_EXPLAINED)
     who = 'n' if options.strict else 'i' if options.yes else _answer(_WHO, 'ipn', output)
@@ -100,20 +90,9 @@ def run(options: argparse.Namespace, output: Output) -> int:
     for line in allowances(settings, directory):
         output.line(f'  - {line}')
     question = f'Write {directory / NAMES[0]}, and trust the file?'
-    if not (options.yes or output.confirm(question, _NOT_WRITTEN, commands_of_presets(settings), enter=True)):
+    if not (options.yes or output.confirm(question, _NOT_WRITTEN, enter=True)):
         return FAILED
     return _write(directory, text, settings, output)
-
-
-def _presets(directory: Path, output: Output, *, asks: bool) -> Sequence[str]:
-    found = found_presets(directory)
-    presets = ['default', *found]
-    if not asks:
-        return presets
-    output.line(f'Found: {", ".join(found.values()) or "no known kind of project"}.')
-    output.line(f'There are: {", ".join(_PURPOSES)}.')
-    typed = _line(f'Which presets? [{" ".join(presets)}]', output)
-    return typed.replace(',', ' ').split() or presets
 
 
 _NETWORK: Final = 'May every command use the network? y = yes, n = only with approval [n]'

@@ -200,7 +200,6 @@ class CallJudge:
         from tool_approval.os_sandbox import (
             OSSandboxUnavailable,
             RefusingBackend,
-            UnconfinedBackend,
         )
         from tool_approval.settings.extends import unconfined
 
@@ -212,7 +211,7 @@ class CallJudge:
         self._is_refusing = isinstance(backend, RefusingBackend)
         self._is_held = backend.name == 'bubblewrap'
         if not self._is_held:
-            self.settings = unconfined(self.settings, keeps_rules=not isinstance(backend, UnconfinedBackend))
+            self.settings = unconfined(self.settings)
 
     def _open(self) -> None:
         self._confined: ConfinedShell | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
 from typing import Any, Final, TextIO
 
 FAILED: Final = 2
@@ -44,32 +43,26 @@ class Output:
         """Write one line for the user to standard error."""
         _write(self._err, f'tool-approval: {text}')
 
-    def confirm(self, question: str, otherwise: str, details: Sequence[str] = (), *, enter: bool = False) -> bool:
+    def confirm(self, question: str, otherwise: str, *, enter: bool = False) -> bool:
         """Return whether the user presses `y` at the terminal. If not, write the text given as `otherwise`.
 
-        With `enter`, the Enter key means `y`, too. With `details`, pressing `?` shows each detail on its own line and
-        then repeats the question.
+        With `enter`, the Enter key means `y`, too.
         """
         self.flush()
-        keys = f'{"Y/n" if enter else "y/N"}{", ? for details" if details else ""}'
-        asked = f'{shown(question, self._out)} [{keys}] '
-        key = pressed_key(asked, enter=enter)
-        while key == '?' and details:
-            lines = ''.join(f'{shown(line, self._out)}\n' for line in details)
-            key = pressed_key(lines + asked, enter=enter)
+        key = pressed_key(f'{shown(question, self._out)} [{"Y/n" if enter else "y/N"}] ', enter=enter)
         agrees = key in ('y', 'Y') or (enter and key == 'enter')
         if not agrees:
             self.note(otherwise)
         return agrees
 
-    def agrees(self, question: str, otherwise: str, details: Sequence[str] = ()) -> bool:
+    def agrees(self, question: str, otherwise: str) -> bool:
         """Ask the question with `confirm`, for a command that has the option `--yes`.
 
         Raises:
             UsageError: Standard input or output is not a terminal.
         """
         self.check_terminal(otherwise)
-        return self.confirm(question, otherwise, details)
+        return self.confirm(question, otherwise)
 
     def check_terminal(self, otherwise: str) -> None:
         """Raise an exception if no user can answer questions at the terminal.

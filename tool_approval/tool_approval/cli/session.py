@@ -18,7 +18,6 @@ from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.settings import TrustStore, load_settings, trust_settings
 from tool_approval.storage.private_file import default_path
 
-from .check import commands_of_presets
 from .output import Output, UsageError
 from .trust import NOT_TRUSTED, QUESTION, what_it_would_allow
 
@@ -86,7 +85,7 @@ class Session:
         if self._options.is_talk:
             for line in what_it_would_allow(self._loaded):
                 output.note(line)
-            if output.confirm(QUESTION, NOT_TRUSTED, commands_of_presets(self._loaded.settings)):
+            if output.confirm(QUESTION, NOT_TRUSTED):
                 self._loaded = trust_settings(self._loaded, TrustStore())
         self._built = self._build()
         self.note(output)

@@ -16,7 +16,7 @@ from tool_approval.settings.model import Settings
 from tool_approval.settings.trust import TrustStore
 from tool_approval.tools.shell import ShellConfig
 
-from .check import alike, commands_of_presets, inspect, unasked_commands, worst
+from .check import alike, inspect, unasked_commands, worst
 from .judging import existing_directory
 from .output import FAILED, Output, UsageError
 
@@ -40,7 +40,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return 0
     for text in what_it_would_allow(loaded):
         output.line(text)
-    if not (options.yes or output.agrees(QUESTION, NOT_TRUSTED, commands_of_presets(loaded.settings))):
+    if not (options.yes or output.agrees(QUESTION, NOT_TRUSTED)):
         return FAILED
     trust_settings(loaded, TrustStore())
     output.line('The file is trusted until it changes.')
@@ -137,11 +137,8 @@ def _files(settings: Settings, directory: Path) -> Iterator[str]:
 def _commands(settings: Settings) -> Iterator[str]:
     if settings.shell is None:
         return
-    own, presets = unasked_commands(settings)
-    for conditions, patterns in own.items():
+    for conditions, patterns in unasked_commands(settings).items():
         yield f'commands that begin with {_joined(patterns, "or")} run without approval{conditions}'
-    for name, patterns in presets.items():
-        yield f'{len(patterns)} commands of the preset `{name}` run without approval if they are confined'
     for rule in settings.shell.rules:
         if rule.description is not None:
             yield f'in questions, a command that begins with `{rule.pattern}` is described as: {rule.description}'

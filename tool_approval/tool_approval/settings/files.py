@@ -139,8 +139,7 @@ def with_defaults(loaded: LoadedSettings) -> LoadedSettings:
     """
     if loaded.source is not None:
         return loaded
-    shell = ShellConfig(default=ShellDefault(approval=False))
-    return replace(loaded, settings=Settings(extends=('default',), shell=shell))
+    return replace(loaded, settings=Settings(extends=('default',)))
 
 
 def trust_settings(loaded: LoadedSettings, trust: TrustStore) -> LoadedSettings:

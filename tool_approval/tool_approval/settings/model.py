@@ -28,7 +28,7 @@ from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig
 from tool_approval.tools.file_sandbox.config import _is_name  # pyright: ignore[reportPrivateUsage]
 from tool_approval.tools.shell import ShellConfig
 
-PresetName = Literal['default', 'read-only', 'python', 'node', 'rust', 'go', 'git']
+PresetName = Literal['default', 'read-only']
 """Presets that come with the package."""
 
 Mode = Literal['interactive', 'strict']
@@ -112,7 +112,8 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
     extends: Annotated[tuple[PresetName, ...], BeforeValidator(_as_tuple)] = ()
-    """Presets. The directories and shell rules of presets are added to those of this file."""
+    """Presets. The directories and shell rules of presets are added to those of this file. `shell.default` of the last
+    preset applies unless this file has one."""
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = 'interactive'
     """Mode: `interactive` asks the approver, and `strict` (or its older name `auto_deny`) denies without asking."""
     default: Default | None = None

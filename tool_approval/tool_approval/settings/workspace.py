@@ -121,7 +121,7 @@ def open_workspace(
     )
     backend = _backend(held, backend)
     if not isinstance(backend, BubblewrapBackend):
-        held = unconfined(held, keeps_rules=not isinstance(backend, UnconfinedBackend))
+        held = unconfined(held)
     sandbox = held.sandbox or DEFAULT_SANDBOX
     shell = held.shell or ShellConfig()
     is_refusing = isinstance(backend, RefusingBackend)
