@@ -1,6 +1,7 @@
 """Every settings file of the cookbook can be used, and decides what the table below it says."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,6 +9,8 @@ import pytest
 from tool_approval.cli.check import inspect
 from tool_approval.cli.judging import FILE_TOOLS, CallJudge
 from tool_approval.settings import load_settings, parse_settings
+
+from tests.approval.cli.conftest import Working
 
 from .blocks import ROOT
 
@@ -35,7 +38,7 @@ def call_of(text: str) -> tuple[str, dict[str, Any]]:
 
 def project(folder: Path, text: str) -> Path:
     """A repository with the settings file, and the directories that it names."""
-    (folder / '.git').mkdir()
+    subprocess.run(['git', 'init', '--quiet', str(folder)], check=True)
     (folder / 'approvals.yaml').write_text(text)
     sandbox = parse_settings(text).sandbox
     paths = sandbox.paths.values() if sandbox is not None else ()
@@ -62,7 +65,8 @@ def test_check_has_no_complaint(title: str, tmp_path: Path) -> None:
 def test_every_call_is_decided_as_the_table_says(title: str, tmp_path: Path) -> None:
     text, table = RECIPES[title]
     folder = project(tmp_path, text)
-    judge = CallJudge(load_settings(directory=folder), folder)
+    loaded = load_settings(folder / 'approvals.yaml', directory=folder, named=True)
+    judge = CallJudge(loaded, folder, find_backend=lambda settings: Working())
 
     expected = {call: outcome for outcome, call in rows(table)}
     decided = {call: judge.judge(*call_of(call)).deciding for call in expected}
