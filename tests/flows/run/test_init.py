@@ -15,11 +15,8 @@ COMMAND = [sys.executable, '-P', '-m', 'tool_approval.cli', 'init']
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    made = tmp_path / 'project'
+    made = tmp_path / '\x1b]0;owned\x07project'
     (made / '.git').mkdir(parents=True)
-    (made / 'pyproject.toml').touch()
-    for name in ('\x1b]0;owned\x07package.json', '\x1b[2Jgo.mod', 'Cargo.toml\u202e'):
-        (made / name).touch()
     return made
 
 
@@ -30,9 +27,7 @@ def screen(project: Path, tmp_path: Path) -> Generator[Screen]:
     opened.close()
 
 
-def test_four_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, project: Path, tmp_path: Path) -> None:
-    screen.wait_for('[default python git]')
-    screen.type('\r')
+def test_three_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, project: Path, tmp_path: Path) -> None:
     screen.wait_for('May every command use the network?')
     screen.type('\r')
     screen.wait_for('Ask: c = before each change')
@@ -49,13 +44,13 @@ def test_four_questions_and_a_key_write_a_file_that_is_trusted(screen: Screen, p
     loaded = load_settings(directory=project, trust=TrustStore(tmp_path / 'state' / 'tool-approval' / 'trusted.json'))
     assert status == 0
     assert loaded.trusted
-    assert loaded.settings.extends == ('default', 'python', 'git')
-    assert 'owned' not in screen.sent
+    assert loaded.settings.extends == ('default',)
+    assert '\x1b]0;owned' not in screen.sent
 
 
 def test_answers_typed_ahead_do_not_agree(screen: Screen, project: Path) -> None:
-    screen.wait_for('Which presets?')
-    screen.type('\r\r\r\ry')
+    screen.wait_for('May every command use the network?')
+    screen.type('\r\r\ry')
     screen.wait_for_question('Write ')
     screen.type('n')
 
@@ -64,7 +59,7 @@ def test_answers_typed_ahead_do_not_agree(screen: Screen, project: Path) -> None
 
 
 def test_ctrl_c_at_a_question_writes_nothing(screen: Screen, project: Path) -> None:
-    screen.wait_for('Which presets?')
+    screen.wait_for('May every command use the network?')
     screen.type('\x03')
 
     assert screen.end() == 130
