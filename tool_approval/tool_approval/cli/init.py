@@ -28,9 +28,9 @@ _TEXT: Final = """\
 # `tool-approval check` finds mistakes.
 # `tool-approval explain shell 'git status'` shows the decision, and why.
 
-# By `default`, a command runs in the OS sandbox without approval: it can read
-# this directory, but cannot write to it, and has no network. If it needs
-# more, or no OS sandbox works, it requires approval.
+# By `default`, a command runs in the OS sandbox without approval: it can
+# read this directory, but cannot write to it, and has no network. If it
+# needs more, or no OS sandbox works, it requires approval.
 extends:
 {extends}
 # `interactive` asks you; `strict` denies calls that require approval.
