@@ -159,7 +159,7 @@ def test_similar_findings_are_printed_together(tool_approval, work):
     assert shown[0].startswith('warning: approvals.yaml:3: shell.rules.0: `make` runs files that an agent may have')
     assert shown[1] == '  the same applies to `pytest` (line 5), `npm test` (line 7)'
     assert shown[2].startswith('note: approvals.yaml:4: shell.rules.1: `ours` is an unknown program; ')
-    assert shown[3] == '  the same applies to `theirs` (line 6)'
+    assert shown[3] == '  the same applies to `theirs` (line 6), `npm` (line 7)'
     assert '0 errors, 3 warnings' in finished.out
 
 
@@ -181,7 +181,7 @@ def test_note_names_rules_whose_commands_ask_nevertheless(tool_approval, work, w
 
 
 def test_rule_for_a_command_that_only_reads_has_no_finding(tool_approval, work):
-    rules = '[{pattern: terraform fmt -check, approval: false}, {pattern: tofu version, approval: false}]'
+    rules = '[{pattern: git log --oneline, approval: false}, {pattern: sort -u, approval: false}]'
 
     finished = check(tool_approval, work, f'shell: {{rules: {rules}}}')
 

@@ -94,8 +94,8 @@ def test_a_question_names_the_access_that_a_program_needs_and_approving_gives_ju
         ('printf a', False, False),
     ]
     [first, second, third, fourth] = desk.ui.requests
-    assert first.presentation.metadata['extra_access'] == [NETWORK]
-    # A rule asks about it, and it is not known only to read, so that it can also write.
+    # A rule or the default asks about it, and it is not known only to read, so that it can also write.
+    assert first.presentation.metadata['extra_access'] == [NETWORK, FILES]
     assert third.presentation.metadata['extra_access'] == [NETWORK, FILES, 'writes to .venv']
     assert third.presentation.metadata['brief_access'] == ['network (every host)', FILES, 'writes to .venv']
     assert third.bound_to['extra_access'] == {
@@ -108,12 +108,13 @@ def test_a_question_names_the_access_that_a_program_needs_and_approving_gives_ju
 
 
 def test_access_in_the_profile_is_not_asked_for(tmp_path, backend):
-    desk = Desk(tmp_path / 'work', SETTINGS + '      network: true\n', backend=backend)
+    rule = '        - {pattern: curl, approval: false, arguments: any}\n'
+    desk = Desk(tmp_path / 'work', SETTINGS + rule + '      network: true\n', backend=backend)
 
     said, asked = desk.run('false', access=['network'])
 
     assert (said, asked) == ('[exit status 1]', False)
-    assert 'extra_access' not in checked(desk, 'curl a').bound_to
+    assert checked(desk, 'curl a') is None
 
 
 def test_the_digest_and_the_payload_differ_with_the_access(desk):
@@ -174,7 +175,9 @@ def test_a_command_that_ran_in_an_earlier_process_may_have_had_effects(desk):
 
 
 def test_what_a_rule_allows_asks_only_for_the_access_that_its_words_show(tmp_path, backend):
-    desk = Desk(tmp_path / 'work', SETTINGS + '        - {pattern: curl, approval: false}\n', backend=backend)
+    desk = Desk(
+        tmp_path / 'work', SETTINGS + '        - {pattern: curl, approval: false, arguments: any}\n', backend=backend
+    )
 
     assert desk.run('curl --version') == desk.run('curl --version', access=['network'])
 
@@ -342,7 +345,7 @@ def address():
 
 @pytest.fixture
 def settings():
-    return SETTINGS + '        - {pattern: curl, approval: false}\n'
+    return SETTINGS + '        - {pattern: curl, approval: false, arguments: any}\n'
 
 
 @pytest.fixture

@@ -22,10 +22,10 @@ from tool_approval.tools.file_sandbox.secrets import glob_problem
 from tool_approval.tools.shell import ShellRule
 from tool_approval.tools.shell.entries import entries
 from tool_approval.tools.shell.labels import label
-from tool_approval.tools.shell.names import trusted_name
+from tool_approval.tools.shell.names import RUN_PROJECTS, guarded_name, trusted_name
+from tool_approval.tools.shell.needs import needed_access, written_paths
 from tool_approval.tools.shell.rules import CompiledRule, RuleBook
-from tool_approval.tools.shell.scripts import is_shell
-from tool_approval.tools.shell.unlisted import needed_access
+from tool_approval.tools.shell.scripts import INTERPRETERS, is_shell
 from tool_approval.tools.shell.words import fixed
 
 from .judging import FILE_TOOLS, SHELL_TOOLS, CallJudge, existing_directory
@@ -272,12 +272,11 @@ def _failing(rule: ShellRule, network: bool, paths: Mapping[str, PathConfig]) ->
     """Describe access that a rule allows but the OS sandbox grants only after approval, or return `None`."""
     words = [fixed(word) for word in rule.words]
     needs = needed_access(words)
-    found = label(words)
     if 'network' in needs and not network:
         return 'uses the network'
     if 'git' in needs:
         return 'writes to `.git`'
-    writes = 'writes' in found.flags and not found.changes_nothing
+    writes = written_paths(words) is not None
     asks = all(path.write_approval for path in paths.values())
     return 'changes files (every root requires approval for changes)' if writes and asks else None
 
@@ -351,4 +350,6 @@ def runs_files(pattern: Sequence[str]) -> bool:
     covered = () if entry is None else (entry, *entries().below(entry))
     # git commands that only read the repository run no hooks.
     runs = (each for each in covered if not each.name.startswith('git') or 'writes' in each.flags)
-    return is_shell(pattern[0]) or any('runs_files' in each.flags for each in runs)
+    name = guarded_name(pattern[0])
+    is_named = is_shell(name) or name in INTERPRETERS or name in RUN_PROJECTS
+    return is_named or any('runs_files' in each.flags for each in runs)

@@ -12,8 +12,9 @@ from types import ModuleType, SimpleNamespace
 import pytest
 from tool_approval.tools.shell import entries as entries_module
 from tool_approval.tools.shell.entries import check_sources, entries, read_sources
+from tool_approval.tools.shell.names import POWERFUL
 
-from .parts import judge, unasked
+from .parts import OPEN, decision, judge, unasked
 
 PROJECT = Path(__file__).parents[4] / 'tool_approval'
 SOURCES = PROJECT / 'tool_approval' / 'tools' / 'shell' / 'programs'
@@ -47,6 +48,21 @@ def test_an_example_comes_out_as_its_entry_says_for_all_names_of_the_program(nam
     assert 'asked' in fields or 'unlisted_options' in fields or is_only_parent, 'it needs `asked`'
 
 
+@pytest.mark.parametrize('name', sorted(POWERFUL))
+def test_a_powerful_program_without_an_entry_runs_only_as_a_rule_names_it(name):
+    decisions = {
+        'the default': decision(name, default=OPEN),
+        'another argument': decision(f'{name} a', *unasked(name)),
+        'an option': decision(f'{name} --version', *unasked(name)),
+        'input': decision(f'{name} a < b', *unasked(f'{name} a')),
+        'exact words': decision(f'{name} a', *unasked(f'{name} a')),
+        'any arguments': decision(f'{name} a b', {'pattern': name, 'approval': False, 'arguments': 'any'}),
+    }
+
+    allowed = {how for how, decided in decisions.items() if decided == 'allow'}
+    assert allowed == {'exact words', 'any arguments'}
+
+
 WRONG = {
     'an unknown field': '[a]\nflag = "-x"',
     'a type': '[a]\nflags = ["-x"]',
@@ -61,7 +77,6 @@ WRONG = {
     'a flag with a value': '[a]\nflags = "--x="',
     'an operand': '[a]\noperands = "path"',
     'a target of what writes nothing': '[a]\ntarget = "-t"',
-    'what it hands words on to': '[a]\nhanded_on = "b"',
     'a star in front': '[a]\noperands = "text* read"',
     'a command in front': '[a]\noperands = "command read"',
     'a first operand that is not taken': '[a]\noperands = "text"\noperands_without_first = "-e"',
@@ -70,7 +85,6 @@ WRONG = {
     'a program without sub-commands': '[a]\n["a b"]',
     'a wrapper without a command': '[a]\ntransparent = true',
     'a name with blanks': '[" a"]',
-    'an unknown access': '[a]\nneeds = "network disk"',
     'a value': 'a = 1',
     'a file': '[a',
 }

@@ -120,7 +120,7 @@ def test_a_remembered_sub_command_covers_plain_commands_and_no_others(tmp_path):
 
 @pytest.mark.parametrize(
     ('command', 'name', 'others'),
-    [('make test', 'Makefile', ['make test -k']), ('npm run build', 'package.json', ['npm run build --silent'])],
+    [('make test', 'Makefile', ['make test -k']), ('gmake test', 'GNUmakefile', ['gmake test -j4'])],
 )
 def test_a_remembered_target_covers_no_changed_definition(tmp_path, command, name, others):
     tool = ShellTool(cwd=tmp_path)

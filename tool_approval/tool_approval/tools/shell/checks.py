@@ -96,19 +96,6 @@ def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
     return None if has_name else UnsafeArgument(words[0].raw, 'names no variable, and so sets `REPLY`')
 
 
-def _is_plain_sql(text: str) -> bool:
-    is_command = re.match(r'\s*[.\\](?!\.?/)', text) and not _SHOWING.fullmatch(text)
-    return not is_command and not re.search(
-        r'[\n;]\s*[.\\]|ATTACH|VACUUM|load_extension|writefile|zipfile|\bedit\b', text, re.IGNORECASE
-    )
-
-
-_SHOWING: Final = re.compile(
-    r'\.(?:tables|schema|databases|indexes|indices|mode|headers?|show|timer|width)(?: [\w%]+)*'
-)
-"""Commands of the sqlite3 shell that only display data or format the output."""
-
-
 def is_device(word: Word) -> bool:
     """Return whether the path refers to the standard input of the program.
 
@@ -138,16 +125,9 @@ def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
     return None
 
 
-def _msbuild(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return the first option of msbuild that begins with a slash."""
-    found = next((word for word in words[1:] if re.match(r'/[a-zA-Z]+:', word.value)), None)
-    return UnsafeArgument(found.raw, 'may set a property, or load a program') if found is not None else None
-
-
-CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk, 'sqlite': _is_plain_sql}
-"""Functions by checker name. `True` means that code runs no program, and writes no file except an SQLite file."""
+CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_plain_awk}
+"""Functions by checker name. `True` means that code runs no program and writes no file."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
-    'msbuild': _msbuild,
     'test': unsafe_test,
     'read': unsafe_read,
     'printf': unsafe_printf,

@@ -16,8 +16,6 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, cast, get_args
 
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
-from tool_approval.os_sandbox.access import ACCESS_NAMES, AccessName
-
 from .checks import CHECKS, CODE
 from .names import guarded_name, program_name, trusted_name
 
@@ -37,9 +35,9 @@ _OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|scr
 """Regular expression for a list of operand kinds. `*` and `command` are allowed only at the end of the list."""
 _BOOLEANS: Final = frozenset(
     {
-        'writes', 'sub_commands', 'global_anywhere', 'both_dashes', 'runs_files', 'reads_cwd', 'response_files',
-        'options_first', 'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never',
-        'runs_beside', 'remembered', 'runs_input', 'anywhere', 'fetches', 'takes_data', 'needs_if_unlisted',
+        'writes', 'sub_commands', 'global_anywhere', 'runs_files', 'reads_cwd', 'response_files', 'options_first',
+        'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never', 'remembered',
+        'anywhere', 'takes_data', 'runs_input',
     }
 )  # fmt: skip
 _CHECKERS: Final = frozenset(
@@ -48,19 +46,19 @@ _CHECKERS: Final = frozenset(
         'trap', 'xargs',
     }
 )  # fmt: skip
-_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'both_dashes', 'response_files', 'needs'})
+_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'response_files'})
 """Fields that sub-commands inherit."""
-_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond', 'only_looks_with')
+_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond')
 """Fields that contain a list of options."""
 _TYPES: Final[Mapping[str, Any]] = {
     **dict.fromkeys(_BOOLEANS, bool),
-    **dict.fromkeys((*_ROLES, *_OPTION_LISTS, 'aliases', 'handed_on', 'needs', 'opens'), str),
+    **dict.fromkeys((*_ROLES, *_OPTION_LISTS, 'aliases', 'opens'), str),
     'operands': Annotated[str, Field(pattern=f'^(?:{_OPERANDS})$')],
     **dict.fromkeys(('like', 'allowed', 'asked'), list[str]),
     'values': dict[str, str],
     'pairs': dict[str, Annotated[str, Field(pattern=f'^(?:{_OPERANDS})$')]],
     'operand_values': str | list[str],
-    'style': Literal['gnu', 'one_dash', 'attached'],
+    'style': Literal['gnu', 'one_dash'],
     'unlisted_options': Literal['text'],
     'checker': Literal[*sorted(_CHECKERS)],
 }
@@ -97,7 +95,7 @@ class Entry:
     options: Mapping[str, OptionRole]
     """Options by name, as written in a command but without `=`."""
     prefixes: Mapping[str, OptionRole]
-    """Options with an attached value. The key is the beginning of the word, such as `-D` for `-Dname=value`."""
+    """Options with an attached value. The key is the beginning of the word, such as `+` for `+%s`."""
     operands: tuple[Kind, ...] | None
     """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
@@ -108,18 +106,14 @@ class Entry:
     """Names of the boolean fields that are true."""
     operand_values: tuple[re.Pattern[str], ...]
     """Patterns of safe operands, in order. The last pattern applies to all further operands."""
-    handed_on: str | None
-    """Name of the entry that applies to the words after `--`."""
     opens: re.Pattern[str] | None
     """Pattern that matches code that opens further files."""
     style: str
-    """Syntax of options: `gnu`, `one_dash` or `attached`."""
+    """Syntax of options: `gnu` or `one_dash`."""
     takes_any_option: bool
     """Whether the program only reads and prints, so that its unlisted options are safe too."""
     checker: str | None
     """Name of an additional check for the arguments."""
-    needs: frozenset[AccessName]
-    """Extra access that the program needs if an OS sandbox confines it."""
 
 
 class Entries:
@@ -173,8 +167,6 @@ class Entries:
 
 _LOADER: Final = re.compile(r'ld-(?:linux|musl)[\w.-]*|ld-\d[\d.]*\.so')
 """Names of the dynamic linker, which runs other programs."""
-_VARIANT: Final = re.compile(r'\.(?:basic|tiny|gtk3?|nox|athena|motif)$')
-"""Suffixes of the names of vim variants in Debian."""
 _COMPILER: Final = re.compile(
     r'(?:[\w.]+-){0,4}?(gcc|g\+\+|c\+\+|cc|cpp|clang|clang\+\+|gfortran|ld|as|nm|ar|objdump)(?:-?[\d.]+)?'
 )
@@ -183,7 +175,7 @@ _COMPILER: Final = re.compile(
 
 def plain_program(name: str) -> str:
     """Return a program's name without version and target machine: `gcc` for `x86_64-linux-gnu-gcc-12`."""
-    plain = guarded_name(_VARIANT.sub('', name))
+    plain = guarded_name(name)
     compiler = _COMPILER.fullmatch(plain)
     return plain if compiler is None else compiler[1]
 
@@ -264,7 +256,7 @@ def _wrong_fields(fields: object) -> Iterator[str]:
 
 def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str, str]) -> Iterator[str]:
     entry = _entry(name, all_fields)
-    yield from _unlisted_names(entry, all_fields)
+    yield from _unlisted_names(entry)
     for key in ('transparent', 'appends'):
         if key in entry.flags and (entry.operands or ())[-1:] not in (('command',), ('script',)):
             yield f'`{key}` requires a command or script as the last operand'
@@ -279,12 +271,10 @@ def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str,
         yield f'`{parent}` has no entry with `sub_commands = true`'
 
 
-def _unlisted_names(entry: Entry, all_fields: Mapping[str, Fields]) -> Iterator[str]:
+def _unlisted_names(entry: Entry) -> Iterator[str]:
     for key, options in entry.listed.items():
         for option in sorted(options - {*entry.options, '*'}):
             yield f'`{key}` lists `{option}`, which is not an option of the entry'
-    if entry.handed_on is not None and entry.handed_on not in all_fields:
-        yield f'`handed_on` refers to `{entry.handed_on}`, which has no entry'
 
 
 def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
@@ -314,12 +304,10 @@ def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
         listed={key: frozenset(fields.get(key, '').split()) for key in _OPTION_LISTS},
         flags=true,
         operand_values=tuple(re.compile(each, re.DOTALL) for each in _texts(fields.get('operand_values', []))),
-        handed_on=fields.get('handed_on'),
         opens=re.compile(fields['opens']) if 'opens' in fields else None,
         style=given.get('style', 'gnu'),
         takes_any_option='unlisted_options' in fields,
         checker=fields.get('checker'),
-        needs=_needs(given.get('needs', '')),
     )
 
 
@@ -333,12 +321,6 @@ def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
         return {}
     above = {**_inherited(parent, all_fields), **all_fields[parent]}
     return {key: above[key] for key in (*_INHERITED, 'style') if key in above}
-
-
-def _needs(text: str) -> frozenset[AccessName]:
-    if unknown := sorted(set(text.split()) - set(ACCESS_NAMES)):
-        raise ValueError(f'`needs` cannot contain `{unknown[0]}`; use {", ".join(ACCESS_NAMES)}')
-    return frozenset(name for name in ACCESS_NAMES if name in text.split())
 
 
 def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
@@ -361,10 +343,9 @@ def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...])
     found.update(own)
     for options, pattern in fields.get('values', {}).items():
         for option in options.split():
-            named = [each for each in (option, f'{option}*') if each in found and found[each].kind is not None]
-            if not named:
+            if option not in found or found[option].kind is None:
                 raise ValueError(f'`values` lists the option `{option}`, which takes no value')
-            found.update((each, found[each]._replace(allowed=re.compile(pattern, re.DOTALL))) for each in named)
+            found[option] = found[option]._replace(allowed=re.compile(pattern, re.DOTALL))
     return found
 
 
@@ -378,7 +359,7 @@ def _own_options(fields: Fields) -> dict[str, OptionRole]:
                 raise ValueError(f'`{given}` is not an option')
             if kind is None and given != option:
                 raise ValueError(f'the flag `{given}` cannot have a value')
-            if option in own and not (own[option].kind is None and place == 'attached'):
+            if option in own:
                 raise ValueError(f'`{option}` is listed twice')
             own[option] = OptionRole(kind, place=place)
     for options, kinds in fields.get('pairs', {}).items():

@@ -11,7 +11,8 @@ from tool_approval.os_sandbox.access import AccessName
 
 from .labels import LabelledCommand, label
 from .names import MANY_TARGETS
-from .unlisted import find_unlisted, needed_access
+from .needs import needed_access
+from .unlisted import find_unlisted
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
@@ -114,17 +115,11 @@ def _plain_words(words: Sequence[Word], is_here: Callable[[Word], bool]) -> tupl
         return None
     found = label(words)
     end = found.sub_at
-    # Running another target or script is another action, so the name of the target is part of the words.
     entry = found.entry
-    if entry is None or (entry.operands or ())[-1:] == ('command',) or entry.name == 'go run' or '/' in words[0].value:
+    if entry is None or (entry.operands or ())[-1:] == ('command',) or '/' in words[0].value:
         return None
-    names_script = 'runs_files' in entry.flags and (entry.operands or ())[:1] == ('text',)
-    if (
-        entry.name in MANY_TARGETS
-        or entry.name.endswith(' run')
-        or (names_script and not entry.name.startswith('git '))
-    ):
-        end += 1
+    # Running another target is another action, so the name of the target is part of the words.
+    end += entry.name in MANY_TARGETS
     names = tuple(word.value for word in words[:end])
     is_plain = end == len(names) and all(map(_SUB_COMMAND.fullmatch, names[1:]))
     if not is_plain or (end == 1 and 'remembered' not in entry.flags):

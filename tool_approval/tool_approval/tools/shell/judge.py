@@ -21,12 +21,12 @@ from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .labels import label
 from .names import named_words, other_names, trusted_name
-from .needs import only_reads, written_paths
+from .needs import needed_access, only_reads, written_paths
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, RuleBook, RuleMatch
 from .scripts import WrappedCommand, code_within, is_shell
-from .unlisted import SINKS, find_unlisted, is_known, needed_access, takes_data
+from .unlisted import SINKS, find_unlisted, is_known, is_powerful, takes_data
 from .words import SimpleCommand, Word, fixed
 from .wrappers import unwrap
 
@@ -237,15 +237,7 @@ class ShellJudge:
             # Attack: a rule for `find rm` must not allow `find rm -exec rm x`.
             is_named = rest is not None and [word.value for word in words[: len(rest.words)]] == list(rest.words)
             granted = rest if is_named else None
-            if (
-                not self._is_held
-                and decided is not None
-                and granted is None
-                and 'fetches' in label(command.words).flags
-            ):
-                # Attack: `npx ls` runs whatever the owner of the package `ls` has published.
-                state.add(command.raw, 'ask', 'the command may download a program that the rule does not name')
-            elif inside.is_runner and words[0].value in _NEUTRAL:
+            if inside.is_runner and words[0].value in _NEUTRAL:
                 self._script(command.of(words), granted, state)
             else:
                 self._command(command.of(words), state, granted)
@@ -351,7 +343,7 @@ class ShellJudge:
         """Return the reason why an otherwise allowed command needs approval; `None` if no approval is needed."""
         words = command.words
         is_inline = inside is not None and inside.is_transparent
-        runs_input = is_shell(words[0].value) or 'runs_input' in label(words).flags
+        runs_input = is_shell(words[0].value) or is_powerful(words) or 'runs_input' in label(words).flags
         if command.is_fed and not is_inline and runs_input:
             return 'the program runs code from its standard input'
         is_listed = entries().program(words[0].value) is not None
@@ -368,7 +360,6 @@ class ShellJudge:
             named=None if decided is None else named_words(words, decided.words),
             any_arguments=takes_any,
             may_write=lambda word: self._may_write(word, state),
-            is_here=self._is_here,
         )
         if hit is None and not is_known(words):
             hit = code_within(words)
@@ -378,11 +369,16 @@ class ShellJudge:
         return f'{subject} {hit.why}'
 
     def _guard_within(self, command: SimpleCommand, state: _LineState) -> None:
-        """Require approval if an argument names a blocked program, unless the command uses arguments only as data."""
-        rule = self._book.blocked_within(command.words)
-        if rule is not None and not takes_data(command.words):
-            pattern = rule.rule.pattern
-            state.add(command.raw, 'ask', f'the command may run `{pattern}`, which is blocked', pattern)
+        """Require approval if an argument names a blocked program, unless the command uses arguments only as data.
+
+        If the program has no entry, it may be a wrapper, so rules that ask about its arguments apply, too.
+        """
+        is_listed = entries().program(command.words[0].value) is not None
+        for rule in self._book.guards_within(command.words):
+            if (not rule.rule.allowed or not is_listed) and not takes_data(command.words):
+                does = 'which is blocked' if not rule.rule.allowed else 'about which a rule asks'
+                state.add(command.raw, 'ask', f'the command may run `{rule.rule.pattern}`, {does}', rule.rule.pattern)
+                return
 
 
 def _names_file(words: Sequence[Word], decided: CompiledRule | None) -> bool:

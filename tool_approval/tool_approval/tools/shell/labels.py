@@ -67,11 +67,6 @@ class LabelledCommand:
         return frozenset(option for each in self.labels for option in each.options)
 
     @property
-    def changes_nothing(self) -> bool:
-        """Whether an option, such as `-check` in `terraform fmt -check`, prevents the program from writing."""
-        return self.entry is not None and not self.options.isdisjoint(self.entry.listed['only_looks_with'])
-
-    @property
     def command_at(self) -> int | None:
         """Index of the first word of the command that the program runs; `None` if the program runs no command."""
         return next((at for at, label in enumerate(self.labels) if label.kind == 'command'), None)
@@ -80,8 +75,6 @@ class LabelledCommand:
 _ANY: Final = re.compile('.*')
 _NUMBER: Final = re.compile(r'-(?:\d\w*)?')
 """Words that begin with a dash but are not options: `-` and numbers such as `-7`."""
-_FILE: Final = re.compile('@|fileb?://')
-"""Prefixes of a word that names a file. The program replaces the word with the content of the file."""
 _ASSIGNING: Final = frozenset({'env', 'sudo', 'time'})
 """Checkers of programs that accept variable assignments before a command."""
 
@@ -164,7 +157,6 @@ class _Labeller:
         elif word.is_fixed and word.value == '--':
             self._is_over = 'end' in entry.flags
             self._add('end')
-            self._hand_on()
         elif self._is_option(word):
             self._option(word)
         elif word.can_be_option and not word.is_fixed:
@@ -184,22 +176,7 @@ class _Labeller:
         yield from self._above
 
     def _role(self, option: str) -> OptionRole | None:
-        for entry in self._entries():
-            name = self._plain(option, entry)
-            if name in entry.options:
-                return entry.options[name]
-        return None
-
-    def _plain(self, option: str, entry: Entry) -> str:
-        """Return an option as spelled in an entry. If the program treats `--x` like `-x`, the spelling is `-x`."""
-        is_same = 'both_dashes' in entry.flags and option.startswith('--') and option not in entry.options
-        return option[1:] if is_same else option
-
-    def _hand_on(self) -> None:
-        """Label the words after `--`, based on the entry of the program that receives them."""
-        entry = entries().fragment(self._entry.handed_on) if self._entry.handed_on is not None else None
-        if entry is not None:
-            self._labels += _Labeller((self._words[0], *self._words[len(self._labels) :]), entry).run().labels[1:]
+        return next((entry.options[option] for entry in self._entries() if option in entry.options), None)
 
     def _unknown_word(self, word: Word) -> None:
         """Label a word such as `$x` as an unknown word, or as an operand if it cannot be a harmful option."""
@@ -222,7 +199,7 @@ class _Labeller:
             if not entry.operands:
                 self._add_all('unknown_sub_command')
                 return
-        if 'response_files' in entry.flags and _FILE.match(word.value):
+        if 'response_files' in entry.flags and word.value.startswith('@'):
             self._add('response_file')
             return
         self._operands.append(len(self._labels))
@@ -268,7 +245,7 @@ class _Labeller:
         word, follows, holds, allowed = self._words[len(self._labels)], kind == 'value', role.kind, role.allowed
         if word.growth != 'none' and not self._is_harmless:
             kind = 'unknown_word'
-        elif 'response_files' in self._entry.flags and _FILE.match(value):
+        elif 'response_files' in self._entry.flags and value.startswith('@'):
             kind = 'response_file'
         elif follows and self._looks_like_option(value, allowed):
             # Attack: `pytest -k -p evil`, `git log --format --output=x`, where the value may be read as an option.
@@ -303,8 +280,7 @@ class _Labeller:
             for prefix, each in entry.prefixes.items():
                 if text.startswith(prefix):
                     return (prefix,), each, text[len(prefix) :]
-        role = self._role(text[:2]) if self._entry.style == 'attached' and len(text) > 2 else None
-        return ((text[:2],), role, text[2:]) if role is not None and role.kind is not None else None
+        return None
 
     def _cluster(self, text: str) -> _Found | None:
         """Find one-letter options in a word such as `-rn`. The last option may have a value, as in `-xf a`."""

@@ -24,6 +24,10 @@ _SAME: Final[dict[str, dict[str, str]]] = {
 _SAME_PROGRAM: Final = {other: name for name, others in _DATA['programs'].items() for other in others.split()}
 MANY_TARGETS: Final = _SET['many_targets']
 """Programs that accept several targets, such as `make`."""
+POWERFUL: Final = _SET['powerful']
+"""Programs without an entry that write files, run code, change the system or reach other machines."""
+RUN_PROJECTS: Final = _SET['run_projects']
+"""Programs without an entry that run files of the project, such as tests and build files."""
 _GIT_HARMLESS: Final = _SET['git_harmless']
 GLOBAL_OPTIONS: Final = {'git': (_SET['git_valued'], _SET['git_flags'] | _SET['git_harmless'])}
 """Options before the sub-command, by program: those with a value in the next word, and those without a value."""
@@ -170,8 +174,13 @@ def _pip(words: Sequence[Word]) -> Sequence[Word] | None:
 
 def _same_program(words: Sequence[Word]) -> Sequence[Word] | None:
     """Return the command with the main name of the program, such as `apt remove x` for `apt-get remove x`."""
-    same = _SAME_PROGRAM.get(guarded_name(words[0].value))
-    return None if same is None else [fixed(same), *words[1:]]
+    name = guarded_name(words[0].value)
+    return [fixed(_SAME_PROGRAM[name]), *words[1:]] if name in _SAME_PROGRAM else None
+
+
+def same_program(name: str) -> str:
+    """Return the main name of a program: `apt` for `apt-get`, and the name itself if it has no other."""
+    return _SAME_PROGRAM.get(name, name)
 
 
 def _git_command(words: Sequence[Word]) -> Sequence[Word] | None:

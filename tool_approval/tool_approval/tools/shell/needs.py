@@ -3,46 +3,45 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Final
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
 
+from tool_approval.os_sandbox.access import ACCESS_NAMES, AccessName
+
+from .entries import plain_program
 from .labels import LabelledCommand, label
-from .names import program_name
+from .names import alternatives, program_name, same_program
+from .rules import stands_in
 from .unlisted import SINKS, find_unlisted
 from .words import Word, fixed
 
-_ALWAYS: Final = re.compile('')
-_IF_UNCHECKED: Final = re.compile(r'(?!.*--(?:check|dry-run|list)\b)', re.DOTALL)
-_WRITES: Final[Mapping[str, re.Pattern[str]]] = {
-    'sed': re.compile(r'.* -(?:[nErsuz]*i|-in-place)', re.DOTALL),
-    'perl': re.compile(r'.* -[acFlnp0]*i', re.DOTALL),
-    'find': re.compile(r'.* -(?:delete|fprint|fprintf|fls)\b', re.DOTALL),
-    'tar': re.compile(r'tar -{0,2}(?:[a-zA-Z]*[xcru]|extract|get|create|append|update)'),
-    'prettier': re.compile(r'.* (?:-w|--write)\b', re.DOTALL),
-    'eslint': re.compile(r'.* --fix\b', re.DOTALL),
-    'ruff check': re.compile(r'.* --fix', re.DOTALL),
-    'gofmt': re.compile(r'.* -w\b', re.DOTALL),
-    'gcc': re.compile(
-        r'(?!.* (?:-E|-fsyntax-only|-MM?|-v|-###|--version|--help|-dump\S*|-print\S*)(?: |$)).* ', re.DOTALL
-    ),
-    'pip install': re.compile(r'.* (?:-e|--editable)\b', re.DOTALL),
-    **dict.fromkeys(('cargo fmt', 'cargo fix', 'go fmt'), _IF_UNCHECKED),
-    **dict.fromkeys(
-        (
-            'cargo add', 'cargo remove', 'cargo update', 'cargo init', 'cargo new', 'go get', 'go mod init',
-            'go mod tidy', 'csplit', 'ctags', 'git clone', 'git init', 'hg add', 'hg commit', 'hg pull', 'hg update',
-            'jj new', 'patch', 'perf record', 'ruff format', 'svn add', 'svn commit', 'unzip', 'uv venv', 'wget',
-            'npm ci', 'npm init', 'npm install', 'npm uninstall', 'npm update', 'pip download',
-            'pnpm add', 'pnpm install', 'pnpm remove', 'poetry add', 'poetry lock', 'poetry remove', 'uv add',
-            'uv lock', 'uv remove', 'uv sync', 'yarn add', 'yarn install', 'yarn remove',
-        ),
-        _ALWAYS,
-    ),
-}  # fmt: skip
-"""Programs and sub-commands that write to files, if the pattern matches the beginning of the command."""
+_DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name('needs.toml').read_text(encoding='utf-8'))
 _EXPLAINS: Final = frozenset({'--help', '--version'})
+_LOOKS: Final[Mapping[str, frozenset[str]]] = {
+    'git add': frozenset({'-n', '--dry-run'}),
+    'git commit': frozenset({'--dry-run'}),
+}
+"""Options with which a command changes nothing."""
 _LAST: Final = frozenset({'cp', 'install', 'ln', 'rsync', 'scp'})
 """Programs that write only to the last operand, or where the option `--target-directory` says."""
+_Value = TypeVar('_Value')
+_ByWords = dict[str, list[tuple[tuple[str, ...], _Value]]]
+"""Values of the first words of commands, by program. Longer commands come first."""
+
+
+def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
+    """Return the access that a table lists for the first words of a command. Files that it writes are not included.
+
+    Args:
+        words: The words of a command whose program name is known.
+    """
+    found = _longest(_access(), words)
+    if found is None or ('network' not in found and _is_harmless(label(words))):
+        return frozenset()
+    return found
 
 
 def written_paths(words: Sequence[Word]) -> list[Word] | None:
@@ -55,21 +54,43 @@ def written_paths(words: Sequence[Word]) -> list[Word] | None:
         Words that name files or folders, as written. A `.` stands for files that the words do not name.
     """
     found = label(words)
-    if found.entry is None or found.changes_nothing:
+    if found.entry is not None:
+        if named := _named(found):
+            return [each for each in named if each.value not in SINKS]
+        # `xargs` adds the operands.
+        takes_files = 'writes' in found.flags and 'write' in (found.entry.operands or ())
+        if takes_files and found.options.isdisjoint(_EXPLAINS):
+            return [fixed('.')]
+    pattern = _longest(_writing(), words)
+    name = plain_program(program_name(words[0].value))
+    if pattern is None or not pattern.match(' '.join([name, *(word.value for word in words[1:])])):
         return None
-    named = _named(found)
-    if named:
-        return [each for each in named if each.value not in SINKS]
-    text = ' '.join([program_name(words[0].value), *(word.value for word in words[1:])])
-    pattern = _WRITES.get(found.entry.name)
-    if pattern is not None and pattern.match(text) is not None:
-        files = [
-            fixed(each.value) for each in found.labels if each.kind == 'operand' and each.holds == 'read' and each.value
-        ]
-        return files if found.entry.name in ('sed', 'perl') and files else [fixed('.')]
-    # `xargs` adds the operands.
-    takes_files = {'writes'} <= found.flags and 'write' in (found.entry.operands or ())
-    return [fixed('.')] if takes_files and found.options.isdisjoint(_EXPLAINS) else None
+    files = [
+        fixed(each.value) for each in found.labels if each.kind == 'operand' and each.holds == 'read' and each.value
+    ]
+    return files if name == 'sed' and files else [fixed('.')]
+
+
+def only_reads(words: Sequence[Word]) -> bool:
+    """Return whether a program is known to write nothing with these arguments, and to run nothing.
+
+    Args:
+        words: The words of a command whose program name is known.
+    """
+    found = label(words)
+    if 'runs_files' in found.flags and 'takes_data' not in found.flags:
+        return False
+    return _is_harmless(found) and not needed_access(words) and written_paths(words) is None
+
+
+def _is_harmless(found: LabelledCommand) -> bool:
+    """Return whether a command only reads, as far as its words are known."""
+    if found.entry is None:
+        return False
+    if not _LOOKS.get(found.entry.name, frozenset()).isdisjoint(found.options):
+        return True
+    is_reader = found.flags.isdisjoint({'writes', 'never', 'named'})
+    return is_reader and find_unlisted(found.words, named=found.sub_at) is None
 
 
 def _named(found: LabelledCommand) -> list[Word]:
@@ -85,15 +106,31 @@ def _named(found: LabelledCommand) -> list[Word]:
     return named
 
 
-def only_reads(words: Sequence[Word]) -> bool:
-    """Return whether a program is known to write nothing with these arguments, and to run nothing.
+def _longest(table: _ByWords[_Value], words: Sequence[Word]) -> _Value | None:
+    rows = table.get(same_program(plain_program(program_name(words[0].value))), ())
+    return next((value for first, value in rows if stands_in(first, words) == 'yes'), None)
 
-    Args:
-        words: The words of a command whose program name is known.
-    """
-    found = label(words)
-    if found.entry is None or found.flags & {'writes', 'never'} or found.entry.needs - {'network'}:
-        return False
-    if 'runs_files' in found.flags and 'takes_data' not in found.flags:
-        return False
-    return find_unlisted(words, named=found.sub_at) is None and written_paths(words) is None
+
+@cache
+def _access() -> _ByWords[frozenset[AccessName]]:
+    return _by_words(
+        (commands, frozenset(each for each in ACCESS_NAMES if each in names.split()))
+        for names, commands in _DATA['access'].items()
+    )
+
+
+@cache
+def _writing() -> _ByWords[re.Pattern[str]]:
+    rows = [{'commands': _DATA['writes']['always'], 'matches': ''}, *_DATA['writes']['if']]
+    return _by_words((row['commands'], re.compile(row['matches'], re.DOTALL)) for row in rows)
+
+
+def _by_words(rows: Iterator[tuple[str, _Value]]) -> _ByWords[_Value]:
+    found: _ByWords[_Value] = {}
+    for commands, value in rows:
+        for command in commands.split(','):
+            for words in alternatives(tuple(command.split())):
+                found.setdefault(words[0], []).append((words, value))
+    for each in found.values():
+        each.sort(key=lambda row: -len(row[0]))
+    return found

@@ -98,14 +98,10 @@ class _ProgramRules:
         for value in {word.value for word in words[1:] if word.is_fixed}:
             found += self.guards.get(value, ())
             found += self.guards.get(value.rpartition(':')[2], ())  # Gradle runs `publish` for `:app:publish`
-        if self.first_guard is not None and _guards(_unmatched(words[0], self.first_guard), words) == 'maybe':
+        # No known word matches the empty one. A command that may match it may match any rule of the program.
+        if self.first_guard is not None and stands_in((words[0].value, ''), words) == 'maybe':
             found.append(self.first_guard)
         return sorted(set(found), key=lambda rule: rule.index)
-
-
-def _unmatched(program: Word, guard: CompiledRule) -> CompiledRule:
-    """Return a rule that no known word matches. A command that may match it may match any rule of the program."""
-    return CompiledRule(-1, guard.rule, (program.value, ''))
 
 
 class RuleBook:
@@ -115,15 +111,15 @@ class RuleBook:
         """Compile the rules. `check_rules` checks their examples."""
         self.rules = tuple(CompiledRule(at, rule, rule.words) for at, rule in enumerate(config.rules))
         self._by_program: dict[str, _ProgramRules] = {}
-        self._blocked: dict[str, list[CompiledRule]] = {}
+        self._guards: dict[str, list[CompiledRule]] = {}
         for rule in self.rules:
             name = guarded_name(rule.words[0])
             forms = alternatives((name, *rule.words[1:])) if rule.is_guard else (rule.words,)
             for form in forms:
                 spelled = CompiledRule(rule.index, rule.rule, (rule.words[0], *form[1:]))
                 self._by_program.setdefault(name, _ProgramRules()).add(spelled)
-                if not rule.rule.allowed:
-                    self._blocked.setdefault(name, []).append(spelled)
+                if rule.is_guard:
+                    self._guards.setdefault(name, []).append(spelled)
 
     def find(self, words: Sequence[Word], is_in_roots: Callable[[CompiledRule], bool]) -> RuleMatch:
         """Find the deciding rule for a command.
@@ -140,7 +136,7 @@ class RuleBook:
         for rule in rules.candidates(words):
             said: Match = 'no'
             if rule.is_guard:
-                said = _guards(rule, words)
+                said = stands_in(rule.words, words)
             elif any(_approves(rule, view) for view in views):
                 said = 'yes'
             if said == 'no':
@@ -153,40 +149,38 @@ class RuleBook:
             possible = possible or rule
         return RuleMatch(None, possible, skipped)
 
-    def blocked_within(self, words: Sequence[Word]) -> CompiledRule | None:
-        """Return a rule that would block the arguments of a program if the program ran them as a command."""
+    def guards_within(self, words: Sequence[Word]) -> Iterator[CompiledRule]:
+        """Yield the rules that would block or ask about the arguments of a program if it ran them as a command."""
         for at, word in enumerate(words[1:], start=1):
             for rule in self._named_by(word):
-                if _guards(rule, words[at:]) != 'no':
-                    return rule
-            if len(word.value) > 2 and (rule := self._blocked_in_text(word.value)) is not None:
-                return rule
-        return None
+                if stands_in(rule.words, words[at:]) != 'no':
+                    yield rule
+            if len(word.value) > 2:
+                yield from self._guards_in_text(word.value)
 
     def _named_by(self, word: Word) -> Iterable[CompiledRule]:
-        named = self._blocked.get(guarded_name(word.value), ()) if word.value else ()
+        named = self._guards.get(guarded_name(word.value), ()) if word.value else ()
         if word.is_fixed:
             return named
         # Attack: `ln -s /bin/{r,x}m y`, `cp {/bin/rm,y}`.
         named = [
             *named,
-            *(rule for part in re.split('[{},]', word.raw) for rule in self._blocked.get(guarded_name(part), ())),
+            *(rule for part in re.split('[{},]', word.raw) for rule in self._guards.get(guarded_name(part), ())),
         ]
         *folders, last = re.sub(r'\{[^{}]*\}', '*', word.raw).split('/')
         if not any(fnmatchcase(name, each) for each in folders for name in ('bin', 'sbin')):
             return named
         # Attack: `ln -s /bin/r? y; ./y x`.
-        return [*named, *(rule for name in self._blocked if fnmatchcase(name, last) for rule in self._blocked[name])]
+        return [*named, *(rule for name in self._guards if fnmatchcase(name, last) for rule in self._guards[name])]
 
-    def _blocked_in_text(self, text: str) -> CompiledRule | None:
-        if not self._blocked or not _CODE.search(text):
-            return None
+    def _guards_in_text(self, text: str) -> Iterator[CompiledRule]:
+        if not self._guards or not _CODE.search(text):
+            return
         parts = _TOKENS.findall(text)
         for at, part in enumerate(parts):
-            for rule in self._blocked.get(guarded_name(part), ()):
-                if _guards(rule, [fixed(each) for each in parts[at:]]) != 'no':
-                    return rule
-        return None
+            for rule in self._guards.get(guarded_name(part), ()):
+                if stands_in(rule.words, [fixed(each) for each in parts[at:]]) != 'no':
+                    yield rule
 
 
 _CODE: Final = re.compile(r'[\s=!;&|(\'"`/]')
@@ -210,11 +204,12 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
     )
 
 
-def _guards(rule: CompiledRule, words: Sequence[Word]) -> Match:
-    """Return whether the words after the program match a rule that blocks commands or requires approval. The command
-    may have other options between the words of the pattern.
+def stands_in(pattern: Sequence[str], words: Sequence[Word]) -> Match:
+    """Return whether the words after the program match a pattern, as in a rule that blocks or requires approval.
+
+    The command may have other options between the words of the pattern.
     """
-    wanted = rule.words[1:]
+    wanted = pattern[1:]
     if not words[0].is_fixed:
         return 'maybe'
     name = guarded_name(words[0].value)

@@ -250,12 +250,8 @@ class ShellTool:
         return (await self.run(command)).for_model()
 
 
-_DEFINED_BY: Final = {
-    **dict.fromkeys(('make', 'gmake', 'bmake', 'remake'), ('GNUmakefile', 'makefile', 'Makefile')),
-    **dict.fromkeys(('npm', 'pnpm', 'yarn', 'bun'), ('package.json',)),
-    'just': ('justfile', '.justfile', 'Justfile'),
-}
-"""By program, the files of the working directory that say what its targets or scripts run."""
+_MAKEFILES: Final = ('GNUmakefile', 'makefile', 'Makefile')
+"""Files of the working directory that say what the targets of `make` run."""
 
 
 def _definitions(words: Sequence[str], cwd: str) -> dict[str, str]:
@@ -265,7 +261,7 @@ def _definitions(words: Sequence[str], cwd: str) -> dict[str, str]:
     (`test_a_remembered_target_covers_no_changed_definition`). Files that the `Makefile` includes are not noticed.
     """
     found: dict[str, str] = {}
-    for name in _DEFINED_BY.get(guarded_name(words[0]), ()):
+    for name in _MAKEFILES if guarded_name(words[0]) in ('make', 'gmake', 'remake') else ():
         with suppress(OSError), open(os.path.join(cwd, name), 'rb') as file:
             found[name] = hashlib.file_digest(file, 'sha256').hexdigest()
     return found

@@ -1,16 +1,14 @@
-"""Find which words of a command require approval, which access the command needs, and which arguments are only data."""
+"""Find which words of a command require approval, and which arguments are only data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
-from tool_approval.os_sandbox.access import AccessName
-
 from .checks import CHECKS, CODE, UNKNOWN_OPTION, is_device
-from .entries import Kind, entries
+from .entries import Kind, entries, plain_program
 from .labels import Label, LabelKind, LabelledCommand, label
+from .names import POWERFUL, program_name
 from .words import UnsafeArgument, Word, fixed
 
 _ASKS: Final[dict[LabelKind, str]] = {
@@ -34,7 +32,6 @@ _UNSAFE_KINDS: Final[dict[Kind, str]] = {
     'script': 'contains a command that the program would run',
     'rest': 'contains a command that the program would run',
 }
-_MAKES: Final = frozenset({'make', 'bmake', 'ninja'})
 _NO: Final = frozenset({'false', 'f', '0', 'no', 'n', 'off', 'null', 'undefined'})
 SINKS: Final = frozenset({'/dev/null', '/dev/stdout', '/dev/stderr', '/dev/tty'})
 """Files that discard or display all data that is written to them."""
@@ -46,7 +43,6 @@ def find_unlisted(
     named: int | None,
     any_arguments: bool = False,
     may_write: Callable[[Word], bool] = lambda word: False,
-    is_here: Callable[[Word], bool] = lambda word: True,
 ) -> UnsafeArgument | None:
     """Return the first word that requires approval although a rule allows the program. The result includes the reason.
 
@@ -56,16 +52,17 @@ def find_unlisted(
             rule decides and the default allows commands.
         any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
         may_write: Function that returns whether a file may be written without approval.
-        is_here: Function that returns whether a path is certainly in the working directory.
     """
     found = label(words)
     if (hit := _check(found, named)) is not None:
         return hit
     covered: frozenset[str] = frozenset()
-    # Attack: `git t`, where the configuration defines `alias.t = !touch x`.
-    if any_arguments or (named is None and found.entry is not None and found.entry.name != 'git'):
-        covered |= _WHOLE
     is_open = named is None
+    if is_open and is_powerful(words):
+        return UnsafeArgument(words[0].raw, 'may write, run code or reach other machines, so a rule has to name it')
+    # Attack: `git t`, where the configuration defines `alias.t = !touch x`.
+    if any_arguments:
+        covered |= _WHOLE
     named = named or 1
     if any_arguments or len(words) == named:
         covered |= _UNLISTED
@@ -86,9 +83,6 @@ def find_unlisted(
             return UnsafeArgument(word.raw, _ASKS[each.kind])
         if each.holds in _UNSAFE_KINDS and not _may(found, each, may_write):
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
-        path = None if each.value is None or each.holds != 'read' else replace(word, value=each.value)
-        if path is not None and 'runs_beside' in found.flags and not is_here(path):
-            return UnsafeArgument(word.raw, 'may make the program run code from a folder outside the working directory')
     return None
 
 
@@ -97,17 +91,10 @@ def is_known(words: Sequence[Word]) -> bool:
     return all(each.kind not in ('unknown_program', 'unknown_sub_command') for each in label(words).labels)
 
 
-def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
-    """Return the extra access that a command needs in an OS sandbox.
-
-    Args:
-        words: The words of a command whose program name is known.
-    """
-    found = label(words)
-    is_listed = all(each.kind not in _ASKS for each in found.labels)
-    if found.entry is None or found.changes_nothing or ('needs_if_unlisted' in found.flags and is_listed):
-        return frozenset()
-    return found.entry.needs
+def is_powerful(words: Sequence[Word]) -> bool:
+    """Return whether a program has no entry because it writes, runs code, changes the system or reaches others."""
+    name = program_name(words[0].value).casefold()
+    return entries().program(name) is None and not POWERFUL.isdisjoint({name, plain_program(name)})
 
 
 def takes_data(words: Sequence[Word]) -> bool:
@@ -144,7 +131,7 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         if (device := next(filter(is_device, fed), None)) is not None:
             return UnsafeArgument(device.raw, 'makes the program run code from its standard input')
     # Attack: a rule allows `make test`, and `make test deploy` deploys.
-    more = found.labels[named:] if entry.name in _MAKES and named is not None and named > 1 else ()
+    more = found.labels[named:] if entry.name == 'make' and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
         return UnsafeArgument(target.word.raw, 'may be a target that the rule does not name')
     if named is not None and (hit := _cancelling(words, named)) is not None:
