@@ -102,7 +102,7 @@ class ShellJudge:
         self._is_read_whole = not self._is_held or any(rule.approval or not rule.allowed for rule in config.rules)
         """Whether a line asks if its programs cannot all be read: a rule that asks or blocks might apply."""
         self._book = RuleBook(config)
-        self._roots = ShellRoots(roots or {}, cwd)
+        self._roots = ShellRoots(roots or {}, cwd, is_confined=needs_write is not None)
         self._is_writable = is_writable
         self._cwd = cwd
         self._clock = clock

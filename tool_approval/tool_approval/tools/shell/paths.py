@@ -11,6 +11,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from .labels import Label, LabelledCommand, label
 from .names import guarded_name, sub_command_at, trusted_name
+from .unlisted import is_powerful
 from .words import SimpleCommand, Word
 
 _PATHS: Final = frozenset({'read', 'write', 'target'})
@@ -40,14 +41,17 @@ class OuterRoot(Protocol):
 class ShellRoots:
     """Roots by name, and the directory against which relative paths are resolved."""
 
-    def __init__(self, roots: Mapping[str, ShellRoot], cwd: str) -> None:
+    def __init__(self, roots: Mapping[str, ShellRoot], cwd: str, *, is_confined: bool = True) -> None:
         """Take the roots.
 
         Args:
             roots: Roots by name. The `sandbox_paths` of rules contain these names.
             cwd: Absolute path of the working directory.
+            is_confined: Whether an OS sandbox confines commands. If not, a rule that allows commands does not apply to
+                those whose words cannot show every path: commands that write, and folders with links that lead out.
         """
         self._cwd = cwd
+        self._is_confined = is_confined
         self._is_inside = {
             name: root if callable(root) else partial(is_inside, str(root)) for name, root in roots.items()
         }
@@ -78,9 +82,14 @@ class ShellRoots:
             approves: Whether the rule allows the command. If so, nested roots must not refuse a path or ask about it.
         """
         touched = self._touched(command, after, is_here=is_here)
-        return touched is not None and all(
+        is_unshown = approves and not self._is_confined and _composes_paths(command.words)
+        # Attack: `diff d1 x`, where `d1/x` is a link, and `pytest d1`, which follows it.
+        follows = approves and not self._is_confined and _may_follow_links(command.words)
+        return (touched is not None and not is_unshown) and all(
             any(
-                self._is_inside[name](path) and not (approves and self._asks(name, path, is_written))
+                self._is_inside[name](path)
+                and not (approves and self._asks(name, path, is_written))
+                and not (follows and _leads_out(path, self._is_inside[name]))
                 for name in names
                 if name in self._is_inside
             )
@@ -133,6 +142,40 @@ class ShellRoots:
         has_path = any(each.kind == 'operand' and each.holds in _PATHS for each in labels[after:])
         has_source = is_here or has_path or (command.is_fed_here and reads_input(found, words))
         return [(os.path.join(self._cwd, path), is_written) for path, is_written in touched] if has_source else None
+
+
+def _composes_paths(words: Sequence[Word]) -> bool:
+    """Return whether a command may write to paths that it makes from its words, or that other files name.
+
+    Attack: `cp x d1`, where `d1/x` is a link that leads out of the root; `unzip`, `split` and `gcc` are like it.
+    """
+    return is_powerful(words) or 'writes' in label(words).flags
+
+
+def _may_follow_links(words: Sequence[Word]) -> bool:
+    entry = label(words).entry
+    if entry is None:
+        return False
+    program = entry.name.split()[0]
+    return program in _FOLLOWS_LINKS or (program != 'git' and 'runs_files' in entry.flags)
+
+
+_FOLLOWS_LINKS: Final = frozenset({'diff', 'ruff', 'sdiff'})
+"""Programs that follow links below a folder that they are given. So do those that run files of the folder. The others
+follow none, unless they get an option that their entry lists as `beyond`."""
+_MOST_LOOKED_AT: Final = 20_000
+"""Maximum number of files of a folder that are looked at. A folder with more counts as one with a link."""
+
+
+def _leads_out(folder: str, is_inside: Callable[[str], bool]) -> bool:
+    """Return whether something below a folder is a link to a path outside of a root."""
+    seen = 0
+    for place, folders, files in os.walk(folder):
+        seen += len(folders) + len(files)
+        paths = (os.path.join(place, name) for name in (*folders, *files))
+        if seen > _MOST_LOOKED_AT or not all(is_inside(path) for path in paths if os.path.islink(path)):
+            return True
+    return False
 
 
 def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
