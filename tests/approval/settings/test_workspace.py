@@ -1,5 +1,6 @@
 """The tools as the settings say, with the kernel behind them where a test says `confined`."""
 
+import asyncio
 import os
 import shutil
 
@@ -294,6 +295,70 @@ def test_confined_more_folders_can_be_made_readable(confined):
 
     assert desk.run(f'cat {tools}/data') == ('42', False)
     assert 'exit status' in desk.run(f'cp evil {tools}/data')[0]
+
+
+def test_confined_only_the_variables_that_are_listed_reach_a_command(confined, monkeypatch):
+    monkeypatch.setenv('MY_SETTING', 'given')
+    monkeypatch.setenv('OTHER', 'not given')
+    desk = desk_in(
+        confined, SETTINGS + '        - {pattern: env, approval: false}\n      environment: [MY_SETTING, ABSENT]\n'
+    )
+
+    said, _ = desk.run('env')
+
+    assert 'MY_SETTING=given' in said
+    assert 'OTHER' not in said
+    assert 'ABSENT' not in said
+
+
+def test_confined_a_certificate_authority_of_the_user_is_readable(confined, monkeypatch):
+    (confined / 'ca.pem').write_text('a certificate\n')
+    monkeypatch.setenv('SSL_CERT_FILE', str(confined / 'ca.pem'))
+    monkeypatch.setenv('CURL_CA_BUNDLE', str(confined / 'work' / 'own.pem'))
+    monkeypatch.setenv('PIP_CERT', '/etc/hostname')
+    monkeypatch.setenv('SSL_CERT_DIR', str(confined))
+    desk = desk_in(confined, SETTINGS + '        - {pattern: env, approval: false}\n')
+
+    said, _ = desk.run('env')
+
+    assert f'SSL_CERT_FILE={confined}/ca.pem' in said
+    assert f'CURL_CA_BUNDLE={confined}/work/own.pem' in said
+    assert 'PIP_CERT=/etc/hostname' in said
+    assert 'SSL_CERT_DIR' not in said
+    assert desk.run(f'cat {confined}/ca.pem') == ('a certificate', False)
+
+
+@pytest.mark.parametrize('place', ['work/ca.pem', 'ca.pem', 'up/../ca.pem', ''])
+def test_a_link_as_certificate_authority_opens_nothing(tmp_path, monkeypatch, place):
+    (tmp_path / 'work').mkdir()
+    (tmp_path / 'up').mkdir()
+    (tmp_path / 'secret').write_text('secret')
+    for name in ('work/ca.pem', 'ca.pem'):
+        (tmp_path / name).symlink_to(tmp_path / 'secret')
+    monkeypatch.setenv('SSL_CERT_FILE', str(tmp_path / place) if place else 'secret')
+    backend = Backend()
+
+    workspace = open_workspace(settings_of(SETTINGS), tmp_path / 'work', backend=backend)
+    asyncio.run(workspace.shell('true'))
+
+    [profile] = backend.profiles
+    assert profile.access(str(tmp_path / 'secret')) is Access.NONE
+
+
+@pytest.mark.parametrize('name', ['LD_PRELOAD', 'BASH_ENV', 'PATH', 'LC_ALL', 'PS4', 'A B', 'A=B', '', 'É'])
+def test_a_variable_that_decides_what_runs_cannot_be_passed(name):
+    with pytest.raises(ApprovalConfigError, match='cannot be passed on to commands'):
+        parse_settings(f'shell: {{environment: ["{name}"]}}')
+
+
+@pytest.mark.parametrize('name', ['GITHUB_TOKEN', 'api_key', 'PGPASSWORD', 'AWS_SECRET_ACCESS_KEY', 'DB_PASS'])
+def test_a_variable_with_the_name_of_a_secret_has_to_be_made_visible(name):
+    with pytest.raises(ApprovalConfigError, match='has the name of a secret'):
+        parse_settings(f'shell: {{environment: [{name}]}}')
+
+    settings = parse_settings(f'{{sandbox: {{visible: [{name}]}}, shell: {{environment: [{name}]}}}}')
+
+    assert settings.shell.environment == (name,)
 
 
 def test_an_explicit_profile_narrows(tmp_path):

@@ -147,6 +147,8 @@ def _commands(settings: Settings) -> Iterator[str]:
     if settings.shell.host:
         listed = _joined([f'`{each}`' for each in settings.shell.host], 'or')
         yield f'commands that begin with {listed} may run outside of the OS sandbox, as you, each time you approve one'
+    if settings.shell.environment:
+        yield f'commands get {_joined([f"`{each}`" for each in settings.shell.environment], "and")} of your environment'
     if settings.shell.network:
         yield 'commands may use the network'
     if settings.shell.timeout_s > ShellConfig().timeout_s:

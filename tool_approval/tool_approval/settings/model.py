@@ -27,6 +27,7 @@ from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig
 # The base class checks names in the same way; the override of `paths` below would lose that check.
 from tool_approval.tools.file_sandbox.config import _is_name  # pyright: ignore[reportPrivateUsage]
 from tool_approval.tools.shell import ShellConfig
+from tool_approval.tools.shell.environment import may_be_secret
 
 PresetName = Literal['default', 'read-only']
 """Presets that come with the package."""
@@ -145,6 +146,17 @@ class Settings(BaseModel):
                 '`shell.host` lets commands run outside of the OS sandbox, and `sandbox.require_os_sandbox` forbids '
                 'that; remove one of them'
             )
+        return self
+
+    @model_validator(mode='after')
+    def _passes_no_secret(self) -> Self:
+        visible = () if self.sandbox is None else self.sandbox.visible
+        for name in () if self.shell is None else self.shell.environment:
+            if may_be_secret(name) and name not in visible:
+                raise ValueError(
+                    f'the variable `{name}` in `shell.environment` has the name of a secret; if every command may read '
+                    'it, name it in `sandbox.visible`, too'
+                )
         return self
 
     @property

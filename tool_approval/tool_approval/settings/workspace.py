@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -27,10 +27,12 @@ from tool_approval.os_sandbox.before import is_shared
 from tool_approval.os_sandbox.caches import open_caches
 from tool_approval.os_sandbox.journal import finish_all
 from tool_approval.os_sandbox.mounts import without_missing
+from tool_approval.os_sandbox.profile import DEFAULT_ENVIRONMENT, covers
 from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_toolchains
 from tool_approval.tools.file_sandbox import FileSandbox, PathConfig
 from tool_approval.tools.file_sandbox.secrets import SecretFiles, SecretRules
 from tool_approval.tools.shell import ShellConfig
+from tool_approval.tools.shell.environment import CERTIFICATES
 from tool_approval.tools.turns import Turns
 
 from .confinement import ConfinedShell
@@ -190,6 +192,7 @@ def _confinement(
     state = state_folder()
     folder = '/' + '/'.join(files.roots.base)
     toolchains, cached, credentials = Toolchains(), None, ()
+    certificates, authorities = dict[str, str](), list[str]()
     is_confined = not isinstance(backend, UnconfinedBackend | RefusingBackend)
     if is_confined:
         configured = settings.sandbox.toolchains if settings.sandbox is not None else ()
@@ -207,6 +210,8 @@ def _confinement(
         files.secrets.find()
         if not files.secrets.is_complete:
             notes.append('there are too many folders to search for secrets; list secret files in `sandbox.hidden`')
+        places = [str(root.place) for root in files.roots.all]
+        certificates, authorities = _certificates([*places, *map(os.path.realpath, places)])
         # These folders open as a whole, and the top of one may hold credentials of a program.
         whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
         credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()
@@ -220,7 +225,10 @@ def _confinement(
             files.config.model_copy(update={'paths': paths}),
             shell,
             explicit,
-            base=system_profile((*readable, *toolchains.opened)),
+            base=replace(
+                system_profile((*readable, *toolchains.opened, *authorities)),
+                environment=DEFAULT_ENVIRONMENT | frozenset(shell.environment),
+            ),
             directory=folder,
             approved=approved,
             protected=(*protected, *ends),
@@ -228,6 +236,7 @@ def _confinement(
             hidden=() if state is None else (state,),
         )
         derived = _with_toolchains(derived, toolchains)
+        derived = replace(derived, variables=(*certificates.items(), *derived.variables))
         derived = replace(derived, hidden=(*derived.hidden, *credentials))
         return derived if cached is None else cached.open_in(derived, approved=approved)
 
@@ -263,6 +272,24 @@ def _confinement(
     if isinstance(backend, BubblewrapBackend):
         notes += backend.notes(without_missing(confinement.approved)[0], folder)
     return confinement, tuple(notes)
+
+
+def _certificates(roots: Collection[str]) -> tuple[dict[str, str], list[str]]:
+    """Return this process's variables for certificate authorities, and the files that have to be opened for them."""
+    system, found, opened = system_profile(), dict[str, str](), list[str]()
+    absolute = {name: place for name in CERTIFICATES if (place := os.environ.get(name, '')).startswith('/')}
+    for name, place in absolute.items():
+        real = os.path.realpath(place)
+        # Attack: a command puts a link in place of a file in the workspace, and the next start opens its target
+        # (test_workspace.py).
+        if covers(roots, os.path.normpath(place)) or covers(roots, real):
+            found[name] = place
+        elif system.access(real) > Access.NONE:
+            found[name] = real
+        elif place == real and os.path.isfile(real):
+            found[name] = real
+            opened.append(real)
+    return found, opened
 
 
 def _with_toolchains(profile: OSProfile, toolchains: Toolchains) -> OSProfile:

@@ -43,6 +43,14 @@ def test_secrets_and_variables_that_change_programs_are_left_out():
     assert cleaned['LC_ALL'] == LOCALE
 
 
+def test_variables_for_certificates_and_listed_ones_are_kept():
+    given = {'SSL_CERT_FILE': '/a', 'NODE_EXTRA_CA_CERTS': '/b', 'MINE': 'c', 'OTHER': 'd'}
+
+    cleaned = clean_environment(given, names=('MINE',))
+
+    assert {name: cleaned.get(name) for name in given} == {**given, 'OTHER': None}
+
+
 def test_the_search_path_has_no_relative_part():
     assert clean_environment({'PATH': '.:/usr/bin::bin:/bin'})['PATH'] == '/usr/bin:/bin'
     assert clean_environment({'PATH': '.'})['PATH'].startswith('/usr/local/sbin:')

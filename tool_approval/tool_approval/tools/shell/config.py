@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from .environment import may_be_passed
+
 _GLOB: Final = frozenset('*?')
 
 
@@ -110,6 +112,8 @@ class ShellConfig(BaseModel):
     host: _Texts = ()
     """First words of commands that may run outside of the OS sandbox, as the user, each time a person approves: of git,
     only `git push`, `git fetch` and `git ls-remote`."""
+    environment: _Texts = ()
+    """Names of environment variables of this process that commands get, besides the usual ones."""
     network: bool = False
     """Whether commands may use the network. Only an OS sandbox can prevent network access."""
     timeout_s: float = Field(default=600, gt=0, le=86_400, allow_inf_nan=False)
@@ -127,6 +131,17 @@ class ShellConfig(BaseModel):
                     'of git, only `git push`, `git fetch` and `git ls-remote` can run outside of the sandbox'
                 )
         return host
+
+    @field_validator('environment')
+    @classmethod
+    def _are_variables(cls, environment: tuple[str, ...]) -> tuple[str, ...]:
+        for name in environment:
+            if not may_be_passed(name):
+                raise ValueError(
+                    f'{name!r} cannot be passed on to commands: it is not the name of a variable, or it decides which '
+                    'code they run'
+                )
+        return environment
 
     @field_validator('timeout_s', mode='before')
     @classmethod

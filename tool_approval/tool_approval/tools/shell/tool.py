@@ -85,7 +85,7 @@ class ShellTool:
             self.config, cwd=self.cwd, roots=roots, is_writable=is_writable, needs_write=needs_write
         )
         self._wrap = wrap
-        self._env = clean_environment(os.environ if env is None else env)
+        self._env = clean_environment(os.environ if env is None else env, names=self.config.environment)
         self._max_output_bytes = max_output_bytes
         self.begun: set[str] = set()
         """Commands that have been run, in whatever way they ended. Add those that ran earlier, in another process: a
