@@ -49,6 +49,7 @@ def test_request_needs_only_the_name_of_its_tool():
         'args_schema': None,
         'used': None,
         'rejected_edit': None,
+        'votes': None,
     }
 
 

@@ -95,7 +95,7 @@ def initialise(scenario: Scenario, changes: str) -> None:
     """Write the settings as `tool-approval init` does, and list the pushes that run outside of the sandbox."""
     talk = scenario.talk
     screen = Screen(INIT, scenario.path, columns=200, HOME=str(talk.home), XDG_STATE_HOME=str(talk.state))
-    for question, answer in (('Which presets?', ''), ('May every', ''), ('Ask: c', changes), ('Who approves', '')):
+    for question, answer in (('May every', ''), ('Ask: c', changes), ('Who approves', '')):
         screen.wait_for(question)
         screen.type(f'{answer}\r')
     screen.wait_for_question('Write ')

@@ -40,7 +40,7 @@ def test_only_a_single_key_of_the_question_answers_it(story: Story) -> None:
         screen.wait_for_question(QUESTION)
     screen.type('n')
 
-    assert decided(screen) == [{'approved': False, 'decided_by': 'ada'}]
+    assert decided(screen) == [{'approved': False, 'decided_by': ['ada']}]
 
 
 def test_keys_typed_ahead_do_not_answer(story: Story) -> None:
@@ -55,7 +55,7 @@ def test_keys_typed_ahead_do_not_answer(story: Story) -> None:
     screen.wait_for_question(QUESTION)
     screen.type('n')
 
-    assert decided(screen) == [{'approved': False, 'decided_by': 'ada'}]
+    assert decided(screen) == [{'approved': False, 'decided_by': ['ada']}]
 
 
 def test_keys_typed_while_the_question_is_drawn_do_not_answer(story: Story) -> None:
@@ -66,7 +66,7 @@ def test_keys_typed_while_the_question_is_drawn_do_not_answer(story: Story) -> N
     screen.wait_for_question(QUESTION)
     screen.type('n')
 
-    assert decided(screen) == [{'approved': False, 'decided_by': 'ada'}]
+    assert decided(screen) == [{'approved': False, 'decided_by': ['ada']}]
 
 
 def test_long_paste_does_not_answer_and_is_not_run_as_a_command_afterwards(story: Story) -> None:
@@ -78,7 +78,7 @@ def test_long_paste_does_not_answer_and_is_not_run_as_a_command_afterwards(story
     screen.wait_for_question(QUESTION)
     screen.type('y')
 
-    assert decided(screen) == [{'approved': True, 'decided_by': 'ada'}]
+    assert decided(screen) == [{'approved': True, 'decided_by': ['ada']}]
 
 
 def _held_down(screen: Screen) -> str:
@@ -138,7 +138,7 @@ def test_timeout_denies_the_call(keys: str, story: Story) -> None:
     [decision] = decided(screen)
 
     assert decision['approved'] is False
-    assert decision['decided_by'] == 'timeout'
+    assert decision['decided_by'] == ['timeout']
 
 
 def test_the_process_ends_if_the_terminal_is_closed(story: Story) -> None:
@@ -161,7 +161,7 @@ def test_call_is_denied_if_the_terminal_is_closed_and_the_process_goes_on(story:
     [decision] = json.loads(told.read_text())
 
     assert decision['approved'] is False
-    assert decision['decided_by'] == 'ui'
+    assert decision['decided_by'] == ['ui']
     assert 'could no longer be asked' in decision['note']
 
 
@@ -179,7 +179,7 @@ def test_call_without_a_terminal_is_denied_with_a_message(story: Story) -> None:
     [decision] = decided(screen)
 
     assert decision['approved'] is False
-    assert decision['decided_by'] == 'ui'
+    assert decision['decided_by'] == ['ui']
     assert 'Denied delete: ' in screen.text
     assert 'there is no terminal' in screen.text
 
@@ -237,7 +237,7 @@ def test_a_stopped_and_continued_process_asks_again(story: Story) -> None:
     screen.wait_for_question(QUESTION)
     screen.type('y')
 
-    assert decided(screen) == [{'approved': True, 'decided_by': 'ada'}]
+    assert decided(screen) == [{'approved': True, 'decided_by': ['ada']}]
 
 
 def with_job_control(command: list[str]) -> list[str]:
@@ -266,7 +266,7 @@ def test_a_dumb_terminal_gets_plain_text(story: Story) -> None:
     screen.wait_for('Not n<U+00E4>w')
     screen.type('\r')
 
-    assert decided(screen) == [{'approved': False, 'note': 'Not näw', 'decided_by': 'ada'}]
+    assert decided(screen) == [{'approved': False, 'note': 'Not näw', 'decided_by': ['ada']}]
     assert '\x1b' not in screen.sent
     assert screen.sent.isascii()
 

@@ -392,12 +392,14 @@ class Gate:
         binding = self._sealed(settled.binding._replace(digest=digest, bound_to=request.bound_to))
         return settled._replace(request=request, binding=binding)
 
-    def confirm(self, prepared: Prepared, binding: Binding | None) -> Refused | Allowed:
+    def confirm(self, prepared: Prepared, binding: Binding | None, *, is_kept: bool = False) -> Refused | Allowed:
         """Check an approved call again right before it runs, because the call or the rules may have changed.
 
         Args:
             prepared: The call as it would run now, with a new verdict.
             binding: Binding of the approval; `None` if other code approved the call.
+            is_kept: Whether a ledger executes the call. It checks the approvers itself, because of a call that may have
+                run before it must not be said that the call was not run.
 
         Raises:
             AuditError: The refusal of a blocked call could not be logged. Nothing has run.
@@ -412,7 +414,7 @@ class Gate:
         if (reason := self.lapsed(allowed)) is not None:
             return Refused(reason=reason)
         # Attack: whoever approved the call is removed from the approvers before it runs.
-        removed = None if binding is None else self.controller.removed(prepared.request, binding.approvers)
+        removed = None if binding is None or is_kept else self.controller.removed(prepared.request, binding.approvers)
         if removed is not None:
             self.record(allowed, 'refused')
             return Refused(reason=removed)

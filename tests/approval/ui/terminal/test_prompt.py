@@ -521,7 +521,7 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ l  list remembered approvals, and revoke them
 │ q  deny, and stop the run
 │ toolset: files
-│ mark: 842c26686481ed76 (a different request has a different mark)
+│ mark: 292bc7b338a5c8d9 (a different request has a different mark)
 ╰─ y approve   n deny   s notes this session   ? more\
 """)
 

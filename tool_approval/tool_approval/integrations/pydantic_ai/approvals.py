@@ -301,6 +301,11 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
     answer_sync = blocking(answer)
     """Like `answer`, for synchronous code. Blocks until all calls are decided."""
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether a ledger executes approved calls."""
+        return self.ledger is not None or self._keeping is not None
+
     async def execute_allowed(
         self, ctx: RunContext[Any], gate: Gate, allowed: Allowed, run: Callable[[], Awaitable[Any]]
     ) -> Any:

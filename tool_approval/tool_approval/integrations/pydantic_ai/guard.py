@@ -165,7 +165,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             is_judged = call.is_enclosed and is_same(ctx, call.tool_name, call.values)
             if binding is None and verdict.is_needs_approval and not is_judged:
                 return await self._approved_by_others(gate, prepared, ctx)
-            return gate.confirm(prepared, binding)
+            return gate.confirm(prepared, binding, is_kept=self._approvals.is_kept)
         if verdict.is_blocked:
             return gate.block(prepared)
         if verdict.is_pre_approved:
