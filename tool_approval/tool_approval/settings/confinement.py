@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -50,7 +51,9 @@ from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.os_sandbox.tree import Tree
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
+from tool_approval.tools.shell.grammar import parse
 from tool_approval.tools.shell.paths import ShellRoot
+from tool_approval.tools.shell.reading import CommandReader
 from tool_approval.tools.shell.running import Limits, run_command
 from tool_approval.tools.turns import Turns
 
@@ -79,6 +82,7 @@ _LOOK_AGAIN_S: Final = 0.02
 """Seconds to wait before the journal of a repository is tried again."""
 _MOST_GUARDS: Final = 200
 """Maximum number of mounts for the configurations of nested repositories. The sweep checks all of them."""
+_RECURSIVE: Final = re.compile(r'-[a-zA-Z]*[rR][a-zA-Z]*|--recursive')
 _PAIR: Final = ('KEY', 'VALUE')
 """Names of the environment variables from which git reads a setting; git-config(1)."""
 
@@ -437,8 +441,12 @@ class ConfinedShell(ShellTool):
                     profile = replace(profile, roots=(*profile.roots, Root(path=ignored, access=Access.READ)))
         except (OSError, subprocess.SubprocessError) as error:
             raise OSSandboxError(f'the sweep cannot be prepared: {error}') from error
+        # What is mounted cannot be removed. What appears in its place is swept (test_git_access.py).
+        removed = _removed(explanation.command, self.cwd)
         nested = [
-            path for path in guards(path for path in before.repositories if path != common) if os.path.lexists(path)
+            path
+            for path in guards(path for path in before.repositories if path != common)
+            if os.path.lexists(path) and not covers(removed, path)
         ]
         profile = replace(profile, protected=(*profile.protected, *nested[:_MOST_GUARDS]))
         if repository is not None:
@@ -450,6 +458,16 @@ class ConfinedShell(ShellTool):
         ]
         named = [ENV, f'GIT_CONFIG_COUNT={len(variables)}', *pairs] if variables else []
         return self._confinement.backend.wrap([*named, *command], profile, self.cwd)
+
+
+def _removed(command: str, cwd: str) -> list[str]:
+    """Return the paths that `rm -r` removes in a command line, as far as its words show them."""
+    found: list[str] = []
+    for each in CommandReader(parse(command)).commands:
+        words = [word.value for word in each.words if word.is_fixed]
+        if words[:1] == ['rm'] and any(_RECURSIVE.fullmatch(word) for word in words):
+            found += [os.path.normpath(os.path.join(cwd, word)) for word in words[1:] if not word.startswith('-')]
+    return found
 
 
 def _memory_of_machine() -> int:
