@@ -131,6 +131,7 @@ async def test_guards_that_surround_each_other_count_a_call_once():
 
 
 async def test_a_total_of_an_argument_that_the_tool_does_not_have_is_an_error():
+    pytest.importorskip('yaml')
     desk = Desk(total={'sum': 500})
     text = 'tools:\n  refund:\n    remember:\n      - total:\n          sum: 500\n'
     desk.controller.policy = ApprovalPolicy.from_yaml(text, source='approvals.yaml')

@@ -218,7 +218,7 @@ async def test_approval_by_a_removed_approver_is_refused(store, ledger, kind):
         kind,
     )
 
-    assert state == [], 'it is refused before the ledger is asked'
+    assert state == [('1', 1, 'refused')]
 
 
 async def test_lists_of_the_inbox_decide_whether_an_approval_still_holds(store, ledger):
