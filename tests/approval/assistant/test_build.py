@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
@@ -48,14 +49,18 @@ def outcome(folder, state, calls, answers=(), **options):
         return [calls[len(results)]] if len(results) < len(calls) else 'done'
 
     options = {'model': scripted(plan), **options}
-    conversation, notes = build_assistant(
-        load_settings(options.pop('config', None), directory=folder, named='named' in options and options.pop('named')),
-        state=state,
-        make_ui=lambda memory, presenters: ui,
-        screen=shown_screen(),
-        **options,
-    )
-    asyncio.run(conversation.take_turn('Go.'))
+    with ExitStack() as stack:
+        conversation, notes = build_assistant(
+            load_settings(
+                options.pop('config', None), directory=folder, named='named' in options and options.pop('named')
+            ),
+            state=state,
+            make_ui=lambda memory, presenters: ui,
+            screen=shown_screen(),
+            stack=stack,
+            **options,
+        )
+        asyncio.run(conversation.take_turn('Go.'))
     results = [part for message in conversation.messages for part in message.parts if isinstance(part, ToolReturnPart)]
     return results, ui.requests, conversation, notes
 
@@ -72,6 +77,13 @@ def state(tmp_path):
     return tmp_path / 'state'
 
 
+@pytest.fixture
+def stack():
+    """Closes the log after the test."""
+    with ExitStack() as stack:
+        yield stack
+
+
 def test_a_continued_conversation_knows_its_commands():
     strange = ToolCallPart('run_shell', '[1')
     other = ToolCallPart('run_shell', {'command': 1})
@@ -83,13 +95,14 @@ def test_a_continued_conversation_knows_its_commands():
     assert list(_commands(messages)) == ['make', 'ls']
 
 
-def test_a_stopped_command_keeps_what_it_printed(folder, state):
+def test_a_stopped_command_keeps_what_it_printed(folder, state, stack):
     calls, screen = run_shell('echo begun; kill -INT $PPID; sleep 60'), shown_screen()
     conversation, _ = build_assistant(
         load_settings(None, directory=folder),
         state=state,
         make_ui=lambda memory, presenters: ScriptedUI([True]),
         screen=screen,
+        stack=stack,
         model=scripted(lambda results: calls),
         confined=False,
     )
@@ -108,7 +121,7 @@ def test_a_command_ends_at_the_time_limit_of_the_option(folder, state):
 
 
 @pytest.mark.parametrize(('retries', 'tries'), [(1, 2), (3, 4)])
-def test_an_invalid_call_is_repeated_as_often_as_the_option_allows(folder, state, retries, tries):
+def test_an_invalid_call_is_repeated_as_often_as_the_option_allows(folder, state, stack, retries, tries):
     made = []
 
     def plan(results):
@@ -120,6 +133,7 @@ def test_an_invalid_call_is_repeated_as_often_as_the_option_allows(folder, state
         state=state,
         make_ui=lambda memory, presenters: ScriptedUI([]),
         screen=shown_screen(),
+        stack=stack,
         model=scripted(plan),
         confined=False,
         retries=retries,

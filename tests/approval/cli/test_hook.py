@@ -3,7 +3,9 @@
 import asyncio
 import io
 import json
+import os
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from tool_approval.cli import hook_calls, hook_judge
@@ -13,7 +15,7 @@ from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 
 from tool_approval import ApprovalDecision
 
-from .process import call, command
+from .process import call
 
 pytest.importorskip('yaml')
 pytest.importorskip('tree_sitter_bash')
@@ -248,10 +250,8 @@ def test_codex_cannot_ask_so_the_call_is_denied(ask, folder):
     assert found == {name: expected for name, *_, expected in rows}
 
 
-@pytest.mark.parametrize('approved', [True, False])
-def test_an_edit_is_asked_about_in_the_inbox_with_its_whole_content(folder, tmp_path, approved):
-    given = {'file_path': str(folder / 'a.txt'), 'old_string': 'one', 'new_string': '1'}
-    said = {'hook_event_name': 'PreToolUse', 'cwd': str(folder), 'tool_name': 'Edit', 'tool_input': given}
+def asked_in_inbox(ask, tmp_path, tool, given, *, approved=True, before=lambda: None):
+    """The verdict about a call whose question a person answers, and the questions; `before` the answer, a change."""
     seen = []
 
     async def answer():
@@ -259,23 +259,52 @@ def test_an_edit_is_asked_about_in_the_inbox_with_its_whole_content(folder, tmp_
             async for _ in inbox.changes():
                 for entry in await inbox.open():
                     seen.append(entry.request)
+                    before()
                     decision = ApprovalDecision(approved=approved)
                     await inbox.decide(entry.id, decision, by=Approver(id='ada'), digest=entry.digest)
                     return
 
-    async def both():
-        judged = asyncio.to_thread(command, 'hook', 'claude', '--inbox', typed=json.dumps(said).encode())
-        return (await asyncio.gather(judged, answer()))[0]
+    with ThreadPoolExecutor(1) as thread:
+        answering = thread.submit(lambda: asyncio.run(answer()))
+        verdict, _ = ask(tool, given, '--inbox')
+        answering.result(30)
+    return verdict, seen
 
-    finished = asyncio.run(both())
 
-    assert finished.returncode == (0 if approved else 2)
-    assert (b'"allow"' in finished.stdout) == approved
+@pytest.mark.parametrize(('approved', 'expected'), [(True, 'allow'), (False, 'deny')])
+def test_an_edit_is_asked_about_in_the_inbox_with_its_whole_content(ask, folder, tmp_path, approved, expected):
+    given = {'file_path': str(folder / 'a.txt'), 'old_string': 'one', 'new_string': '1'}
+
+    found, seen = asked_in_inbox(ask, tmp_path, 'Edit', given, approved=approved)
+
+    assert found == expected
     [request] = seen
     assert request.presentation.type == 'diff'
     assert '1 two' in request.presentation.content
     assert set(request.answers) == {'approve', 'deny'}
     assert [entry['event'] for entry in log(tmp_path)][:2] == ['question', 'decision']
+
+
+def test_a_file_that_changes_while_its_edit_waits_is_not_written(ask, folder, tmp_path):
+    given = {'file_path': str(folder / 'a.txt'), 'old_string': 'one', 'new_string': '1'}
+
+    verdict, seen = asked_in_inbox(
+        ask, tmp_path, 'Edit', given, before=lambda: (folder / 'a.txt').write_text('one two, and more\n')
+    )
+
+    assert (verdict, len(seen)) == ('deny', 1)
+
+
+@confining
+def test_judging_leaves_no_file_open(ask, folder):
+    calls = [('Read', {'file_path': str(folder / 'a.txt')}), ('Bash', {'command': 'ls'}), ('mcp__x', {})]
+    ask('Read', {})
+    before = os.listdir('/proc/self/fd')
+
+    verdicts = [ask(*each)[0] for each in calls]
+
+    assert verdicts == ['allow', 'allow', 'ask']
+    assert os.listdir('/proc/self/fd') == before
 
 
 def test_an_edit_that_cannot_be_shown_is_not_asked_about_in_the_inbox(ask, folder):

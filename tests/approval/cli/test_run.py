@@ -111,6 +111,33 @@ def test_strict_denies_and_names_the_mode(run, option):
     assert 'paid' not in shown
 
 
+@pytest.mark.parametrize('option', ['--requests', '--retries', '--timeout'])
+@pytest.mark.parametrize('number', ['0', '-1', '1.5', 'many', '86401', '\u0663', ''])
+def test_a_number_that_makes_no_sense_is_refused(run, state, option, number):
+    finished = run(f'--agent cashier:agent {option}={number} Pay.')
+
+    assert (finished.status, finished.out) == (2, '')
+    assert f"'{number}' is not a whole number from 1 to 86400" in finished.err
+    assert not state.exists()
+
+
+@pytest.mark.parametrize(('requests', 'ends'), [(1, False), (2, True)])
+def test_a_run_makes_as_many_requests_as_the_option_allows(run, requests, ends):
+    shown = run(f'--agent cashier:agent --approve-all --requests {requests} Pay.').out
+
+    assert 'paid 5' in shown
+    assert ('That is all.' in shown) == ends
+
+
+def test_a_run_leaves_no_file_open(run):
+    run('--agent cashier:talker Hello.')
+    before = os.listdir('/proc/self/fd')
+
+    assert run('--agent cashier:talker Hello.').status == 0
+
+    assert os.listdir('/proc/self/fd') == before
+
+
 def test_piped_text_is_the_prompt(run, monkeypatch):
     monkeypatch.setattr(sys, 'stdin', Typed('Are you\nthere?\n'))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,6 +55,7 @@ def build_assistant(
     state: Path,
     make_ui: MakeAsked,
     screen: Screen,
+    stack: ExitStack,
     mode: str | None = None,
     model: str | None = None,
     agent: AbstractAgent[object, object] | None = None,
@@ -71,6 +72,7 @@ def build_assistant(
         state: The user's state directory, with the audit log, its key and the approvals remembered as `always`.
         make_ui: Function that makes the UI for questions, given the memory and the presenters.
         screen: The screen that shows the conversation.
+        stack: Closes the audit log after the conversation.
         mode: The mode; `None` uses the mode of the settings.
         model: The model; `None` uses the model of the agent.
         agent: The user's own agent; `None` builds one. The policy applies to all of this agent's tools; those without a
@@ -100,7 +102,7 @@ def build_assistant(
         make_private_folder(log.parent)
     except OSError as error:
         raise AuditError(str(log.parent), error.strerror or str(error)) from None
-    sink = JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))
+    sink = stack.enter_context(closing(JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))))
     view = TurnView(screen)
     tools: list[FileToolset | ShellToolset] = []
     confinement, limits = 'the agent has its own tools, which no OS sandbox confines', ()

@@ -53,10 +53,10 @@ def _run(options: argparse.Namespace, output: Output) -> int:
     command = options.words[0] if len(options.words) == 1 else shlex.join(options.words)
     access = [each for each in (options.access or '').split(',') if each]
     with ExitStack() as stack:
-        guarded = open_guarded(
-            existing_directory(options.cwd),
-            make_ui=partial(_make_ui, options, stack),
-            config=options.config,
+        guarded = stack.enter_context(
+            open_guarded(
+                existing_directory(options.cwd), make_ui=partial(_make_ui, options, stack), config=options.config
+            )
         )
         if not guarded.loaded.trusted:
             output.note(f'{guarded.loaded.source} is not trusted, so it can only make rules stricter')

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,14 +34,15 @@ class Guarded:
     """The file tools, whose presenters the controller has."""
 
 
+@contextmanager
 def open_guarded(
     directory: Path,
     *,
     make_ui: Callable[[ApprovalMemory, Mapping[str, Presenter]], ApprovalUI | None],
     config: str | None = None,
     caches: bool = True,
-) -> Guarded:
-    """Open the tools of a directory.
+) -> Generator[Guarded]:
+    """Open the tools of a directory, and close their log afterwards.
 
     Args:
         directory: Absolute path of the directory.
@@ -62,17 +64,17 @@ def open_guarded(
         make_private_folder(log.parent)
     except OSError as error:
         raise AuditError(str(log.parent), error.strerror or str(error)) from None
-    sink = JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))
-    workspace = open_workspace(loaded, protected=[state], caches=caches)
-    files = FileTools(workspace.files)
-    presenters = files.presenters
-    controller = ApprovalController(
-        settings.mode,
-        policy=settings.policy,
-        ui=make_ui(memory, presenters),
-        memory=memory,
-        audit=SettingsAudit(sink, loaded),
-        presenters=presenters,
-        log_unasked=settings.audit.unasked,
-    )
-    return Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)
+    with closing(JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))) as sink:
+        workspace = open_workspace(loaded, protected=[state], caches=caches)
+        files = FileTools(workspace.files)
+        presenters = files.presenters
+        controller = ApprovalController(
+            settings.mode,
+            policy=settings.policy,
+            ui=make_ui(memory, presenters),
+            memory=memory,
+            audit=SettingsAudit(sink, loaded),
+            presenters=presenters,
+            log_unasked=settings.audit.unasked,
+        )
+        yield Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)

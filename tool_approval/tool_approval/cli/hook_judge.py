@@ -35,7 +35,7 @@ async def decide(call: ClientCall, stack: ExitStack, *, has_inbox: bool) -> Deci
 
     Args:
         call: The call.
-        stack: Closes the inbox afterwards.
+        stack: Closes the log and the inbox afterwards.
         has_inbox: Whether to ask in the inbox, and wait for the answer. Otherwise, the client asks.
 
     Raises:
@@ -50,7 +50,7 @@ async def decide(call: ClientCall, stack: ExitStack, *, has_inbox: bool) -> Deci
 
         return InboxUI(stack.enter_context(Inbox(SQLiteStore())))
 
-    guarded = open_guarded(Path(call.directory), make_ui=make_ui, caches=False)
+    guarded = stack.enter_context(open_guarded(Path(call.directory), make_ui=make_ui, caches=False))
     decided: list[Decided] = []
     with judging():
         for judged in call.judged:

@@ -26,7 +26,7 @@ class Session:
     """State of one `tool-approval run`. The session asks the user no question before `begin` is called."""
 
     def __init__(self, options: argparse.Namespace, stack: ExitStack) -> None:
-        """Load the settings and the saved conversation. Closing `stack` releases the conversation's name.
+        """Load the settings and the saved conversation. Closing `stack` releases its name, and closes the log.
 
         Raises:
             UsageError: Another conversation is already saved under this name.
@@ -34,6 +34,7 @@ class Session:
         """
         directory = Path.cwd()
         self._options = options
+        self._stack = stack
         self._state = default_path().parent
         self._saved = self._conversation_of(options, directory)
         self._messages = None
@@ -108,6 +109,7 @@ class Session:
             state=self._state,
             make_ui=ask_at_terminal if self._inbox is None else ask_at_terminal_or_in(self._inbox),
             screen=Screen(),
+            stack=self._stack,
             mode='approve_all' if options.approve_all else 'strict' if options.strict else options.mode,
             model=options.model,
             agent=self._agent,
