@@ -365,6 +365,14 @@ def test_what_a_stopped_command_had_printed_stays_on_the_screen():
     assert view.printed == {}
 
 
+def test_output_of_a_call_that_has_not_been_shown_belongs_to_no_call():
+    view = TurnView(shown_screen())
+    view.show(calls('build'))
+    running('of a nested agent', b'half\n')(view)
+
+    assert view.printed == {}
+
+
 def test_tool_name_in_the_progress_has_no_control_characters():
     shown = progress(at(0, lambda view: view.show(calls('build\x1b[2J'))), at(1))
 
