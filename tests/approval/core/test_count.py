@@ -236,6 +236,21 @@ async def test_a_denial_inside_overrides_an_approval_around_it():
     assert (decision.approved, decision.decided_by) == (False, ('bob',))
 
 
+async def test_the_answer_of_another_ui_belongs_to_the_request_and_not_to_its_copy():
+    seen = []
+
+    class AtCancellation(Says):
+        async def choose(self, request, *, mode):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                seen.extend(map(answered_elsewhere, (request, request.model_copy())))
+
+    await decide(FirstOf(Count(2, AtCancellation()), RecordingUI(yes('eve'))))
+
+    assert [each and each.decided_by for each in seen] == [('eve',), None]
+
+
 async def test_a_count_inside_a_count_adds_its_people():
     decision = await decide(Count(3, Count(2, Says(yes('ada'), yes('bob'), yes('eve'), yes('max')))))
 

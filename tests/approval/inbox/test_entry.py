@@ -208,6 +208,10 @@ def test_self_approval_can_be_forbidden():
         ),
         (ApprovalDecision(approved=True, remember='session'), "the request does not offer `remember='session'`"),
         (ApprovalDecision(approved=True, remember='always'), "the request does not offer `remember='always'`"),
+        (
+            ApprovalDecision(approved=False, remember='always'),
+            'a denial can be remembered for the same call and the session only',
+        ),
     ],
 )
 def test_answer_that_the_request_does_not_offer_is_refused(decision, problem):

@@ -56,6 +56,25 @@ def test_arguments_of_other_shell_tools_have_no_effect(tmp_path, args):
     assert ui.requests == []
 
 
+@pytest.mark.parametrize(
+    ('args', 'problem'),
+    [
+        ({'commands': 'touch made'}, 'missing'),
+        ('{"command": 1}', 'string_type'),
+        ('{"command": "touch made", "cwd": "/"}', 'extra_forbidden'),
+    ],
+)
+def test_other_wrong_arguments_are_refused(tmp_path, args, problem):
+    ui = person(approved=True)
+    controller = ApprovalController(ui=ui)
+    toolset = ApprovalToolset(ShellToolset(ShellTool(RULES, cwd=tmp_path)), controller)
+    agent = DeferredAgent(scripted([ToolCallPart('run_shell', args, tool_call_id='1')], 'done'), toolsets=[toolset])
+
+    [error, *_], _ = told_in(agent, controller, session='s')['1']
+    assert error['type'] == problem
+    assert (ui.requests, os.listdir(tmp_path)) == ([], [])
+
+
 def test_question_shows_arguments_without_effect_and_runs_the_command(tmp_path):
     ui = person(approved=True)
     controller = ApprovalController(ui=ui)

@@ -232,7 +232,7 @@ def closed(argv, stdout=None):
         process.stdout = io.FileIO(stdout)
 
     async def main():
-        ending = running._Running(process, 'mine', 4096)
+        ending = running._Running(process, 'mine', 4096, None)
         ending.close()
         return ending.stdout.text()
 
