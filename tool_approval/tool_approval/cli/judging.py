@@ -220,7 +220,7 @@ class CallJudge:
         self.shell = ShellTool(
             self.settings.shell,
             cwd=self._folder,
-            roots=root_checks(self.files),
+            roots=root_checks(self.files, is_confined=self._is_held),
             is_writable=lambda path: is_written_unasked(self.files, path),
             needs_write=(lambda path: is_written_with_access(self.files, path)) if self._is_held else None,
         )

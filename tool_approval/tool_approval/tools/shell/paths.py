@@ -29,6 +29,11 @@ ShellRoot = Callable[[str], bool] | str | Path
 class OuterRoot(Protocol):
     """A root that may contain nested roots with different rules."""
 
+    @property
+    def is_confined(self) -> bool:
+        """Whether an OS sandbox confines commands to what they may read and write."""
+        ...
+
     def __call__(self, path: str) -> bool:
         """Return whether an absolute path is in this root or in a nested root."""
         ...
@@ -51,11 +56,12 @@ class ShellRoots:
                 those whose words cannot show every path: commands that write, and folders with links that lead out.
         """
         self._cwd = cwd
-        self._is_confined = is_confined
+        outer = {name: root for name, root in roots.items() if isinstance(root, OuterRoot)}
+        self._is_confined = is_confined or any(root.is_confined for root in outer.values())
         self._is_inside = {
             name: root if callable(root) else partial(is_inside, str(root)) for name, root in roots.items()
         }
-        self._asking = {name: root.asking for name, root in roots.items() if isinstance(root, OuterRoot)}
+        self._asking = {name: root.asking for name, root in outer.items()}
 
     @property
     def names(self) -> frozenset[str]:
