@@ -20,7 +20,7 @@ from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .labels import label
-from .names import named_words, other_names, trusted_name
+from .names import commands_behind, named_words, other_names, trusted_name
 from .needs import needed_access, only_reads, written_paths
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _MAX_DEPTH: Final = 8
 """Maximum depth of nested commands, as in `sh -c 'sh -c ...'` and `env env ...`."""
+_MOST_GUESSES: Final = 2
+"""Maximum number of programs without an entry in each other, as in `uv run npx rm`, behind which a block applies."""
 _LOOKED_AT: Final = 1_000
 """If a command cannot be parsed, only this many of its first characters are searched for a blocked program."""
 BY_DEFAULT: Final = 'no rule matches, and the default is to ask'
@@ -59,6 +61,7 @@ class _LineState:
     parts: list[Part] = field(default_factory=list[Part])
     cwd_changed: bool = False
     depth: int = 0
+    guesses: int = 0
     is_in_runner: bool = False
     description: str | None = None
     needs: set[AccessName] = field(default_factory=set[AccessName])
@@ -178,6 +181,20 @@ class ShellJudge:
         decided = self._program(command, inside, state, granted)
         if inside is not None:
             self._inside(command, inside, decided, state)
+        elif entries().program(first) is None:
+            self._block_behind(command, state)
+
+    def _block_behind(self, command: SimpleCommand, state: _LineState) -> None:
+        """Block a program without an entry that may run what a rule blocks: `uv run twine upload`.
+
+        Words that only may be a command can block it, but neither allow it nor ask (see `_guard_within`).
+        """
+        if state.guesses == _MOST_GUESSES:
+            return
+        for words in commands_behind(command.words):
+            inner = _LineState(depth=state.depth, guesses=state.guesses + 1)
+            self._command(command.of(words), inner)
+            state.parts += [part for part in inner.parts if part.decision == 'block' and part.rule != 'default']
 
     def _redirect(self, target: Word, *, is_write: bool, state: _LineState) -> None:
         path = target.value

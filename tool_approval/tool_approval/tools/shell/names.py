@@ -28,6 +28,9 @@ POWERFUL: Final = _SET['powerful']
 """Programs without an entry that write files, run code, change the system or reach other machines."""
 RUN_PROJECTS: Final = _SET['run_projects']
 """Programs without an entry that run files of the project, such as tests and build files."""
+_RUNS: Final[dict[str, frozenset[str]]] = {name: frozenset(words.split()) for name, words in _DATA['runs'].items()}
+_MOST_RUN: Final = 12
+"""Maximum number of places where the command of a program without an entry is searched."""
 _GIT_HARMLESS: Final = _SET['git_harmless']
 GLOBAL_OPTIONS: Final = {'git': (_SET['git_valued'], _SET['git_flags'] | _SET['git_harmless'])}
 """Options before the sub-command, by program: those with a value in the next word, and those without a value."""
@@ -74,6 +77,33 @@ def named_words(words: Sequence[Word], pattern: Sequence[str]) -> int:
         words[0].value, *pattern[1:]
     ]  # fmt: skip
     return len(pattern) + (sub_command_at(words) - 1 if is_shifted else 0)
+
+
+def commands_behind(words: Sequence[Word]) -> list[Sequence[Word]]:
+    """Return what a program without an entry may run: `twine upload` in `uv run --with a twine upload`.
+
+    Which of its options have a value is unknown, so there can be several such commands.
+    """
+    name, texts = guarded_name(words[0].value), [word.value for word in words]
+    own = _RUNS.get(name, frozenset())
+    starts = [0] if name in _RUNS and not own else [at for at, text in enumerate(texts) if text in own | _RUNS['*']]
+    # Attack: `poetry -C run run rm x`, where the first `run` is a folder.
+    first = next((number for number, at in enumerate(starts) if not texts[at - 1].startswith('-')), len(starts))
+    found = sorted({at for start in starts[: min(first + 1, _MOST_RUN)] for at in _operands_behind(name, texts, start)})
+    return [words[at:] for at in found[:_MOST_RUN]]
+
+
+def _operands_behind(name: str, texts: Sequence[str], start: int) -> list[int]:
+    """Return the places of words that may be the command behind a word such as `run`."""
+    operands = [at for at in range(start + 1, len(texts)) if not texts[at].startswith('-')]
+    if name in _SET['containers']:
+        return [at for at in operands if at != operands[0] or texts[at - 1] == '--']
+    # The first operand without an option in front is the command. Before it are options and their values.
+    last = next(
+        (at for at in operands if at == start + 1 or not texts[at - 1].startswith('-') or texts[at - 1] == '--'),
+        len(texts),
+    )
+    return [at for at in operands if at <= last]
 
 
 _OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
