@@ -315,7 +315,7 @@ def test_confined_a_certificate_authority_of_the_user_is_readable(confined, monk
     (confined / 'ca.pem').write_text('a certificate\n')
     monkeypatch.setenv('SSL_CERT_FILE', str(confined / 'ca.pem'))
     monkeypatch.setenv('CURL_CA_BUNDLE', str(confined / 'work' / 'own.pem'))
-    monkeypatch.setenv('PIP_CERT', '/etc/hostname')
+    monkeypatch.setenv('PIP_CERT', '/usr/share/ca.pem')
     monkeypatch.setenv('SSL_CERT_DIR', str(confined))
     desk = desk_in(confined, SETTINGS + '        - {pattern: env, approval: false}\n')
 
@@ -323,7 +323,7 @@ def test_confined_a_certificate_authority_of_the_user_is_readable(confined, monk
 
     assert f'SSL_CERT_FILE={confined}/ca.pem' in said
     assert f'CURL_CA_BUNDLE={confined}/work/own.pem' in said
-    assert 'PIP_CERT=/etc/hostname' in said
+    assert 'PIP_CERT=/usr/share/ca.pem' in said
     assert 'SSL_CERT_DIR' not in said
     assert desk.run(f'cat {confined}/ca.pem') == ('a certificate', False)
 

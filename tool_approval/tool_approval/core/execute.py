@@ -116,7 +116,8 @@ async def execute_tool(
             # The check runs again, for changed arguments and for declared values that may have changed.
             again = await gate.prepare(settled.call)
             # Attack: the caller or the check changes nested arguments that it still references (test_attacks.py).
-            settled = gate.confirm(again._replace(call=call_with(settled.call.values)), settled.binding)
+            now = again._replace(call=call_with(settled.call.values))
+            settled = gate.confirm(now, settled.binding, is_kept=ledger is not None)
         return await _counted(name, run(_allowed(name, settled)))
 
 
