@@ -18,6 +18,7 @@ OF_PROGRAMS = (
     "touch: cannot touch 'notes.txt': Read-only file system",
     '/bin/bash: line 1: …: command not found',
     'curl: (6) Could not resolve host: …',
+    'SSL: CERTIFICATE_VERIFY_FAILED … unable to get local issuer certificate',
     'cat: .env: Permission denied',
     'error: could not write config file …/.git/config: Device or resource busy',
     'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)',

@@ -146,6 +146,17 @@ def test_closed_streams_cause_no_traceback(place, closed):
         assert 'Traceback' not in finished.stdout + finished.stderr
 
 
+def test_output_that_cannot_be_written_is_a_failure(monkeypatch, capsys):
+    class Full(io.StringIO):
+        def flush(self):
+            raise OSError(28, 'No space left on device')
+
+    monkeypatch.setattr(sys, 'stdout', Full())
+
+    assert main(['--version']) == 2
+    assert 'No space left on device' in capsys.readouterr().err
+
+
 def test_a_full_disk_is_a_failure(place):
     with open('/dev/full', 'wb') as full:
         finished = command('explain', 'x', cwd=place, stdout=full)

@@ -47,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.note('interrupted')
         return INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the program ends here, and a traceback does not help users
-        return _failed(error, output, with_traceback='--debug' in before)
+        status = _failed(error, output, with_traceback='--debug' in before)
+        try:
+            output.flush()
+        except OSError:
+            _let_go()
     return status
 
 
