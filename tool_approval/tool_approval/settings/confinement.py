@@ -441,7 +441,7 @@ class ConfinedShell(ShellTool):
                     profile = replace(profile, roots=(*profile.roots, Root(path=ignored, access=Access.READ)))
         except (OSError, subprocess.SubprocessError) as error:
             raise OSSandboxError(f'the sweep cannot be prepared: {error}') from error
-        # What is mounted cannot be removed. What appears in its place is swept (test_git_access.py).
+        # A mount cannot be removed. The sweep judges whatever takes its place (test_git_access.py).
         removed = _removed(explanation.command, self.cwd)
         nested = [
             path
