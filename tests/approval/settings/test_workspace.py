@@ -322,7 +322,7 @@ def test_confined_a_certificate_authority_of_the_user_is_readable(confined, monk
     said, _ = desk.run('env')
 
     assert f'SSL_CERT_FILE={confined}/ca.pem' in said
-    assert f'CURL_CA_BUNDLE={confined}/work/own.pem' in said
+    assert f'CURL_CA_BUNDLE={desk.folder}/own.pem' in said
     assert 'PIP_CERT=/usr/share/ca.pem' in said
     assert 'SSL_CERT_DIR' not in said
     assert desk.run(f'cat {confined}/ca.pem') == ('a certificate', False)

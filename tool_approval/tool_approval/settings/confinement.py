@@ -51,13 +51,11 @@ from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.os_sandbox.tree import Tree
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
-from tool_approval.tools.shell.grammar import parse
 from tool_approval.tools.shell.paths import ShellRoot
-from tool_approval.tools.shell.reading import CommandReader
 from tool_approval.tools.shell.running import Limits, run_command
 from tool_approval.tools.turns import Turns
 
-from .host import HOST, HostCall, HostCommands
+from .host import HOST, HostCall, HostCommands, simple_words
 from .host_run import alone, confirmed, host_request
 from .profiles import Confinement
 from .result_notes import Place, notes_on
@@ -441,7 +439,7 @@ class ConfinedShell(ShellTool):
                     profile = replace(profile, roots=(*profile.roots, Root(path=ignored, access=Access.READ)))
         except (OSError, subprocess.SubprocessError) as error:
             raise OSSandboxError(f'the sweep cannot be prepared: {error}') from error
-        # A mount cannot be removed. The sweep judges whatever takes its place (test_git_access.py).
+        # A mount cannot be removed.
         removed = _removed(explanation.command, self.cwd)
         nested = [
             path
@@ -461,13 +459,15 @@ class ConfinedShell(ShellTool):
 
 
 def _removed(command: str, cwd: str) -> list[str]:
-    """Return the paths that `rm -r` removes in a command line, as far as its words show them."""
-    found: list[str] = []
-    for each in CommandReader(parse(command)).commands:
-        words = [word.value for word in each.words if word.is_fixed]
-        if words[:1] == ['rm'] and any(_RECURSIVE.fullmatch(word) for word in words):
-            found += [os.path.normpath(os.path.join(cwd, word)) for word in words[1:] if not word.startswith('-')]
-    return found
+    """Return the paths that a command line removes, if it is one `rm -r` of fixed words and nothing else.
+
+    Attack: `rm -r x --no-such-option; printf ... >> x/.git/config` removes nothing, and writes what the host's git runs
+    until the sweep (test_git_access.py).
+    """
+    words = simple_words(command) or ()
+    if words[:1] != ('rm',) or not any(_RECURSIVE.fullmatch(word) for word in words):
+        return []
+    return [os.path.normpath(os.path.join(cwd, word)) for word in words[1:] if not word.startswith('-')]
 
 
 def _memory_of_machine() -> int:

@@ -103,7 +103,7 @@ class HostCommands:
         if list(asked) != [HOST]:
             raise PermissionError(ALONE)
         # Attack: words between many line continuations are left out of the question (test_host.py).
-        words = None if '\n' in command else _simple_words(command)
+        words = None if '\n' in command else simple_words(command)
         if words is None:
             raise PermissionError(
                 '`host` is only for one simple command whose words are all known: no pipe, `;`, `&&`, `&`, '
@@ -124,7 +124,7 @@ class HostCommands:
             kind = 'fetch' if words[1] == 'pull' else words[1]
             if not self._is_listed(('git', kind)):
                 raise PermissionError(f'{_LACKED} {self._told(f"git {kind}")}')
-            if words[1] != kind or _simple_words(command) is None:
+            if words[1] != kind or simple_words(command) is None:
                 then = ", then `git merge` with access=['git']" if words[1] == 'pull' else ''
                 raise PermissionError(
                     f"{_LACKED} Call `git {kind}` alone, with access=['host']{then}; the user is asked."
@@ -301,7 +301,7 @@ def for_git(hooks: str) -> dict[str, str]:
     }
 
 
-def _simple_words(command: str) -> tuple[str, ...] | None:
+def simple_words(command: str) -> tuple[str, ...] | None:
     """Return the words of a line that is one simple command of fixed words; otherwise `None`."""
     reader = CommandReader(parse(command))
     if reader.problems or reader.has_loop or len(reader.commands) != 1:
