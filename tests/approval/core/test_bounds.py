@@ -237,8 +237,8 @@ def test_a_use_that_another_process_took_meanwhile_is_refused(tmp_path):
     asked: list[bool] = []
 
     class OtherIsFaster(Gate):
-        def confirm(self, prepared, binding):
-            settled = super().confirm(prepared, binding)
+        def confirm(self, prepared, binding, **options):
+            settled = super().confirm(prepared, binding, **options)
             if not asked:
                 asked.append(True)
                 in_threads(lambda: asked.append(other.pays(5)))  # as in another event loop
