@@ -350,6 +350,25 @@ def test_what_a_command_leaves_is_swept_and_named(desk, state):
     assert not (desk.folder / 'sub/.git').exists()
 
 
+@pytest.mark.parametrize(
+    'command, is_guarded',
+    [('rm -r sub', False), ('rm -rf -- ./sub', False), ('rm -r sub; true', True), ('rm -r other', True), ('ls', True)],
+)
+def test_a_nested_repository_is_guarded_from_all_but_one_rm(tmp_path, backend, state, command, is_guarded):
+    text = """\
+        sandbox:
+          paths:
+            work: {root: ., mode: rw}
+    """
+    desk = Desk(tmp_path / 'work', text, backend=backend)
+    (desk.folder / 'other').mkdir()
+    subprocess.run(['git', 'init', '-q', 'sub'], cwd=desk.folder, check=True)
+
+    desk.run(command, access=['write'])
+
+    assert (str(desk.folder / 'sub/.git/config') in backend.profiles[-1].protected) == is_guarded
+
+
 def test_without_a_state_folder_no_command_that_can_write_runs(tmp_path, backend, homeless, caplog):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 
