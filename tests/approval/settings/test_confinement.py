@@ -352,7 +352,15 @@ def test_what_a_command_leaves_is_swept_and_named(desk, state):
 
 @pytest.mark.parametrize(
     'command, is_guarded',
-    [('rm -r sub', False), ('rm -rf -- ./sub', False), ('rm -r sub; true', True), ('rm -r other', True), ('ls', True)],
+    [
+        ('rm -r sub', False),
+        ('rm -rf -- ./sub', False),
+        ('git worktree remove --force sub', False),
+        ('rm -r sub; true', True),
+        ('rm -r other', True),
+        ('git worktree add sub', True),
+        ('ls', True),
+    ],
 )
 def test_a_nested_repository_is_guarded_from_all_but_one_rm(tmp_path, backend, state, command, is_guarded):
     text = """\

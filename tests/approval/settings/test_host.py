@@ -126,6 +126,15 @@ def test_a_remote_in_the_workspace_needs_no_host(place):
     assert all(OUTSIDE not in lines for lines in place.questions)
 
 
+@pytest.mark.parametrize('access', [('host',), ()])
+def test_git_that_is_told_to_work_in_the_working_directory_runs_there(place, access):
+    said = place.run(f'git -C {place.work} -C . push origin main', *access)
+
+    assert 'exit status' not in said
+    assert place.is_pushed
+    assert [lines[0] for lines in place.questions] == [OUTSIDE]
+
+
 LINES = [
     'git push origin main && true', 'git push origin main; true', 'git push origin main &', '! git push origin main',
     'git push origin "$(id)"', 'git push origin $x', 'git push origin m*', 'git push origin main > f', '(git push)',

@@ -81,6 +81,7 @@ _LOOK_AGAIN_S: Final = 0.02
 _MOST_GUARDS: Final = 200
 """Maximum number of mounts for the configurations of nested repositories. The sweep checks all of them."""
 _RECURSIVE: Final = re.compile(r'-[a-zA-Z]*[rR][a-zA-Z]*|--recursive')
+_REMOVE_TREE: Final = ('git', 'worktree', 'remove')
 _PAIR: Final = ('KEY', 'VALUE')
 """Names of the environment variables from which git reads a setting; git-config(1)."""
 
@@ -459,13 +460,15 @@ class ConfinedShell(ShellTool):
 
 
 def _removed(command: str, cwd: str) -> list[str]:
-    """Return the paths that a command line removes, if it is one `rm -r` of fixed words and nothing else.
+    """Return the paths that a line removes, if it is one `rm -r` or `git worktree remove` of fixed words, and no more.
 
     Attack: `rm -r x --no-such-option; printf ... >> x/.git/config` removes nothing, and writes what the host's git runs
     until the sweep (test_git_access.py).
     """
     words = simple_words(command) or ()
-    if words[:1] != ('rm',) or not any(_RECURSIVE.fullmatch(word) for word in words):
+    if words[:3] == _REMOVE_TREE:
+        words = words[2:]
+    elif words[:1] != ('rm',) or not any(_RECURSIVE.fullmatch(word) for word in words):
         return []
     return [os.path.normpath(os.path.join(cwd, word)) for word in words[1:] if not word.startswith('-')]
 

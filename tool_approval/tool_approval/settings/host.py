@@ -109,15 +109,17 @@ class HostCommands:
                 '`host` is only for one simple command whose words are all known: no pipe, `;`, `&&`, `&`, '
                 'redirection, variable, `$(...)` or glob. Call it alone.'
             )
-        return self._call(words)
+        return self._call(self._here(words))
 
     def _instead(self, command: str) -> HostCall | None:
         """Return the call for a line whose git could not reach the remote in the sandbox."""
         for each in CommandReader(parse(command)).commands:
-            words = tuple(word.value for word in each.words)
+            if not all(word.is_fixed for word in each.words):
+                continue
+            words = self._here(tuple(word.value for word in each.words))
             if words[:1] != ('git',) or words[1:2] == () or words[1] not in _REMOTE:
                 continue
-            if not all(word.is_fixed for word in each.words) or not self._needs_the_user(words[1:]):
+            if not self._needs_the_user(words[1:]):
                 continue
             if words[1] == 'clone':
                 raise PermissionError(f'{_LACKED} Tell the user to clone it.')
@@ -131,6 +133,13 @@ class HostCommands:
                 )
             return self._call(words)
         return None
+
+    def _here(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the words without each `-C` that names the working directory, which models often write."""
+        here = os.path.realpath(self._cwd)
+        while words[:2] == ('git', '-C') and words[2:3] and os.path.realpath(os.path.join(here, words[2])) == here:
+            words = ('git', *words[3:])
+        return words
 
     def note_on(self, command: str, output: str) -> tuple[str, ...]:
         """Return a note on a failed command if its output suggests that git lacked keys or logins of the user."""
@@ -227,7 +236,7 @@ class HostCommands:
             if words[0] == 'git' and (len(words) < 2 or words[1] not in OPTIONS):
                 raise PermissionError(
                     'Of git, only `git push`, `git fetch` and `git ls-remote` can run outside of the sandbox, without '
-                    'options before these words. Tell the user.'
+                    'options before these words but `-C` with the working directory. Tell the user.'
                 )
             name = ' '.join(words[: 2 if words[0] == 'git' else 1])
             raise PermissionError(f'The settings let {listed} run outside of the sandbox. {self._told(name)}')
