@@ -65,6 +65,7 @@ def test_all_that_a_user_has_is_looked_for_in_an_empty_home():
     assert [path for path in place.rglob('*') if not path.is_dir()] == []
 
 
+@pytest.mark.thorough
 def test_tests_pass_in_a_home_with_approvals_settings_and_trust_and_leave_it_as_it_is(outer, tmp_path):
     before = written(outer)
 

@@ -39,7 +39,10 @@ class Program(subprocess.Popen[str]):
 
 @pytest.mark.parametrize(
     ('command', 'result', 'paid'),
-    [('approve', 'A-17 is paid.', ['A-17 120']), ('deny', 'The approver denied this call.', [])],
+    [
+        ('approve', 'A-17 is paid.', ['A-17 120']),
+        pytest.param('deny', 'The approver denied this call.', [], marks=pytest.mark.thorough),
+    ],
 )
 def test_the_run_goes_on_with_another_worker_when_the_first_was_killed_while_it_waited(tmp_path, command, result, paid):
     with ExitStack() as programs:

@@ -2,6 +2,8 @@ import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 
 def question(server):
     return f"Run restart({{'server': '{server}'}})?\n"
@@ -31,6 +33,7 @@ def test_recovery_asks_the_open_question_alone_and_repeats_nothing(start, run, t
     assert (tmp_path / 'done.txt').read_text() == 'alpha\ngamma\n'
 
 
+@pytest.mark.thorough
 def test_recovery_without_recorded_answers_asks_again_and_still_repeats_nothing(start, run, tmp_path):
     first, second = tmp_path / 'first', tmp_path / 'second'
     first.mkdir()

@@ -48,6 +48,7 @@ def test_a_blocking_handler_leaves_the_event_loop_free():
     assert asyncio.run(main()).output == 'done'
 
 
+@pytest.mark.thorough
 def test_two_hundred_waiting_handlers_delay_no_sync_tool():
     all_asked, release = threading.Event(), threading.Event()
     asked: list[None] = []

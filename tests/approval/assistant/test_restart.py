@@ -34,6 +34,7 @@ def played(ui):
     return end, screen.shown
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ('said', 'told', 'paid'), [('y', 'paid', 1), ('n', 'not paid, because I was not allowed to pay it', 0)]
 )

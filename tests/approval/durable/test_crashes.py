@@ -281,6 +281,7 @@ def in_portions(size, count):
     )
 
 
+@pytest.mark.untraced
 @pytest.mark.usefixtures('fast')
 @in_portions(1000, 21)
 def test_no_attempt_has_two_effects_and_each_missing_one_is_visible(tmp_path, numbers):
@@ -296,6 +297,7 @@ def test_no_attempt_has_two_effects_and_each_missing_one_is_visible(tmp_path, nu
     assert seen.total() == len(numbers)
 
 
+@pytest.mark.untraced
 @pytest.mark.usefixtures('fast')
 @in_portions(100, 20)
 def test_no_attempt_has_two_effects_on_postgres(postgres, numbers):

@@ -159,6 +159,7 @@ def test_prepared_answers_need_no_terminal(start: Start) -> None:
     assert 'greeting.py was changed' in screen.text.replace('\n', ' ')
 
 
+@pytest.mark.thorough
 def test_the_story_of_the_restart(start: Start) -> None:
     pytest.importorskip('dbos')
     screen = start('restart')
@@ -172,6 +173,7 @@ def test_the_story_of_the_restart(start: Start) -> None:
     assert '● The cashier says: Invoice 17 is paid.\n\nIn fact: payments of invoice 17: 1.' in screen.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize('key', ['q', '\x03'])
 def test_demo_stopped_while_nothing_runs_reports_the_state(key: str, start: Start) -> None:
     pytest.importorskip('dbos')
