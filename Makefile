@@ -25,6 +25,8 @@ COVERAGE = $(if $(filter required,$(SYSTEM_PACKAGES)),--cov --cov-report=term)
 
 # Neither pip nor what runs here writes into the user's home.
 export XDG_CACHE_HOME := $(CURDIR)/.hatch/cache
+# Hundreds of processes of the tests import the same modules, and would compile each of them again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help help-all budget prose install install-system demo test test-thorough test-bare test-slow test-hosts test-core test-published format format-check lint typecheck imports \
