@@ -304,6 +304,28 @@ def test_no_process_survives_the_one_that_started_it(house: House):
         assert started.stdout.read() == ''
 
 
+TRACE = """
+import ctypes, os, signal, sys
+kernel = ctypes.CDLL(None, use_errno=True)
+ATTACH = 0x4206
+child = os.fork()
+if not child:
+    signal.pause()
+for process in (child, 1):
+    print(kernel.ptrace(ATTACH, process, None, None), end=' ')
+for process in (child, 1):
+    print(kernel.syscall(438, os.pidfd_open(process), 1, 0) > 0, end=' ')
+os.kill(child, signal.SIGKILL)
+"""
+
+
+def test_no_process_traces_the_one_that_ends_all(house: House):
+    # Where the kernel's Yama permits no process to trace another one, this shows nothing.
+    done = house.python(TRACE)
+
+    assert done.stdout.split()[1:] == ['-1', 'False', 'False'], done.stderr
+
+
 def test_no_other_process_is_seen_or_signalled(house: House):
     done = house.run('ls -d /proc/[0-9]* | wc -l; kill -0 "$1" || echo none', os.getpid())
 

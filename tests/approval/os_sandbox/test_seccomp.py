@@ -8,9 +8,11 @@ import pytest
 from tool_approval.os_sandbox.seccomp import filter_program
 
 ALLOW = 0x7FFF0000
-GENERIC = {'socket': 198, 'socketpair': 199, 'ioctl': 29, 'clone': 220, 'unshare': 97, 'keyctl': 219}
+GENERIC = {'socket': 198, 'socketpair': 199, 'ioctl': 29, 'clone': 220, 'unshare': 97, 'keyctl': 219, 'ptrace': 117,
+           'process_vm_readv': 270, 'process_vm_writev': 271}  # fmt: skip
 """Numbers of system calls that newer machines share."""
-OLD = {'socket': 41, 'socketpair': 53, 'ioctl': 16, 'clone': 56, 'unshare': 272, 'keyctl': 250}
+OLD = {'socket': 41, 'socketpair': 53, 'ioctl': 16, 'clone': 56, 'unshare': 272, 'keyctl': 250, 'ptrace': 101,
+       'process_vm_readv': 310, 'process_vm_writev': 311}  # fmt: skip
 MACHINES = {
     'x86_64': {'arch': 0xC000003E, **OLD},
     'aarch64': {'arch': 0xC00000B7, **GENERIC},
@@ -52,6 +54,10 @@ def test_only_what_leads_out_is_refused(machine: str):
     assert [call(name, 0x10000000 | 0x100) for name in ('clone', 'unshare')] == [errno.EPERM] * 2
     assert [call(name, 0x00000100) for name in ('clone', 'unshare')] == [0, 0]
     assert call('keyctl') == errno.EPERM
+    assert [call('ptrace', 0x4206, process) for process in (1, 1 + (1 << 32), 2, 0)] == [errno.EPERM] * 2 + [0] * 2
+    for name in ('process_vm_readv', 'process_vm_writev'):
+        assert [call(name, process) for process in (1, 1 + (1 << 32), 2)] == [errno.EPERM] * 2 + [0]
+    assert judge(program, calls['arch'], 438) == errno.EPERM
     assert [judge(program, calls['arch'], number) for number in (435, 425)] == [errno.ENOSYS] * 2
     assert judge(program, 0x40000003, 1) == errno.EPERM
     assert judge(program, calls['arch'], 0x40000029) == errno.EPERM

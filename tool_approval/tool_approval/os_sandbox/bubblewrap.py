@@ -21,16 +21,21 @@ _LAUNCHER = """\
 ulimit -c 0 -f %d || exit 125
 echo 1000 2> /dev/null > /proc/self/oom_score_adj
 exec 9< <(printf '%s') || exit 125
+status=9
+if [[ $TOOL_APPROVAL_STATUS =~ ^[1-9][0-9]{0,5}$ ]]; then status=$TOOL_APPROVAL_STATUS; fi
 for each in /proc/self/fd/*; do
   each=${each##*/}
-  if ((each > 2 && each != 9)); then eval "exec $each>&-"; fi
+  if ((each > 2 && each != 9 && each != status)); then eval "exec $each>&-"; fi
 done
+if ((status != 9)); then set -- "$1" --json-status-fd "$status" "${@:2}"; fi
 exec -c "$@"
 """
 """Bash script that closes inherited descriptors and then starts bubblewrap with its seccomp filter on descriptor 9.
 
 bubblewrap itself gets no variables, because commands can read them in `/proc/1/environ`
 (`test_the_variables_of_the_caller_cannot_be_read`).
+
+To the descriptor that `TOOL_APPROVAL_STATUS` names, bubblewrap writes the id of process 1 of the PID namespace.
 
 A file may have at most `_MOST_FILE_BYTES`, and if memory runs out, the kernel ends the command first.
 

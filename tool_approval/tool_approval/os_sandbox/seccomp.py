@@ -31,6 +31,9 @@ class _Machine:
     ioctl: int
     clone: int
     unshare: int
+    ptrace: int
+    other_memory: tuple[int, int]
+    """process_vm_readv and process_vm_writev."""
     refused: tuple[int, ...]
     """Blocked system calls: setns, bpf, perf_event_open, userfaultfd, add_key, request_key and keyctl. Each call is
     blocked because namespaces do not confine the call, or because commands do not need it."""
@@ -44,14 +47,36 @@ _MACHINES: Mapping[str, _Machine] = {
         ioctl=16,
         clone=56,
         unshare=272,
+        ptrace=101,
+        other_memory=(310, 311),
         refused=(308, 321, 298, 323, 248, 249, 250),
     ),
-    'aarch64': _Machine(architecture=0xC00000B7, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
-    'riscv64': _Machine(architecture=0xC00000F3, socket=198, ioctl=29, clone=220, unshare=97, refused=_GENERIC),
+    'aarch64': _Machine(
+        architecture=0xC00000B7,
+        socket=198,
+        ioctl=29,
+        clone=220,
+        unshare=97,
+        ptrace=117,
+        other_memory=(270, 271),
+        refused=_GENERIC,
+    ),
+    'riscv64': _Machine(
+        architecture=0xC00000F3,
+        socket=198,
+        ioctl=29,
+        clone=220,
+        unshare=97,
+        ptrace=117,
+        other_memory=(270, 271),
+        refused=_GENERIC,
+    ),
 }
 _CLONE3, _IO_URING_SETUP = 435, 425
 """System calls that have the same numbers on every architecture. The arguments of these calls are in memory, which a
 filter cannot read. Therefore, the filter reports that these calls do not exist, so that libraries use older calls."""
+_PIDFD_GETFD = 438
+"""Takes a descriptor of another process. It has this number on every architecture."""
 
 
 def filter_program(machine: str) -> bytes | None:
@@ -76,7 +101,7 @@ def filter_program(machine: str) -> bytes | None:
         (_JUMP_NOT_LESS, 0, 1, 0x40000000),
         _REFUSE,
     ]
-    for number in known.refused:
+    for number in (*known.refused, _PIDFD_GETFD):
         steps += _case(number, [_REFUSE])
     for number in (_CLONE3, _IO_URING_SETUP):
         steps += _case(number, [_MISSING])
@@ -84,6 +109,9 @@ def filter_program(machine: str) -> bytes | None:
     steps += _case(known.ioctl, _IOCTL)
     for number in (known.clone, known.unshare):
         steps += _case(number, _NAMESPACE)
+    steps += _case(known.ptrace, [(_LOAD, 0, 0, _SECOND_ARGUMENT), *_FIRST_PROCESS])
+    for number in known.other_memory:
+        steps += _case(number, [(_LOAD, 0, 0, _FIRST_ARGUMENT), *_FIRST_PROCESS])
     steps.append(_PERMIT)
     # `struct sock_filter` in native byte order: code, jump if true, jump if false, value.
     return b''.join(struct.pack('=HBBI', *step) for step in steps)
@@ -115,6 +143,9 @@ _NAMESPACE: list[_Step] = [
     _REFUSE,
     _PERMIT,
 ]
+# Attack: process 1, bubblewrap's, ends the others. A command traces it, so that it reports the end and lives on
+# (`test_no_process_traces_the_one_that_ends_all`).
+_FIRST_PROCESS: list[_Step] = [(_JUMP_EQUAL, 0, 1, 1), _REFUSE, _PERMIT]
 
 
 def _case(number: int, body: list[_Step]) -> list[_Step]:

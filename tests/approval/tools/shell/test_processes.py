@@ -1,11 +1,12 @@
 import itertools
 import os
+import shutil
 import subprocess
 import time
 
 import pytest
 from tool_approval.tools.shell import processes
-from tool_approval.tools.shell.processes import MARKER, descendants, kill_strays
+from tool_approval.tools.shell.processes import MARKER, descendants, end_namespace, kill_strays
 
 MINE = f'mine {os.getpid()}'
 BEYOND = 10**9
@@ -127,3 +128,52 @@ def test_without_a_list_of_processes_nothing_is_found(monkeypatch):
     monkeypatch.setattr(os, 'listdir', missing)
 
     assert descendants(os.getpid()) == {}
+
+
+@pytest.fixture
+def first():
+    """Process 1 of a namespace with another process, whose parent does not end it."""
+    started = subprocess.Popen(
+        [*UNSHARED, 'bash', '-c', 'trap "" HUP; sleep 4247 & echo; wait'], stdout=subprocess.PIPE, bufsize=0
+    )
+    assert started.stdout is not None
+    started.stdout.read(1)
+    yield next(iter(descendants(started.pid)))
+    started.kill()
+    started.wait()
+    started.stdout.close()
+
+
+UNSHARED = ('unshare', '--user', '--pid', '--fork')
+namespaces = pytest.mark.skipif(
+    subprocess.run([*UNSHARED, 'true'], capture_output=True, check=False).returncode != 0
+    if shutil.which('unshare')
+    else True,
+    reason='no user namespaces can be made here',
+)
+
+
+@namespaces
+def test_a_namespace_is_ended_as_a_whole(first):
+    inside = processes._namespace(first)
+
+    assert end_namespace(first)
+
+    assert [pid for pid in processes._table() if processes._namespace(pid) == inside] == []
+    assert end_namespace(first)
+
+
+@namespaces
+def test_without_patience_a_namespace_counts_as_not_ended(first, monkeypatch):
+    monkeypatch.setattr(processes, '_MOST_PATIENCE_S', -1)
+
+    assert not end_namespace(first)
+
+
+def test_only_another_namespace_is_ended(monkeypatch):
+    killed = []
+    monkeypatch.setattr(os, 'kill', lambda *given: killed.append(given))
+
+    assert end_namespace(os.getppid())
+    assert end_namespace(BEYOND)
+    assert killed == []

@@ -8,7 +8,10 @@ import subprocess
 import time
 
 import pytest
+from tool_approval.os_sandbox import Access, BubblewrapBackend, OSProfile, Root, system_profile
 from tool_approval.tools.shell import ShellTool, running
+
+from tests.approval.os_sandbox.house import PYTHON
 
 from .parts import OPEN
 
@@ -315,3 +318,57 @@ def test_a_command_within_its_limits_ends_as_without_them(tmp_path):
     late = asyncio.run(running.run_command(['/bin/sleep', '60'], timeout_s=0.3, **options))
 
     assert (done.exit_status, done.is_timed_out, late.is_timed_out) == (3, False, True)
+
+
+LIMITED = {
+    'env': {},
+    'timeout_s': 30,
+    'max_bytes': 4096,
+    'limits': running.Limits(processes=4000, memory_bytes=1 << 40),
+}
+
+BUSY = """
+import os, time
+os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0))
+for at in range(80):
+    if not os.fork():
+        while True:
+            for _ in range(20000):
+                pass
+            os.mkdir(f'{at}')
+            os.rmdir(f'{at}')
+time.sleep(0.2)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(not BubblewrapBackend().probe().is_available, reason='bubblewrap does not work here')
+def test_nothing_is_written_after_the_end_however_busy_the_processors_are(tmp_path):
+    profile = OSProfile(roots=(*system_profile().roots, Root(path=str(tmp_path), access=Access.WRITE)))
+    argv = BubblewrapBackend().wrap([PYTHON, '-I', '-c', BUSY], profile, str(tmp_path))
+
+    async def main():
+        result = await running.run_command(argv, cwd=str(tmp_path), **LIMITED)
+        return result, os.stat(tmp_path).st_mtime_ns
+
+    result, changed = asyncio.run(main())
+    time.sleep(0.1)
+
+    assert (result.exit_status, result.stderr, result.notes) == (0, '', ())
+    assert os.stat(tmp_path).st_mtime_ns == changed
+
+
+@pytest.mark.parametrize(('is_over', 'notes'), [(True, ()), (False, (running._NOT_OVER,))])
+def test_processes_that_cannot_be_ended_are_named(tmp_path, monkeypatch, is_over, notes):
+    monkeypatch.setattr(running, 'end_namespace', lambda first: first != 7 or is_over)
+    said = 'echo \'{ "child-pid": 7 }\' >&$TOOL_APPROVAL_STATUS'
+
+    result = asyncio.run(running.run_command(['/bin/bash', '-c', said], cwd=str(tmp_path), **LIMITED))
+
+    assert (result.exit_status, result.notes) == (0, notes)
+
+
+def test_a_limited_program_that_cannot_start_is_reported(tmp_path):
+    result = asyncio.run(running.run_command(['/nowhere'], cwd=str(tmp_path), **LIMITED))
+
+    assert result.problem == 'the shell could not be started (FileNotFoundError)'

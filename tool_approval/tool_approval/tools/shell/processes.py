@@ -12,12 +12,18 @@ from typing import Final, NamedTuple
 
 MARKER: Final = 'TOOL_APPROVAL_COMMAND'
 """Environment variable whose random value identifies a command's processes, even outside of its process group."""
+STATUS: Final = 'TOOL_APPROVAL_STATUS'
+"""Environment variable with the number of a descriptor, to which the OS sandbox writes the id of process 1 of its PID
+namespace."""
 _ROUNDS: Final = 20
 """Maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
 only a PID namespace can end it."""
 _PATIENCE_S: Final = 0.5
 """Maximum seconds to wait until processes have ended or have loaded their program."""
 _LOOK_AGAIN_S: Final = 0.001
+_MOST_PATIENCE_S: Final = 10
+"""Maximum seconds to wait until a PID namespace has ended. Only a process in a call that cannot be interrupted, such as
+to a file server that does not answer, takes longer than some milliseconds."""
 
 
 def kill_group(group: int, number: signal.Signals) -> None:
@@ -70,6 +76,38 @@ def kill_strays(marker: str, *, below: int, seen: Mapping[int, str]) -> int:
                 break
             time.sleep(_LOOK_AGAIN_S)
     return sum(process.group != below for process in killed.values())
+
+
+def end_namespace(first: int) -> bool:
+    """Kill all processes of a PID namespace, and wait until they have ended. Return whether they have.
+
+    The kernel ends them with process 1. A command can make process 1 wait: it gives it the lowest priority, and keeps
+    the processors busy (`test_nothing_is_written_after_the_end_however_busy_the_processors_are`).
+
+    Args:
+        first: The id of process 1 of the namespace, as seen from outside.
+    """
+    namespace, top = _namespace(first), _process(first)
+    if top is None or namespace is None or namespace == _namespace(os.getpid()):
+        return True
+    until = time.monotonic() + _MOST_PATIENCE_S
+    found = {first}
+    while (now := _process(first)) is not None and now.began == top.began and now.state not in 'ZX':
+        if time.monotonic() > until:
+            return False
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(_LOOK_AGAIN_S)
+        found = {pid for pid in _table() if _namespace(pid) == namespace}
+    return True
+
+
+def _namespace(pid: int) -> str | None:
+    try:
+        return os.readlink(f'/proc/{pid}/ns/pid')
+    except OSError:
+        return None
 
 
 def usage(above: int) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .processes import MARKER, descendants, kill_group, kill_strays, usage
+from .processes import MARKER, STATUS, descendants, end_namespace, kill_group, kill_strays, usage
 
 
 class BoundedOutput:
@@ -122,6 +123,9 @@ _LOOK_AGAIN_S: Final = 0.2
 """Seconds between two looks at what a command uses. In this time, a command can start some thousand processes."""
 
 
+_NOT_OVER: Final = 'A process of the command could not be ended. It may still write to files.'
+
+
 async def run_command(
     argv: Sequence[str],
     *,
@@ -143,7 +147,8 @@ async def run_command(
         env: The complete environment.
         timeout_s: Timeout in seconds.
         max_bytes: Maximum bytes to keep from each output.
-        limits: Limits of the program and everything below it; `None` for no limits.
+        limits: Limits of the program and everything below it; `None` for no limits. With limits, the program is to be a
+            confined one of `BubblewrapBackend`: when this function returns, no process of its namespace is left.
         on_output: Function that gets all output as it comes: 1 for standard output or 2 for standard error, and the
             bytes. It must not raise.
 
@@ -151,12 +156,18 @@ async def run_command(
         asyncio.CancelledError: The caller was cancelled. The command was ended.
     """
     marker = secrets.token_hex(16)
+    status, told = os.pipe() if limits is not None else (None, None)
     try:
-        process = _start(argv, cwd, {**env, MARKER: marker})
+        process = _start(argv, cwd, {**env, MARKER: marker}, told)
     except (OSError, ValueError) as error:
+        if status is not None:
+            os.close(status)
         problem = 'the working directory is gone or cannot be entered' if not os.path.isdir(cwd) else _why(error)
         return ShellResult(exit_status=None, stdout='', stderr='', problem=problem)
-    running = _Running(process, marker, max_bytes, on_output)
+    finally:
+        if told is not None:
+            os.close(told)
+    running = _Running(process, marker, max_bytes, on_output, status)
     is_timed_out = False
     exceeded: str | None = None
     try:
@@ -170,6 +181,9 @@ async def run_command(
         raise
     finally:
         running.close()
+    notes = [] if exceeded is None else [exceeded]
+    if not running.is_over:
+        notes.append(_NOT_OVER)
     return ShellResult(
         exit_status=process.returncode,
         stdout=running.stdout.text(),
@@ -177,21 +191,22 @@ async def run_command(
         is_timed_out=is_timed_out,
         timeout_s=timeout_s,
         strays=running.strays,
-        notes=() if exceeded is None else (exceeded,),
+        notes=tuple(notes),
     )
 
 
-def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str], told: int | None) -> subprocess.Popen[bytes]:
     # Not an asyncio process: asyncio would reap it before its group is killed, which would free the group's id.
     return subprocess.Popen(
         list(argv),
         cwd=cwd,
-        env=env,
+        env=env if told is None else {**env, STATUS: str(told)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
         close_fds=True,
+        pass_fds=() if told is None else (told,),
         start_new_session=True,
     )
 
@@ -219,8 +234,10 @@ class _Running:
         marker: str,
         max_bytes: int,
         on_output: Callable[[int, bytes], None] | None,
+        status: int | None = None,
     ) -> None:
         self._process = process
+        self._status = status
         self._on_output = on_output
         self._marker = marker
         self._loop = asyncio.get_running_loop()
@@ -228,6 +245,7 @@ class _Running:
         self.stdout = BoundedOutput(max_bytes)
         self.stderr = BoundedOutput(max_bytes)
         self.strays = 0
+        self.is_over = True
         self._seen: dict[int, str] = {}
         assert process.stdout is not None and process.stderr is not None, 'both are pipes'
         self._pipes = {process.stdout.fileno(): self.stdout, process.stderr.fileno(): self.stderr}
@@ -299,6 +317,8 @@ class _Running:
         kill_group(self._process.pid, signal.SIGKILL)
         self.strays = kill_strays(self._marker, below=self._process.pid, seen=self._seen)
         self._process.wait()
+        if self._status is not None:
+            self.is_over = self._end_namespace(self._status)
         if self._watch is not None:
             self._loop.remove_reader(self._watch)
             os.close(self._watch)
@@ -312,3 +332,9 @@ class _Running:
             with contextlib.suppress(OSError):
                 assert stream is not None, 'both are pipes'
                 stream.close()
+
+    def _end_namespace(self, status: int) -> bool:
+        os.set_blocking(status, False)
+        with open(status, 'rb', buffering=0) as file:
+            found = re.search(rb'"child-pid": *(\d+)', file.read(_CHUNK) or b'')
+        return found is None or end_namespace(int(found[1]))
