@@ -177,3 +177,12 @@ def test_only_another_namespace_is_ended(monkeypatch):
     assert end_namespace(os.getppid())
     assert end_namespace(BEYOND)
     assert killed == []
+
+
+@pytest.mark.parametrize(('text', 'found'), [('Shmem:           3 kB\n', 3072), ('', 0), (None, 0)])
+def test_memory_that_no_process_owns_is_read_from_the_kernel(tmp_path, monkeypatch, text, found):
+    if text is not None:
+        (tmp_path / 'meminfo').write_text(text)
+    monkeypatch.setattr(processes, 'Path', lambda path: tmp_path / 'meminfo')
+
+    assert processes.shared_memory() == found

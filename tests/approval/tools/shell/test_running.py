@@ -281,6 +281,17 @@ def test_an_output_that_cannot_be_read_has_ended():
             running.Limits(processes=1000, memory_bytes=40 << 20),
             'The command was ended, because it used more than 40 MiB of memory.',
         ),
+        *(
+            (
+                f'{PYTHON} -c "import mmap, os, time\nm = {memory}\nfor _ in range(9999): {write}\ntime.sleep(42)"',
+                running.Limits(processes=1000, memory_bytes=80 << 20),
+                'The command was ended, because it used more than 80 MiB of memory.',
+            )
+            for memory, write in [
+                ('mmap.mmap(-1, 99 << 20)', 'm.write(bytes(9999))'),
+                ("os.memfd_create('x')", 'os.write(m, bytes(9999))'),
+            ]
+        ),
         (
             'for i in {1..99}; do head -c 1000000 /dev/urandom > f$i; done; sleep 42',
             running.Limits(processes=1000, memory_bytes=1 << 40, folders=('.', '/nowhere'), disk_bytes=20 << 20),

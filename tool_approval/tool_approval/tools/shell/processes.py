@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Mapping
@@ -123,6 +124,17 @@ def usage(above: int) -> tuple[int, int]:
             resident, shared = _read(pid, 'statm').split()[1:3]
             memory += (int(resident) - int(shared)) * _PAGE_BYTES
     return sum(process.threads for process in found.values()), memory
+
+
+def shared_memory() -> int:
+    """Return the bytes of memory of this machine that belong to no process alone: files in memory, and what processes
+    share. Without `/proc`, 0.
+    """
+    try:
+        found = re.search(r'^Shmem: +(\d+) kB$', Path('/proc/meminfo').read_text(), re.MULTILINE)
+    except OSError:
+        return 0
+    return 0 if found is None else int(found[1]) << 10
 
 
 _PAGE_BYTES: Final = os.sysconf('SC_PAGE_SIZE')

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .processes import MARKER, STATUS, descendants, end_namespace, kill_group, kill_strays, usage
+from .processes import MARKER, STATUS, descendants, end_namespace, kill_group, kill_strays, shared_memory, usage
 
 
 class BoundedOutput:
@@ -110,7 +110,7 @@ class Limits:
     processes: int
     """Maximum number of processes and threads."""
     memory_bytes: int
-    """Maximum bytes of memory of all processes together."""
+    """Maximum bytes of memory of all processes together, and of files in memory. Other programs' files count, too."""
     folders: tuple[str, ...] = ()
     """Folders to which the command writes. Those that do not exist are left out."""
     disk_bytes: int = 1 << 62
@@ -288,14 +288,15 @@ class _Running:
     async def exceeded(self, limits: Limits, timeout_s: float) -> str | None:
         """Wait, up to a timeout, for the process to end. Return which of its limits a command has exceeded, if any."""
         until = self._loop.time() + timeout_s
-        free = _free(limits.folders)
+        free, shared = _free(limits.folders), shared_memory()
         while not await self.ended(max(0, min(_LOOK_AGAIN_S, until - self._loop.time()))):
             if self._loop.time() >= until:
                 break
             processes, memory = await asyncio.to_thread(usage, self._process.pid)
             if processes > limits.processes:
                 return f'The command was ended, because it had more than {limits.processes} processes and threads.'
-            if memory > limits.memory_bytes:
+            # Attack: memory that processes share, or a file in memory, belongs to no process (`test_running.py`).
+            if memory + max(0, shared_memory() - shared) > limits.memory_bytes:
                 return f'The command was ended, because it used more than {limits.memory_bytes >> 20} MiB of memory.'
             now = _free(limits.folders)
             if any(free[each][0] - left > limits.disk_bytes for each, (left, _) in now.items() if each in free):
