@@ -174,6 +174,31 @@ def test_what_a_configuration_leads_to(work: Path):
     assert list(led_to(f'{work}/.git')) == [f'{work}/scripts/hooks', f'{work}/own.inc', '/abs', f'{work}/push.sh']
 
 
+def test_hooks_are_found_wherever_git_finds_their_folder(work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    home = tmp_path.resolve() / 'home'
+    (home / '.config/git').mkdir(parents=True)
+    monkeypatch.setenv('HOME', str(home))
+    monkeypatch.delenv('XDG_CONFIG_HOME', raising=False)
+    (work / '.git/config').write_text('[include]\n\tpath = ../own.inc\n[core] hooksPath = \\\n a\n')
+    (work / 'own.inc').write_text('[core]\n\thooksPath = b\n[include "a]b"] path = own.inc\n')
+    (work / '.git/config.worktree').write_text('[core]\n\thooksPath = c\n')
+    (home / '.gitconfig').write_text('[core]\n\thooksPath = d\n[include]\n\tpath = ~/more\n')
+    (home / '.config/git/config').write_text('[core]\n\thooksPath = /elsewhere\n')
+    (home / 'more').write_text('[core]\n\thooksPath = e\n')
+
+    found = list(led_to(f'{work}/.git'))
+
+    assert found == [f'{work}/{name}' for name in ('own.inc', 'b', 'own.inc', 'a', 'c', 'd', 'e')]
+
+
+def test_included_files_are_read_up_to_a_number(work: Path):
+    for at in range(60):
+        (work / f'{at}.inc').write_text(f'[include]\n\tpath = {at + 1}.inc\n')
+    (work / '.git/config').write_text('[include]\n\tpath = ../0.inc\n')
+
+    assert len(list(led_to(f'{work}/.git'))) == 51
+
+
 @table(
     'line, shown',
     [

@@ -62,3 +62,12 @@ def test_a_folder_that_has_just_changed_is_read_again(top: Path, monkeypatch: py
 
     monkeypatch.setattr(time, 'time_ns', lambda: status.st_mtime_ns + 3 * 10**9)
     assert f'{top}/a/.GIT' in tree.look([str(top)]).repositories
+
+
+@pytest.mark.parametrize('name', ['.vscode', 'workflows', '.bin'])
+def test_a_repository_is_found_in_a_folder_whose_files_run_later(tmp_path: Path, name: str):
+    for path in ('objects', 'refs'):
+        (tmp_path / name / path).mkdir(parents=True)
+    (tmp_path / name / 'HEAD').touch()
+
+    assert Tree().look([str(tmp_path)]).repositories == [f'{tmp_path}/{name}']

@@ -127,20 +127,42 @@ def guards(folders: Iterable[str]) -> Iterator[str]:
         yield from (path for path in inside(folder) if TOP.fullmatch(os.path.basename(path)) is None)
 
 
-_LEADS: Final = re.compile(r'\s*(hookspath|path)\s*=\s*"?([^"#;]+?)"?\s*(?:[#;].*)?', re.IGNORECASE)
+_LEADS: Final = re.compile(
+    r'\s*(?:\[(?:[^\]"]|"[^"]*")*\]\s*)?(hookspath|path)\s*=\s*"?([^"#;]+?)"?\s*(?:[#;].*)?', re.IGNORECASE
+)
+_MOST_INCLUDED: Final = 50
 
 
 def led_to(folder: str) -> Iterator[str]:
     """Yield the folders of hooks and the included files that the configuration of a repository names, and the targets
     of linked hooks.
+
+    The configuration of the user counts for paths in the work tree.
     """
     tree = folder.removesuffix('/.git')
-    for line in text(f'{folder}/config').split('\n'):
+    seen: set[str] = set()
+    for name in ('config', 'config.worktree'):
+        yield from _led_to(f'{folder}/{name}', tree, seen)
+    # Attack: the user has `core.hooksPath = .githooks` for all repositories (test_git_mounts.py).
+    base = os.environ.get('XDG_CONFIG_HOME') or os.path.expanduser('~/.config')
+    for config in ('/etc/gitconfig', f'{base}/git/config', os.path.expanduser('~/.gitconfig')):
+        yield from (path for path in _led_to(config, tree, seen) if covers((tree,), path))
+    yield from (os.path.realpath(path) for path in inside(f'{folder}/hooks') if os.path.islink(path))
+
+
+def _led_to(config: str, tree: str, seen: set[str]) -> Iterator[str]:
+    config = os.path.realpath(config)
+    if config in seen or len(seen) > _MOST_INCLUDED:
+        return
+    seen.add(config)
+    for line in text(config).replace('\\\n', '').split('\n'):
         if (found := _LEADS.fullmatch(line)) is not None:
             # Relative to the work tree for hooks, and to the file itself for an included file.
-            start = tree if found[1].casefold() == 'hookspath' else folder
-            yield os.path.normpath(os.path.join(start, os.path.expanduser(found[2])))
-    yield from (os.path.realpath(path) for path in inside(f'{folder}/hooks') if os.path.islink(path))
+            is_hooks = found[1].casefold() == 'hookspath'
+            path = os.path.join(tree if is_hooks else os.path.dirname(config), os.path.expanduser(found[2]))
+            yield os.path.normpath(path)
+            if not is_hooks:
+                yield from _led_to(path, tree, seen)
 
 
 def opened(profile: OSProfile, repository: Repository, *, packs: bool) -> OSProfile:

@@ -87,9 +87,10 @@ class Tree:
                     found.repositories.append(each.path)
                 elif each.is_dir(follow_symlinks=False):
                     folders.append(each.path)
+                elif each.name == 'HEAD' and is_repository(path):
+                    # Attack: a repository in `.vscode`, whose files run later anyway (test_tree.py).
+                    found.repositories.append(path)
                 elif is_run_later or each.name in _RUN_LATER:
                     found.run_later.append(each.path)
-                elif each.name == 'HEAD' and is_repository(path):
-                    found.repositories.append(path)
         newest = max(status.st_mtime_ns, status.st_ctime_ns)
         return _Folder(state=state, is_settled=time.time_ns() - newest > _UNSETTLED_NS, folders=folders, found=found)
