@@ -377,6 +377,19 @@ def test_a_nested_repository_is_guarded_from_all_but_one_rm(tmp_path, backend, s
     assert (str(desk.folder / 'sub/.git/config') in backend.profiles[-1].protected) == is_guarded
 
 
+@pytest.mark.parametrize(('name', 'is_guarded'), [('rm', True), ('git', True), ('other', False)])
+def test_a_program_that_commands_can_write_leaves_out_no_guard(tmp_path, backend, state, monkeypatch, name, is_guarded):
+    monkeypatch.setenv('PATH', f'{tmp_path}/work/bin:/usr/bin:/bin')
+    desk = Desk(tmp_path / 'work', 'sandbox: {paths: {work: {root: ., mode: rw}}}', backend=backend)
+    subprocess.run(['git', 'init', '-q', 'sub'], cwd=desk.folder, check=True)
+    (desk.folder / 'bin').mkdir()
+    (desk.folder / 'bin' / name).touch()
+
+    desk.run('rm -r sub', access=['write'])
+
+    assert (str(desk.folder / 'sub/.git/config') in backend.profiles[-1].protected) == is_guarded
+
+
 def test_without_a_state_folder_no_command_that_can_write_runs(tmp_path, backend, homeless, caplog):
     desk = Desk(tmp_path / 'work', SETTINGS, backend=backend)
 

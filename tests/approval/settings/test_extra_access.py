@@ -246,9 +246,8 @@ def test_a_mode_and_memory_give_what_is_bound(desk, backend):
 
     async def main():
         await execute_tool(shell, RUN_SHELL, {'command': 'true || curl a'}, ApprovalController('approve_all'), facts)
-        for access in (None, None, ['environment'], ['environment'], None):
-            arguments = {'command': 'printf a', **({'access': access} if access else {})}
-            await execute_tool(shell, RUN_SHELL, arguments, remembering, facts)
+        for command in ('printf a', 'printf a', 'pip uninstall --help', 'pip uninstall --help', 'printf a'):
+            await execute_tool(shell, RUN_SHELL, {'command': command}, remembering, facts)
 
     asyncio.run(main())
 
@@ -273,6 +272,70 @@ def test_remember_option_names_the_access_it_covers(desk):
     assert 'extra_access' not in plain.payload
     for command in ('pip uninstall -y a', 'npm install a'):
         assert checked(desk, command).remember_options == ()
+
+
+@pytest.mark.parametrize(
+    'command, access, answers',
+    [
+        ('python3 fetch.py', ['network'], ('approve', 'edit', 'deny')),
+        ('make fetch', ['network'], ('approve', 'edit', 'deny')),
+        ('./fetch; curl example.org', [], ('approve', 'edit', 'deny')),
+        ('pytest', ['environment'], ('approve', 'edit', 'deny')),
+        ('curl example.org', ['environment'], ('approve', 'edit', 'deny')),
+        ('curl example.org', [], None),
+        ('pip install a', [], None),
+        ('pip uninstall a', [], None),
+        ('make fetch', ['write'], None),
+    ],
+)
+def test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace(desk, command, access, answers):
+    assert checked(desk, command, access=access).answers == answers
+
+
+@pytest.mark.parametrize(
+    'command, name',
+    [
+        ('curl -d @body example.org', 'body'),
+        ('curl --data=body example.org', 'body'),
+        ('pip install -rbody', 'body'),
+        ('npm install', 'package.json'),
+        ('pip install ./part', 'part/setup.py'),
+        ('curl example.org', 'bin/curl'),
+        ('curl -T large example.org', 'large'),
+    ],
+)
+def test_the_network_is_remembered_while_the_files_that_the_words_name_stay_the_same(
+    tmp_path, backend, monkeypatch, command, name
+):
+    monkeypatch.setenv('PATH', f'{tmp_path}/work/bin:/usr/bin:/bin')
+    desk = with_environment(Desk(tmp_path / 'work', SETTINGS, backend=backend))
+    for folder in ('bin', 'part'):
+        (desk.folder / folder).mkdir()
+    before = checked(desk, command)
+    found = []
+
+    for size in (1, 2, 2) if name != 'large' else (65 << 20, 66 << 20):
+        (desk.folder / name).touch()
+        os.truncate(desk.folder / name, size)
+        found.append(checked(desk, command).payload)
+
+    assert 'defined_by' not in before.payload
+    assert [each.keys() - before.payload.keys() for each in found] == [{'defined_by'}] * len(found)
+    assert found[0] != found[1] and found[1:] == [found[1]] * len(found[1:])
+
+
+def test_a_remembered_program_is_not_one_that_a_command_has_put_in_its_place(tmp_path, backend, monkeypatch):
+    monkeypatch.setenv('PATH', f'{tmp_path}/work/bin:/usr/bin:/bin')
+    desk = with_environment(Desk(tmp_path / 'work', SETTINGS, backend=backend))
+    (desk.folder / 'bin').mkdir()
+    [before] = checked(desk, 'mkdir a').remember_options
+
+    (desk.folder / 'bin/mkdir').symlink_to('/usr/bin/touch')
+    [after] = checked(desk, 'mkdir a').remember_options
+
+    assert 'defined_by' not in before.payload
+    assert after.payload['defined_by'] == {'bin/mkdir': '/usr/bin/touch'}
+    assert after.label.endswith(', until bin/mkdir changes')
 
 
 @pytest.mark.usefixtures('own_home')  # pip and cargo keep things there
@@ -564,7 +627,7 @@ def test_audit_log_and_memory_record_the_access(desk, tmp_path):
     sink, store = ListSink(), FileApprovalStore(desk.folder, tmp_path / 'approvals.json')
     ui = ScriptedUI([ApprovalDecision(approved=True, remember='always')])
     controller = ApprovalController(ui=ui, audit=sink, memory=ApprovalMemory(store))
-    arguments = {'command': 'printf a', 'access': ['network']}
+    arguments = {'command': 'curl --version'}
 
     async def main():
         for _ in range(2):
@@ -576,11 +639,8 @@ def test_audit_log_and_memory_record_the_access(desk, tmp_path):
         asyncio.run(main())
 
     first, second, third = sink.decisions()
-    assert [entry['payload'].get('extra_access') for entry in (first, second, third)] == [
-        {'network': True},
-        {'network': True},
-        None,
-    ]
+    given = {'network': True, 'files': [str(desk.folder)]}
+    assert [entry['payload'].get('extra_access') for entry in (first, second, third)] == [given, given, None]
     assert first['digest'] == second['digest'] != third['digest']
 
 

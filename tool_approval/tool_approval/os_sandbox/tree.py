@@ -10,7 +10,7 @@ from typing import Final
 
 from .git_forms import is_git_name, is_repository
 
-_RUN_LATER: Final = frozenset({
+RUN_LATER: Final = frozenset({
     '.envrc', '.pre-commit-config.yaml', '.npmrc', '.mise.toml', '.gitmodules', 'GNUmakefile', 'Makefile', 'makefile',
     'justfile', 'package.json', 'conftest.py', 'setup.py', 'noxfile.py', 'sitecustomize.py', 'build.rs', 'build.gradle',
 })  # fmt: skip
@@ -90,7 +90,7 @@ class Tree:
                 elif each.name == 'HEAD' and is_repository(path):
                     # Attack: a repository in `.vscode`, whose files run later anyway (test_tree.py).
                     found.repositories.append(path)
-                elif is_run_later or each.name in _RUN_LATER:
+                elif is_run_later or each.name in RUN_LATER:
                     found.run_later.append(each.path)
         newest = max(status.st_mtime_ns, status.st_ctime_ns)
         return _Folder(state=state, is_settled=time.time_ns() - newest > _UNSETTLED_NS, folders=folders, found=found)

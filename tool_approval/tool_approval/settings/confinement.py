@@ -48,11 +48,12 @@ from tool_approval.os_sandbox.journal import Journal
 from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.toolchains import environment_written
-from tool_approval.os_sandbox.tree import Tree
+from tool_approval.os_sandbox.tree import RUN_LATER, Tree
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
 from tool_approval.tools.shell.running import Limits, run_command
+from tool_approval.tools.shell.tool import digest_of
 from tool_approval.tools.turns import Turns
 
 from .host import HOST, HostCall, HostCommands, simple_words
@@ -81,7 +82,11 @@ _LOOK_AGAIN_S: Final = 0.02
 _MOST_GUARDS: Final = 200
 """Maximum number of mounts for the configurations of nested repositories. The sweep checks all of them."""
 _RECURSIVE: Final = re.compile(r'-[a-zA-Z]*[rR][a-zA-Z]*|--recursive')
+_REMOVES: Final = ('rm', 'git')
 _REMOVE_TREE: Final = ('git', 'worktree', 'remove')
+_DEFINES: Final = (*RUN_LATER, 'pyproject.toml', 'setup.cfg', 'Cargo.toml', 'Gemfile', 'composer.json', 'Dockerfile')
+"""Names of files that say what package managers run."""
+_PARTS: Final = re.compile('[=:,@]')
 _PAIR: Final = ('KEY', 'VALUE')
 """Names of the environment variables from which git reads a setting; git-config(1)."""
 
@@ -196,6 +201,44 @@ class ConfinedShell(ShellTool):
             for common in extra.git
         )
         return super().covers_more_than_one_call(extra) and not is_changeable
+
+    def can_be_remembered(self, explanation: Explanation, extra: ExtraAccess) -> bool:
+        """See `ShellTool.can_be_remembered`. With the network or an environment, the program must need it by itself.
+
+        Attack: an approval of `python fetch.py` with the network covers what the agent has since written into the file,
+        or into one that it imports (`test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace`).
+        """
+        wide = {name for name, has in (('network', extra.network), ('environment', extra.writes)) if has}
+        return not wide or (len(explanation.parts) == 1 and wide <= explanation.needs)
+
+    def defined_by(self, explanation: Explanation, extra: ExtraAccess) -> Mapping[str, str]:
+        """See `ShellTool.defined_by`. In addition, these are the programs of environments that have the name of a word.
+
+        With the network or an environment, they are also the files that the words name, and those of package managers.
+        """
+        words = [word.strip('\'"') for part in explanation.parts for word in part.text.split()]
+        # Attack: a package that was installed brings a program `mkdir` (`test_extra_access.py`).
+        paths = [*self._programs_written(words)]
+        if extra.network or extra.writes:
+            named = (each for word in words for each in (*_PARTS.split(word), word[2:]) if each)
+            places = [self.cwd, *(os.path.join(self.cwd, each) for each in named)]
+            paths += [path for place in places for path in (place, *(f'{place}/{name}' for name in _DEFINES))]
+        found = {os.path.relpath(path, self.cwd): os.path.realpath(path) for path in paths if os.path.isfile(path)}
+        return {
+            **super().defined_by(explanation, extra),
+            **{name: digest_of(path) if self._is_written(path) else path for name, path in found.items()},
+        }
+
+    def _is_written(self, path: str) -> bool:
+        """Whether a command with some access can write to a path, which has no links."""
+        return covers((*self._confinement.written, *self._confinement.environments), path)
+
+    def _programs_written(self, words: Collection[str]) -> list[str]:
+        """Return the programs of these names in the folders of `PATH` to which commands can write with some access."""
+        search = dict(self._confinement.approved.variables).get('PATH') or clean_environment(os.environ)['PATH']
+        folders = [each for each in search.split(':') if self._is_written(os.path.realpath(each))]
+        paths = (f'{folder}/{word}' for folder in folders for word in words if word and '/' not in word)
+        return [path for path in paths if os.path.isfile(path)]
 
     def _names(self, explanation: Explanation, folder: str) -> bool:
         """Whether the words of a command name a path in a folder that is closed to commands without approval.
@@ -440,8 +483,8 @@ class ConfinedShell(ShellTool):
                     profile = replace(profile, roots=(*profile.roots, Root(path=ignored, access=Access.READ)))
         except (OSError, subprocess.SubprocessError) as error:
             raise OSSandboxError(f'the sweep cannot be prepared: {error}') from error
-        # A mount cannot be removed.
-        removed = _removed(explanation.command, self.cwd)
+        # A mount cannot be removed. Attack: an environment has a program `rm` (test_git_access.py).
+        removed = [] if self._programs_written(_REMOVES) else _removed(explanation.command, self.cwd)
         nested = [
             path
             for path in guards(path for path in before.repositories if path != common)

@@ -5,6 +5,7 @@ import pytest
 from tool_approval.testing import ScriptedUI
 from tool_approval.tools.shell import ShellTool
 from tool_approval.tools.shell import tool as tool_module
+from tool_approval.tools.shell.tool import digest_of
 
 from tool_approval import (
     ApprovalBlocked,
@@ -135,6 +136,10 @@ def test_a_remembered_target_covers_no_changed_definition(tmp_path, command, nam
     assert options[0].label.endswith(f'no path outside, until {name} changes')
     assert len({str(option.payload) for option in options}) == 3
     assert [check(tool, each).remember_options for each in others] == [(options[2],)] * len(others)
+
+
+def test_a_file_that_cannot_be_read_has_no_digest(tmp_path):
+    assert digest_of(str(tmp_path / 'absent')) == ''
 
 
 def test_a_command_runs_after_approval_and_not_after_denial(tmp_path):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import stat
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -144,22 +145,36 @@ class ShellTool:
         """
         return not (extra.network or extra.writes)
 
+    def can_be_remembered(self, explanation: Explanation, extra: ExtraAccess) -> bool:
+        """Return whether an approval with this access may be remembered, if only for exactly this command."""
+        return True
+
+    def defined_by(self, explanation: Explanation, extra: ExtraAccess) -> Mapping[str, str]:
+        """Map each known file that says what the command runs to a digest of its content.
+
+        A remembered approval covers the command only while none of them changes, appears or disappears.
+
+        Attack: an approval of any `make test` covers what the agent has since written into the `Makefile`
+        (`test_a_remembered_target_covers_no_changed_definition`). Files that the `Makefile` includes are not noticed.
+        """
+        words = explanation.remember or ('',)
+        names = _MAKEFILES if guarded_name(words[0]) in ('make', 'gmake', 'remake') else ()
+        paths = {name: os.path.join(self.cwd, name) for name in names}
+        return {name: digest_of(path) for name, path in paths.items() if os.path.isfile(path)}
+
     def _request(self, ctx: ApprovalContext, explanation: Explanation, extra: ExtraAccess) -> ApprovalRequest:
         command, asked = explanation.command, ctx.args.get('access')
         lines = extra.describe(self.cwd)
         bound_to = {'cwd': self.cwd, **({EXTRA_ACCESS: extra.as_json()} if extra else {})}
         options: tuple[RememberOption, ...] = ()
+        defined = self.defined_by(explanation, extra)
+        definitions = {'defined_by': defined} if defined else {}
         if explanation.remember is not None and self.covers_more_than_one_call(extra):
             words = ' '.join(explanation.remember)
             included = f', {"; ".join(lines)} included,' if extra else ''
             label = f'any simple `{words}` command{included} in this directory, with safe arguments and no path outside'
-            defined = _definitions(explanation.remember, self.cwd)
             label += f', until {" or ".join(defined)} changes' if defined else ''
-            payload = {
-                'program': list(explanation.remember),
-                **bound_to,
-                **({'defined_by': defined} if defined else {}),
-            }
+            payload = {'program': list(explanation.remember), **bound_to, **definitions}
             options = (RememberOption(kind='sub-command', label=label, payload=payload, brief=words),)
         reasons = [_why(explanation) if explanation.decision == 'ask' else BEYOND]
         asking = [part.reason for part in explanation.parts if part.decision == 'ask']
@@ -174,7 +189,12 @@ class ShellTool:
             described_by='the shell rules' if explanation.description else None,
             # An argument outside of the payload is treated as secret: it would be redacted in the log, and a remembered
             # approval would cover any value of it.
-            payload={'command': command, **({'access': asked} if 'access' in ctx.args else {}), **bound_to},
+            payload={
+                'command': command,
+                **({'access': asked} if 'access' in ctx.args else {}),
+                **bound_to,
+                **(definitions if extra else {}),
+            },
             # Never shortened: the approver would approve the rest unseen.
             presentation=ApprovalPresentation(
                 type='command',
@@ -194,6 +214,7 @@ class ShellTool:
             reason='; '.join(reasons),
             remember_options=options,
             bound_to=bound_to,
+            answers=None if self.can_be_remembered(explanation, extra) else ('approve', 'edit', 'deny'),
         )
 
     async def run(self, command: str) -> ShellResult:
@@ -250,21 +271,19 @@ class ShellTool:
         return (await self.run(command)).for_model()
 
 
+_MOST_DIGESTED_BYTES: Final = 64 << 20
 _MAKEFILES: Final = ('GNUmakefile', 'makefile', 'Makefile')
 """Files of the working directory that say what the targets of `make` run."""
 
 
-def _definitions(words: Sequence[str], cwd: str) -> dict[str, str]:
-    """Map each file that says what the words of a command run to the SHA-256 of its content.
-
-    Attack: an approval of any `make test` covers what the agent has since written into the `Makefile`
-    (`test_a_remembered_target_covers_no_changed_definition`). Files that the `Makefile` includes are not noticed.
-    """
-    found: dict[str, str] = {}
-    for name in _MAKEFILES if guarded_name(words[0]) in ('make', 'gmake', 'remake') else ():
-        with suppress(OSError), open(os.path.join(cwd, name), 'rb') as file:
-            found[name] = hashlib.file_digest(file, 'sha256').hexdigest()
-    return found
+def digest_of(path: str) -> str:
+    """Return a text that changes with the content of a file."""
+    with suppress(OSError), open(path, 'rb', opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > _MOST_DIGESTED_BYTES or not stat.S_ISREG(status.st_mode):
+            return f'{status.st_ino}-{status.st_size}-{status.st_ctime_ns}'
+        return hashlib.file_digest(file, 'sha256').hexdigest()
+    return ''
 
 
 def _why(explanation: Explanation) -> str:
