@@ -61,6 +61,11 @@ _PLACE: Final = _option('--store', metavar='PLACE', help='the inbox: a file, or 
 _RUN: Final = _option('run', metavar='RUN', help='the id of the run')
 _SETTINGS: Final = _option('--settings', metavar='FILE', help='the settings file; by default, approvals.yaml here')
 _ASK_IN_INBOX: Final = _flag('--inbox', 'ask in the inbox, and wait for the answer')
+_WHERE_TO_ASK: Final = [
+    _flag('--inbox', 'ask in the inbox, not at the terminal'),
+    _flag('--never-ask', 'ask no question: deny what was not approved before'),
+]
+_CONFIG: Final = _option('--config', metavar='FILE', help='the settings file; a file named here is trusted')
 _CLIENT: Final = _option('client', choices=('claude', 'codex'), help='Claude Code or Codex')
 _KEY: Final = _option('--key', metavar='FILE', help="the file with the log's key")
 _LOG: Final = _option('log', nargs='?', metavar='LOG', help='the log; by default, the log of `tool-approval run`')
@@ -112,11 +117,8 @@ exit status: 0 = done, 1 = the last turn failed, 2 = wrong usage, or agent not s
                 'words', nargs='+', metavar='COMMAND', help='a line for bash in one word, or the words of a command'
             ),
             _option('--access', metavar='NAMES', help='ask for write, git, network or environment; or for host alone'),
-            [
-                _flag('--inbox', 'ask in the inbox, not at the terminal'),
-                _flag('--never-ask', 'ask no question: deny what was not approved before'),
-            ],
-            _option('--config', metavar='FILE', help='the settings file; a file named here is trusted'),
+            _WHERE_TO_ASK,
+            _CONFIG,
             _option('--cwd', metavar='DIR', help='the directory in which the command runs, with its settings'),
         ),
         ending="""\
@@ -156,6 +158,29 @@ examples:
 
 exit status of claude and codex: 0 = the call may run, or the client decides; 2 = denied, or anything went wrong
 exit status of install and uninstall: 0 = done, 2 = nothing was changed""",
+    ),
+    CommandEntry(
+        'mcp',
+        'ask about the calls that an MCP client makes to an MCP server',
+        options=(
+            _option('words', nargs='*', metavar='SERVER', help='the command that starts the server, and its arguments'),
+            _option('--name', required=True, metavar='NAME', help='the name in rules: mcp__NAME__TOOL'),
+            _WHERE_TO_ASK,
+            _CONFIG,
+            _option('--cwd', metavar='DIR', help='the directory in which the server runs, with its settings'),
+            _flag('--accept', 'show the tools that the server has changed, and accept them after a question'),
+            _flag('--yes', 'accept them without a question'),
+        ),
+        ending="""\
+examples:
+  tool-approval mcp --name github --inbox -- npx -y @modelcontextprotocol/server-github
+  tool-approval mcp --name notes --never-ask -- python3 notes_server.py
+  tool-approval mcp --name github --accept      look at the tools that are withheld
+
+A client starts this command in place of the server's. Standard input and output belong to the protocol.
+
+exit status: 0 = the client ended the connection; 2 = the server ended, could not be started, or wrong usage;
+128 + N = ended by signal N""",
     ),
     CommandEntry(
         'init',

@@ -9,21 +9,19 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final, TextIO
 
 from tool_approval.core.errors import ApprovalError
 from tool_approval.core.execute import execute_tool
-from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.protocols import ApprovalUI, Presenter
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.settings.confinement import ConfinedShell
 from tool_approval.settings.workspace import RUN_SHELL
 from tool_approval.tools.shell import ShellResult
 
-from .guarded import open_guarded
+from .guarded import chosen_ui, open_guarded
 from .judging import existing_directory
 from .output import NOBODY_READS, Output, UsageError, shown
 
@@ -55,7 +53,7 @@ def _run(options: argparse.Namespace, output: Output) -> int:
     with ExitStack() as stack:
         guarded = stack.enter_context(
             open_guarded(
-                existing_directory(options.cwd), make_ui=partial(_make_ui, options, stack), config=options.config
+                existing_directory(options.cwd), make_ui=partial(chosen_ui, options, stack), config=options.config
             )
         )
         if not guarded.loaded.trusted:
@@ -156,19 +154,3 @@ class _Stream:
 
     def _escaped(self, text: str) -> str:
         return re.sub(r'[^\n\t]+', lambda found: shown(found[0], self._stream), text)
-
-
-def _make_ui(
-    options: argparse.Namespace, stack: ExitStack, memory: ApprovalMemory, presenters: Mapping[str, Presenter]
-) -> ApprovalUI | None:
-    # Imported here, because most commands need no question.
-    if options.never_ask:
-        return None
-    if options.inbox:
-        from tool_approval.inbox import Inbox, InboxUI
-        from tool_approval.inbox.stores import SQLiteStore
-
-        return InboxUI(stack.enter_context(Inbox(SQLiteStore())))
-    from tool_approval.ui.terminal import TerminalUI
-
-    return TerminalUI(memory=memory, presenters=presenters)

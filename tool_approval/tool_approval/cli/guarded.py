@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Callable, Generator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,3 +79,20 @@ def open_guarded(
             log_unasked=settings.audit.unasked,
         )
         yield Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)
+
+
+def chosen_ui(
+    options: argparse.Namespace, stack: ExitStack, memory: ApprovalMemory, presenters: Mapping[str, Presenter]
+) -> ApprovalUI | None:
+    """Return the UI that a command's options choose, or `None` for `--never-ask`. `stack` closes the inbox."""
+    # Imported here, because most commands need no question.
+    if options.never_ask:
+        return None
+    if options.inbox:
+        from tool_approval.inbox import Inbox, InboxUI
+        from tool_approval.inbox.stores import SQLiteStore
+
+        return InboxUI(stack.enter_context(Inbox(SQLiteStore())))
+    from tool_approval.ui.terminal import TerminalUI
+
+    return TerminalUI(memory=memory, presenters=presenters)
