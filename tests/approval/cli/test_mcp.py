@@ -80,41 +80,46 @@ class Peer:
         return json.loads(self.read.readline())
 
 
+def serve_here(monkeypatch, folder, act, *arguments):
+    """Runs a command here, and `act(peer)` in a thread. Returns the status and the notes."""
+    (their_out, our_in), (our_out, their_in) = os.pipe(), os.pipe()
+    peer, failed = Peer(our_in, our_out), []
+
+    def run():
+        try:
+            act(peer)
+        except BaseException as error:
+            failed.append(error)
+        finally:
+            os.close(our_in)
+
+    with (
+        monkeypatch.context() as patched,
+        os.fdopen(their_out) as stdin,
+        os.fdopen(their_in, 'w') as stdout,
+        open(folder / 'notes', 'w+') as notes,
+    ):
+        for stream, value in (('stdin', stdin), ('stdout', stdout), ('stderr', notes)):
+            patched.setattr(sys, stream, value)
+        thread = threading.Thread(target=run)
+        thread.start()
+        status = main(arguments)
+        stdout.close()
+        thread.join(LONGEST_S)
+        peer.read.close()
+        notes.seek(0)
+        text = notes.read()
+    assert not thread.is_alive()
+    assert failed == [], text
+    return status, text
+
+
 @pytest.fixture
 def serve(folder, monkeypatch):
-    """`serve(act, *options)`: runs the command here, and `act(peer)` in a thread. Returns the status and the notes."""
+    """`serve(act, *options)`: runs the proxy here."""
 
     def served(act, *options, words=(sys.executable, '-c', PLAIN), name='plain'):
-        (their_out, our_in), (our_out, their_in) = os.pipe(), os.pipe()
-        peer, failed = Peer(our_in, our_out), []
-
-        def run():
-            try:
-                act(peer)
-            except BaseException as error:
-                failed.append(error)
-            finally:
-                os.close(our_in)
-
-        with (
-            monkeypatch.context() as patched,
-            os.fdopen(their_out) as stdin,
-            os.fdopen(their_in, 'w') as stdout,
-            open(folder / 'notes', 'w+') as notes,
-        ):
-            for stream, value in (('stdin', stdin), ('stdout', stdout), ('stderr', notes)):
-                patched.setattr(sys, stream, value)
-            thread = threading.Thread(target=run)
-            thread.start()
-            status = main(['mcp', '--name', name, '--never-ask', *options, '--', *words])
-            stdout.close()
-            thread.join(LONGEST_S)
-            peer.read.close()
-            notes.seek(0)
-            text = notes.read()
-        assert not thread.is_alive()
-        assert failed == []
-        return status, text
+        return serve_here(monkeypatch, folder, act, 'mcp', '--name', name, '--never-ask', *options, '--', *words)
 
     return served
 

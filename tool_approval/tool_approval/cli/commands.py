@@ -183,6 +183,19 @@ exit status: 0 = the client ended the connection; 2 = the server ended, could no
 128 + N = ended by signal N""",
     ),
     CommandEntry(
+        'mcp-tools',
+        'offer the file tools and the shell of `run` to an MCP client',
+        options=(
+            _WHERE_TO_ASK,
+            _CONFIG,
+            _option('--cwd', metavar='DIR', help='the directory in which the tools work, with its settings'),
+        ),
+        ending="""\
+A client starts this command as a server. Standard input and output belong to the protocol.
+
+exit status: 0 = the client ended the connection, 128 + N = ended by signal N""",
+    ),
+    CommandEntry(
         'init',
         'write an approvals.yaml for a directory',
         options=(

@@ -126,8 +126,9 @@ async def stdio() -> AsyncGenerator[Streams]:
         finally:
             lines.close()
             await write.aclose()
-            async for _ in read:
-                pass
+            with suppress(anyio.ClosedResourceError):
+                async for _ in read:
+                    pass
 
 
 class _Lines:

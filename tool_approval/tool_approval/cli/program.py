@@ -70,7 +70,9 @@ def _run(given: Sequence[str], output: Output) -> int:
         return 0
     if options.command is None:
         parser.error('a command is missing')
-    run: Callable[[argparse.Namespace, Output], int] = import_module(f'.{options.command}', __package__).run
+    run: Callable[[argparse.Namespace, Output], int] = import_module(
+        f'.{options.command.replace("-", "_")}', __package__
+    ).run
     return run(options, output)
 
 
