@@ -41,7 +41,9 @@ class Wire:
         self.ended: list[bool] = []
         self.sink = ListSink()
         controller = ApprovalController(**{'audit': self.sink, **options})
-        self.proxy = Proxy(Gate(controller), 'notes', self.pins, identity=identity, note=self.notes.append)
+        self.proxy = Proxy(
+            Gate(controller), 'notes', find_changed=self.pins.withheld, identity=identity, note=self.notes.append
+        )
         self.streams = [anyio.create_memory_object_stream[Any](math.inf) for _ in range(4)]
         (self.from_client, _), (_, self.to_client), (self.from_server, _), (_, self.to_server) = self.streams
 

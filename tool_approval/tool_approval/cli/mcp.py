@@ -55,7 +55,13 @@ def run(options: argparse.Namespace, output: Output) -> int:
         )
         if not guarded.loaded.trusted:
             output.note(f'{guarded.loaded.source} is not trusted, so it can only make rules stricter')
-        proxy = Proxy(Gate(guarded.controller), options.name, pins, identity=options.words, note=output.note)
+        proxy = Proxy(
+            Gate(guarded.controller),
+            options.name,
+            find_changed=pins.withheld,
+            identity=options.words,
+            note=output.note,
+        )
         command, *args = options.words
         # The variables are those that the user gave the client for this server.
         server = StdioServerParameters(

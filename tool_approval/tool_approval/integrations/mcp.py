@@ -54,14 +54,6 @@ _MOST_PAGES: Final = 100
 _GONE: Final = 'The MCP server ended, so there is no result. If the call was allowed, it may have run.'
 
 
-class Pins(Protocol):
-    """Tools as they were accepted, such as `tool_approval.storage.pinned_tools.PinnedTools`."""
-
-    def withheld(self, tools: Sequence[Mapping[str, Any]]) -> set[str]:
-        """Return the names of tools that differ from what was accepted."""
-        ...  # pragma: no cover - a protocol has no body
-
-
 class Sends(Protocol):
     """The writing half of a transport."""
 
@@ -83,20 +75,26 @@ class Proxy:
     """Passes messages between a client and a server. It serves one connection."""
 
     def __init__(
-        self, gate: Gate, server: str, pins: Pins, *, identity: Sequence[str], note: Callable[[str], None]
+        self,
+        gate: Gate,
+        server: str,
+        *,
+        find_changed: Callable[[Sequence[Mapping[str, Any]]], set[str]],
+        identity: Sequence[str],
+        note: Callable[[str], None],
     ) -> None:
         """Create a proxy.
 
         Args:
             gate: Decides about calls.
             server: Name of the server. The rules know the tool `read` of the server `notes` as `mcp__notes__read`.
-            pins: Tools as they were accepted.
+            find_changed: Returns the names of the tools that differ from what was accepted, given definitions.
             identity: The server's command. Remembered approvals are bound to it, and to the tool's definition.
             note: Receives lines for the user, unescaped.
         """
         self._gate = gate
         self._name = server
-        self._pins = pins
+        self._find_changed = find_changed
         self._identity = list(identity)
         self._note = note
         self._session = secrets.token_hex(8)
@@ -161,7 +159,7 @@ class Proxy:
                 await self._send(self._server, message)
 
     async def _request(self, request: JSONRPCRequest, calls: TaskGroup) -> None:
-        key = coerce_request_id(request.id)
+        key = _key(request.id)
         if self._is_gone:
             await self._send(self._client, _error(request.id, CONNECTION_CLOSED, 'The MCP server ended.'))
         elif key in self._passed or key in self._calls or key in self._at_server:
@@ -175,8 +173,7 @@ class Proxy:
             await self._send(self._server, request)
 
     async def _cancel(self, notification: JSONRPCNotification) -> None:
-        found = as_request_id((notification.params or {}).get('requestId'))
-        key = None if found is None else coerce_request_id(found)
+        key = _key((notification.params or {}).get('requestId'))
         # The server does not know a call about which the approver is being asked.
         if self._passed.pop(key, None) is not None or key in self._at_server:
             await self._send(self._server, notification)
@@ -189,7 +186,7 @@ class Proxy:
             return
         message = item.message
         if isinstance(message, JSONRPCResponse | JSONRPCError):
-            key = None if message.id is None else coerce_request_id(message.id)
+            key = _key(message.id)
             if (waiting := self._at_server.get(key)) is not None:
                 with suppress(asyncio.InvalidStateError):  # answered twice, or the client gave up at this moment
                     waiting.set_result(message)
@@ -211,7 +208,7 @@ class Proxy:
             return _error(message.id, INTERNAL_ERROR, 'The MCP server answered without a list of tools.')
         usable = [cast('dict[str, Any]', each) for each in cast('list[object]', tools) if _is_usable(each)]
         try:
-            withheld = self._pins.withheld(usable)
+            withheld = self._find_changed(usable)
         except ApprovalError as error:
             return _error(message.id, INTERNAL_ERROR, str(error))
         for name in sorted(withheld - self._withheld):
@@ -228,7 +225,7 @@ class Proxy:
             f'`tool-approval mcp --accept --name {self._name}` shows the change.'
         )
 
-    async def _call(self, request: JSONRPCRequest, key: RequestId, scope: anyio.CancelScope) -> None:
+    async def _call(self, request: JSONRPCRequest, key: RequestId | None, scope: anyio.CancelScope) -> None:
         answer: JSONRPCResponse | JSONRPCError | None = None
         with scope:
             answer = await self._answer(request, key)
@@ -238,7 +235,7 @@ class Proxy:
         if answer is not None:  # otherwise the client gave up waiting
             await self._send(self._client, answer)
 
-    async def _answer(self, request: JSONRPCRequest, key: RequestId) -> JSONRPCResponse | JSONRPCError:
+    async def _answer(self, request: JSONRPCRequest, key: RequestId | None) -> JSONRPCResponse | JSONRPCError:
         params = request.params or {}
         name: object = params.get('name')
         given: object = params.get('arguments') or {}
@@ -330,7 +327,9 @@ class Proxy:
             reread=reread,
         )
 
-    async def _run(self, request: JSONRPCRequest, allowed: Allowed, key: RequestId) -> JSONRPCResponse | JSONRPCError:
+    async def _run(
+        self, request: JSONRPCRequest, allowed: Allowed, key: RequestId | None
+    ) -> JSONRPCResponse | JSONRPCError:
         params = {**(request.params or {}), 'arguments': allowed.call.given}
         with self._gate.execution(allowed) as execution:
             reply = await self._ask_server(key, request.model_copy(update={'params': params}))
@@ -343,7 +342,7 @@ class Proxy:
             reply = _result(request.id, {**reply.result, 'content': [*parts, told]})
         return reply.model_copy(update={'id': request.id})
 
-    async def _ask_server(self, key: RequestId, request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
+    async def _ask_server(self, key: RequestId | None, request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
         waiting = self._at_server[key] = asyncio.get_running_loop().create_future()
         try:
             await self._send(self._server, request)
@@ -364,6 +363,11 @@ def _is_usable(tool: object) -> bool:
     except NotCanonicalError:
         return False
     return isinstance(found.get('name'), str)
+
+
+def _key(request_id: object) -> RequestId | None:
+    found = as_request_id(request_id)
+    return None if found is None else coerce_request_id(found)
 
 
 def _result(request_id: RequestId, result: dict[str, Any]) -> JSONRPCResponse:
