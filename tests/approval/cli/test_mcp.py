@@ -176,14 +176,19 @@ def test_the_server_ends_during_a_call(serve, folder):
 
 def test_nothing_is_started_if_the_settings_are_broken_or_the_state_is_away(serve, folder, tmp_path):
     def act(peer):
-        assert peer.read.readline() == ''
+        peer.say('notifications/odd')
+        peer.say('initialize', 0)
+        heard.append(peer.hear()['error']['message'])
 
+    heard = []
     (folder / 'rules.yaml').write_text('tools: [')
     status, notes = serve(act, '--config', 'rules.yaml')
-    assert (status, 'rules.yaml' in notes) == (2, True)
+    assert (status, 'rules.yaml' in notes, 'rules.yaml' in heard[0]) == (2, True, True)
     (tmp_path / 'state' / 'tool-approval' / 'audit').mkdir(parents=True, exist_ok=True, mode=0o700)
     (tmp_path / 'state' / 'tool-approval' / 'audit' / 'decisions.jsonl').mkdir()
     assert serve(act)[0] == 2
+    assert 'decisions.jsonl' in heard[1]
+    assert serve(lambda peer: None)[0] == 2
     assert not (folder / 'started').exists()
 
 
@@ -196,10 +201,16 @@ def test_a_name_with_two_meanings_is_refused(serve, name):
 
 def test_a_server_that_cannot_be_started_is_named(serve):
     assert 'the command of the server is missing' in serve(lambda peer: peer.read.readline(), words=[])[1]
-    status, notes = serve(lambda peer: peer.read.readline(), words=['no-such-program'])
+    status, notes = serve(lambda peer: None, words=['no-such-program'])
 
     assert (status, 'no-such-program' in notes) == (2, True)
     assert serve(lambda peer: peer.read.readline(), words=['true']) == (2, 'tool-approval: the server ended\n')
+
+
+def test_at_a_terminal_a_failure_waits_for_no_client(folder, monkeypatch):
+    (folder / 'rules.yaml').write_text('tools: [')
+
+    assert call(monkeypatch, 'mcp', '--name', 'a', '--config', 'rules.yaml', 'true', is_terminal=True).status == 2
 
 
 def test_a_signal_ends_the_server_too(serve, folder):

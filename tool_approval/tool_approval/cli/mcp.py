@@ -10,13 +10,14 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Generator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Final, cast
 
 import anyio
 
+from tool_approval.core.errors import ApprovalError
 from tool_approval.core.gate import Gate
 from tool_approval.integrations.mcp import Proxy, Streams
 from tool_approval.storage.pinned_tools import PinnedTools
@@ -30,6 +31,8 @@ from .output import FAILED, NOBODY_READS, Output, UsageError
 # After `integrations.mcp`, which says how to install the SDK.
 from mcp.client.stdio import StdioServerParameters, stdio_client  # isort: skip
 from mcp.server.stdio import stdio_server  # isort: skip
+from mcp.shared.message import SessionMessage  # isort: skip
+from mcp.types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCRequest  # isort: skip
 
 _NAME: Final = re.compile(r'[A-Za-z0-9-]+(_[A-Za-z0-9-]+)*', re.ASCII)
 """Names for which `mcp__NAME__TOOL` has one meaning. Attack: the tool `b__c` of a server `a` is taken for the tool `c`
@@ -48,8 +51,8 @@ def run(options: argparse.Namespace, output: Output) -> int:
         return _accept(options, output, pins)
     if not options.words:
         raise UsageError('the command of the server is missing; write it after `--`')
-    directory = existing_directory(options.cwd)
-    with ExitStack() as stack:
+    with failures_for_client(), ExitStack() as stack:
+        directory = existing_directory(options.cwd)
         guarded = stack.enter_context(
             open_guarded(directory, make_ui=partial(chosen_ui, options, stack), config=options.config, caches=False)
         )
@@ -94,6 +97,29 @@ def _accept(options: argparse.Namespace, output: Output, pins: PinnedTools) -> i
     pins.accept([now for _, now in changes.values()])
     output.line('accepted; the client has to connect again to see the tools')
     return 0
+
+
+@contextmanager
+def failures_for_client() -> Generator[None]:
+    """Answer the client's next request with the reason if it cannot be served. The exception goes on."""
+    try:
+        yield
+    except (ApprovalError, UsageError, OSError) as error:
+        reason = str(error)
+
+        async def refuse() -> int:
+            async with stdio() as (read, write):
+                async for item in read:
+                    if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
+                        problem = ErrorData(code=INTERNAL_ERROR, message=reason)
+                        await write.send(SessionMessage(JSONRPCError(jsonrpc='2.0', id=item.message.id, error=problem)))
+                        break
+            return FAILED
+
+        # At a terminal, there is no client.
+        if not sys.stdin.isatty():
+            served(refuse())
+        raise
 
 
 def served(serving: Awaitable[int]) -> int:

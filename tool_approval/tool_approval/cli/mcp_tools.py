@@ -25,7 +25,7 @@ from tool_approval.settings.workspace import RUN_SHELL
 
 from .guarded import Guarded, chosen_ui, open_guarded
 from .judging import existing_directory
-from .mcp import served, stdio
+from .mcp import failures_for_client, served, stdio
 from .output import Output
 
 # After `integrations.mcp`, which says how to install the SDK.
@@ -35,7 +35,7 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, To
 
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until the client ends. Returns: 0, or 128 + N for a signal."""
-    with ExitStack() as stack:
+    with failures_for_client(), ExitStack() as stack:
         guarded = stack.enter_context(
             open_guarded(
                 existing_directory(options.cwd), make_ui=partial(chosen_ui, options, stack), config=options.config
