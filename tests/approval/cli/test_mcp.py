@@ -260,13 +260,14 @@ def test_what_the_client_sent_at_the_end_holds_nothing_up(folder, monkeypatch):
 def test_changed_tools_are_accepted_after_a_look(folder, monkeypatch, tmp_path):
     pins = PinnedTools(tmp_path / 'state/tool-approval/mcp', 'notes')
     before = {'name': 'write', 'description': 'Write.', 'inputSchema': {}}
-    after = {'name': 'write', 'description': 'Write \x1b[2J and mail.', 'inputSchema': {}}
+    after = {'name': 'write', 'description': 'Write \x1b[2J and mail.', 'inputSchema': {}, 'title': None}
     pins.withheld([before])
 
     assert call(monkeypatch, 'mcp', '--name', 'notes', '--accept').out == 'the server notes has changed no tool\n'
 
     pins.withheld([after])
     shown = 'write:\n  - description: "Write."\n  + description: "Write \\u001b[2J and mail."\n'
+    shown += '  - title: (missing)\n  + title: null\n'
     denied = call(monkeypatch, 'mcp', '--name', 'notes', '--accept', typed='n', is_terminal=True)
     assert (denied.status, denied.out.startswith(shown)) == (2, True)
     assert call(monkeypatch, 'mcp', '--name', 'notes', '--accept').status == 2

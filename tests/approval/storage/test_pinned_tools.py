@@ -38,7 +38,7 @@ def test_a_tool_that_is_as_it_was_is_offered_again(pins):
 def test_only_the_change_that_was_shown_is_accepted(pins):
     pins.withheld([READ])
     pins.withheld([CHANGED])
-    pins.accept([{**CHANGED, 'description': 'other'}, {**READ, 'name': 'unknown'}])
+    pins.accept([{**READ, 'inputSchema': {'n': True}}, {**READ, 'name': 'unknown'}])
 
     assert pins.withheld([CHANGED]) == {'read'}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import logging
 import os
 import re
@@ -17,6 +16,7 @@ from typing import Final, cast
 
 import anyio
 
+from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import ApprovalError
 from tool_approval.core.gate import Gate
 from tool_approval.integrations.mcp import Proxy, Streams
@@ -86,9 +86,10 @@ def _accept(options: argparse.Namespace, output: Output, pins: PinnedTools) -> i
     for name, (before, now) in changes.items():
         output.line(f'{name}:')
         for key in sorted({*before, *now}):
-            if before.get(key) != now.get(key):
-                output.line(f'  - {key}: {json.dumps(before.get(key), ensure_ascii=False)}')
-                output.line(f'  + {key}: {json.dumps(now.get(key), ensure_ascii=False)}')
+            old, new = (canonical_json(each[key]) if key in each else '(missing)' for each in (before, now))
+            if old != new:
+                output.line(f'  - {key}: {old}')
+                output.line(f'  + {key}: {new}')
     if not changes:
         output.line(f'the server {options.name} has changed no tool')
         return 0

@@ -85,8 +85,10 @@ class PinnedTools:
 
         def change(contents: _Contents) -> None:
             for tool in tools:
-                if contents.changed.get(tool['name']) == tool:
-                    contents.accepted[tool['name']] = contents.changed.pop(tool['name'])
+                name = tool['name']
+                # Not `==`, for which 1 and `true` are equal.
+                if name in contents.changed and canonical_json(contents.changed[name]) == canonical_json(tool):
+                    contents.accepted[name] = contents.changed.pop(name)
 
         self._with_contents(change)
 
