@@ -15,8 +15,11 @@ pytest.importorskip('mcp', reason='`tool-approval[mcp]` is not installed')
 
 import anyio
 import anyio.lowlevel
+from mcp.client import Client
+from mcp.server.lowlevel import Server
+from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import CallToolResult, ListToolsResult, Tool, jsonrpc_message_adapter
 from tool_approval.core.gate import Gate
 from tool_approval.integrations.mcp import Proxy
 from tool_approval.storage import FileApprovalStore
@@ -255,6 +258,56 @@ def test_an_approver_who_does_not_answer_in_time_denies(play):
         assert 'answered within 0.01 seconds' in await wire.settled()
 
     play(acts, ui=Silent(), timeout=0.01)
+
+
+@pytest.mark.parametrize(('mode', 'version'), [('auto', '2026-07-28'), ('legacy', '2025-11-25')])
+def test_the_client_of_the_sdk_understands_the_proxy_in_both_eras(tmp_path, mode, version):
+    async def list_tools(context: Any, params: Any) -> ListToolsResult:
+        return ListToolsResult(tools=[Tool(**{**READ, 'input_schema': READ['inputSchema']})])
+
+    async def call_tool(context: Any, params: Any) -> CallToolResult:
+        return CallToolResult(content=[], structured_content={'given': params.arguments})
+
+    @asynccontextmanager
+    async def connection(streams: Any):
+        yield streams
+
+    async def main() -> None:
+        ui = ScriptedUI([True, 'Not again.'])
+        wire = Wire(tmp_path, ui=ui)
+        for each in [each for pair in wire.streams for each in pair]:
+            each.close()
+        server = Server('plain', on_list_tools=list_tools, on_call_tool=call_tool)
+        pairs = create_client_server_memory_streams
+        async with (
+            pairs() as (of_client, to_client),
+            pairs() as (to_server, of_server),
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(wire.proxy.run, to_client, to_server)
+            tasks.start_soon(server.run, *of_server, server.create_initialization_options())
+            with anyio.fail_after(LONGEST_S):
+                async with Client(connection(of_client), mode=mode) as client:
+                    assert client.protocol_version == version
+                    assert (await client.call_tool('read', {'a': 1})).structured_content == {'given': {'a': 1}}
+                    assert (await client.call_tool('read', {'a': 1})).is_error
+                    assert [each.name for each in (await client.list_tools()).tools] == ['read']
+            tasks.cancel_scope.cancel()
+        ui.assert_done()
+
+    asyncio.run(main())
+
+
+def test_a_result_has_a_type_where_the_protocol_demands_one(play):
+    async def acts(wire: Wire) -> None:
+        await wire.listed(WRITE)
+        for version, more in (('2026-07-28', {'resultType': 'complete'}), (None, {})):
+            meta = {'progressToken': 1} if version is None else {'io.modelcontextprotocol/protocolVersion': version}
+            wire.client('tools/call', 1, params={'name': 'write', '_meta': meta})
+            result = (await wire.at_client())['result']
+            assert {name: result[name] for name in result if name not in ('content', 'isError')} == more
+
+    play(acts)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
+    PROTOCOL_VERSION_META_KEY,
     ErrorData,
     JSONRPCError,
     JSONRPCMessage,
@@ -231,7 +232,7 @@ class Proxy:
             answer = await self._answer(request, key)
         del self._calls[key]
         if answer is None and self._is_gone:
-            answer = _result(request.id, refusal(_GONE))
+            answer = _result(request, refusal(_GONE))
         if answer is not None:  # otherwise the client gave up waiting
             await self._send(self._client, answer)
 
@@ -247,19 +248,19 @@ class Proxy:
                 if isinstance(settled, Allowed):
                     return await self._run(request, settled, key)
         except NotCanonicalError as error:
-            return _result(request.id, refusal(cannot_be_judged(name, error.problem)))
+            return _result(request, refusal(cannot_be_judged(name, error.problem)))
         except ApprovalError as error:
-            return _result(request.id, refusal(str(error)))
+            return _result(request, refusal(str(error)))
         except Exception as error:  # noqa: BLE001 - the task ends here, and the client has to learn of it
             _log.exception('A call of an MCP tool could not be judged.')
-            return _result(request.id, refusal(f'The call failed in the proxy, with {type(error).__name__}.'))
+            return _result(request, refusal(f'The call failed in the proxy, with {type(error).__name__}.'))
         if isinstance(settled, Refused):
-            return _result(request.id, refusal(settled.told))
+            return _result(request, refusal(settled.told))
         result: dict[str, Any] = {'content': [{'type': 'text', 'text': settled.text}]}
         response: object = settled.response
         if isinstance(response, dict):
             result['structuredContent'] = response
-        return _result(request.id, result)
+        return _result(request, result)
 
     async def _settle(self, request: JSONRPCRequest, name: str, given: dict[str, Any]) -> Refused | Allowed | Responded:
         gate = self._gate
@@ -339,7 +340,7 @@ class Proxy:
             content: object = reply.result.get('content')
             parts = cast('list[object]', content) if isinstance(content, list) else []
             told = {'type': 'text', 'text': f'[{execution.notice}]'}
-            reply = _result(request.id, {**reply.result, 'content': [*parts, told]})
+            reply = _result(request, {**reply.result, 'content': [*parts, told]})
         return reply.model_copy(update={'id': request.id})
 
     async def _ask_server(self, key: RequestId | None, request: JSONRPCRequest) -> JSONRPCResponse | JSONRPCError:
@@ -370,8 +371,11 @@ def _key(request_id: object) -> RequestId | None:
     return None if found is None else coerce_request_id(found)
 
 
-def _result(request_id: RequestId, result: dict[str, Any]) -> JSONRPCResponse:
-    return JSONRPCResponse(jsonrpc='2.0', id=request_id, result=result)
+def _result(request: JSONRPCRequest, result: dict[str, Any]) -> JSONRPCResponse:
+    # The newest protocol, which names its version in each request, demands a type of each result.
+    meta: object = (request.params or {}).get('_meta')
+    kind = {'resultType': 'complete'} if isinstance(meta, Mapping) and PROTOCOL_VERSION_META_KEY in meta else {}
+    return JSONRPCResponse(jsonrpc='2.0', id=request.id, result={**kind, **result})
 
 
 def _error(request_id: RequestId | None, code: int, message: str) -> JSONRPCError:
