@@ -37,7 +37,7 @@ def serve(folder, tmp_path, monkeypatch):
 
     def served(act, *options, answers=()):
         ui = ScriptedUI(answers)
-        monkeypatch.setattr('tool_approval.cli.mcp_tools.chosen_ui', lambda *given: ui)
+        monkeypatch.setattr('tool_approval.cli.guarded.chosen_ui', lambda *given: ui)
 
         def run(peer):
             peer.say('initialize', 0, **HELLO)

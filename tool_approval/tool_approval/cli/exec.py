@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Coroutine
 from contextlib import ExitStack
-from functools import partial
 from typing import Any, Final, TextIO
 
 from tool_approval.core.errors import ApprovalError
@@ -21,8 +20,7 @@ from tool_approval.settings.confinement import ConfinedShell
 from tool_approval.settings.workspace import RUN_SHELL
 from tool_approval.tools.shell import ShellResult
 
-from .guarded import chosen_ui, open_guarded
-from .judging import existing_directory
+from .guarded import open_chosen
 from .output import NOBODY_READS, Output, UsageError, shown
 
 TIMED_OUT: Final = 124
@@ -51,13 +49,7 @@ def _run(options: argparse.Namespace, output: Output) -> int:
     command = options.words[0] if len(options.words) == 1 else shlex.join(options.words)
     access = [each for each in (options.access or '').split(',') if each]
     with ExitStack() as stack:
-        guarded = stack.enter_context(
-            open_guarded(
-                existing_directory(options.cwd), make_ui=partial(chosen_ui, options, stack), config=options.config
-            )
-        )
-        if not guarded.loaded.trusted:
-            output.note(f'{guarded.loaded.source} is not trusted, so it can only make rules stricter')
+        guarded = open_chosen(options, stack, output)
         shell = guarded.workspace.shell
         args: dict[str, Any] = {'command': command, **({'access': access} if access else {})}
         call = execute_tool(

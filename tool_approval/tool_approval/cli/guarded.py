@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tool_approval.audit import JsonlAuditSink, load_key
@@ -19,6 +20,9 @@ from tool_approval.settings.workspace import Workspace, open_workspace
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import default_path, make_private_folder
 from tool_approval.tools.file_sandbox import FileTools
+
+from .judging import existing_directory
+from .output import Output
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +83,21 @@ def open_guarded(
             log_unasked=settings.audit.unasked,
         )
         yield Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)
+
+
+def open_chosen(options: argparse.Namespace, stack: ExitStack, output: Output, *, caches: bool = True) -> Guarded:
+    """Open the tools of a command with the options `--cwd`, `--config`, `--inbox` and `--never-ask`.
+
+    Raises:
+        UsageError: The directory does not exist.
+        ApprovalError: As for `open_guarded`.
+    """
+    make_ui = partial(chosen_ui, options, stack)
+    directory = existing_directory(options.cwd)
+    guarded = stack.enter_context(open_guarded(directory, make_ui=make_ui, config=options.config, caches=caches))
+    if not guarded.loaded.trusted:
+        output.note(f'{guarded.loaded.source} is not trusted, so it can only make rules stricter')
+    return guarded
 
 
 def chosen_ui(

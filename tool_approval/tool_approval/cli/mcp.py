@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Generator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
-from functools import partial
 from typing import Final, cast
 
 import anyio
@@ -24,8 +23,7 @@ from tool_approval.storage.pinned_tools import PinnedTools
 from tool_approval.storage.private_file import default_path
 
 from .exec import BY_SIGNAL
-from .guarded import chosen_ui, open_guarded
-from .judging import existing_directory
+from .guarded import open_chosen
 from .output import FAILED, NOBODY_READS, Output, UsageError
 
 # After `integrations.mcp`, which says how to install the SDK.
@@ -52,12 +50,7 @@ def run(options: argparse.Namespace, output: Output) -> int:
     if not options.words:
         raise UsageError('the command of the server is missing; write it after `--`')
     with failures_for_client(), ExitStack() as stack:
-        directory = existing_directory(options.cwd)
-        guarded = stack.enter_context(
-            open_guarded(directory, make_ui=partial(chosen_ui, options, stack), config=options.config, caches=False)
-        )
-        if not guarded.loaded.trusted:
-            output.note(f'{guarded.loaded.source} is not trusted, so it can only make rules stricter')
+        guarded = open_chosen(options, stack, output, caches=False)
         proxy = Proxy(
             Gate(guarded.controller),
             options.name,
@@ -68,7 +61,11 @@ def run(options: argparse.Namespace, output: Output) -> int:
         command, *args = options.words
         # The variables are those that the user gave the client for this server.
         server = StdioServerParameters(
-            command=command, args=args, env=dict(os.environ), cwd=directory, encoding_error_handler='replace'
+            command=command,
+            args=args,
+            env=dict(os.environ),
+            cwd=guarded.loaded.directory,
+            encoding_error_handler='replace',
         )
         return served(_between(server, proxy, output))
 

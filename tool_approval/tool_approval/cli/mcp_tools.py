@@ -6,7 +6,6 @@ import argparse
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -23,8 +22,7 @@ from tool_approval.integrations.pydantic_ai import FileToolset, ShellToolset
 from tool_approval.integrations.pydantic_ai.shell_toolset import EXTRAS
 from tool_approval.settings.workspace import RUN_SHELL
 
-from .guarded import Guarded, chosen_ui, open_guarded
-from .judging import existing_directory
+from .guarded import Guarded, open_chosen
 from .mcp import failures_for_client, served, stdio
 from .output import Output
 
@@ -36,14 +34,7 @@ from mcp.types import CallToolRequestParams, CallToolResult, ListToolsResult, To
 def run(options: argparse.Namespace, output: Output) -> int:
     """Serve until the client ends. Returns: 0, or 128 + N for a signal."""
     with failures_for_client(), ExitStack() as stack:
-        guarded = stack.enter_context(
-            open_guarded(
-                existing_directory(options.cwd), make_ui=partial(chosen_ui, options, stack), config=options.config
-            )
-        )
-        if not guarded.loaded.trusted:
-            output.note(f'{guarded.loaded.source} is not trusted, so it can only make rules stricter')
-        return served(_serve(_Tools(guarded)))
+        return served(_serve(_Tools(open_chosen(options, stack, output))))
 
 
 async def _serve(tools: _Tools) -> int:
