@@ -52,7 +52,8 @@ async def ask(ctx: Context) -> str:
 
 
 @server.tool()
-async def wait() -> str:
+async def wait(ctx: Context) -> str:
+    await ctx.report_progress(1)
     try:
         await asyncio.sleep(600)
     except asyncio.CancelledError:

@@ -68,6 +68,7 @@ class Peer:
 
     def __init__(self, written, read):
         self.written, self.read = written, os.fdopen(read)
+        self.ended = threading.Event()
 
     def say(self, method, id=None, **params):
         request = {'jsonrpc': '2.0', 'method': method, 'params': params, **({} if id is None else {'id': id})}
@@ -104,6 +105,7 @@ def serve_here(monkeypatch, folder, act, *arguments):
         thread = threading.Thread(target=run)
         thread.start()
         status = main(arguments)
+        peer.ended.set()
         stdout.close()
         thread.join(LONGEST_S)
         peer.read.close()
@@ -231,7 +233,7 @@ def test_a_client_that_reads_no_more_is_gone(serve):
     def act(peer):
         peer.read.close()
         peer.say('ping', 1)
-        time.sleep(1)
+        assert peer.ended.wait(LONGEST_S)
 
     assert serve(act) == (141, '')
 
@@ -321,8 +323,14 @@ def test_the_client_of_the_sdk_gets_everything_from_a_server_of_the_sdk(folder, 
         assert (await session.get_prompt('greet', {'name': 'Ada'})).messages[0].content.text == 'Greet Ada.'
         with pytest.raises(MCPError):
             await session.get_prompt('unknown')
-        with anyio.move_on_after(0.5):
-            await session.call_tool('wait', {})
+        begun = anyio.Event()
+
+        async def on_begun(*update):
+            begun.set()
+
+        waiting = asyncio.create_task(session.call_tool('wait', {}, progress_callback=on_begun))
+        await begun.wait()
+        waiting.cancel()
         await session.send_ping()
 
     async def run():

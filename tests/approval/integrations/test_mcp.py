@@ -31,7 +31,7 @@ from tool_approval import ApprovalController, ApprovalDecision, ApprovalMemory, 
 
 READ = {'name': 'read', 'description': 'Read a note.', 'inputSchema': {'type': 'object'}}
 WRITE = {'name': 'write', 'description': 'Write a note.', 'inputSchema': {'type': 'object'}}
-LONGEST_S = 10
+LONGEST_S = 30
 """How long a message may take, on a busy machine."""
 
 
