@@ -523,6 +523,17 @@ def test_a_commit_that_runs_what_a_command_could_write_is_remembered_for_one_cal
     assert checked(desk, 'git commit -m a').remember_options == ()
 
 
+def test_a_commit_with_a_hook_is_remembered_for_one_call(desk):
+    (desk.folder / '.git' / 'objects').mkdir(parents=True)
+    (desk.folder / '.git' / 'hooks').mkdir()
+    (desk.folder / '.git' / 'hooks' / 'pre-push').touch()
+    before = checked(desk, 'git commit -m a').remember_options
+
+    (desk.folder / '.git' / 'hooks' / 'commit-msg').touch()
+
+    assert (len(before), checked(desk, 'git commit -m a').remember_options) == (1, ())
+
+
 CLOSED = """\
     sandbox:
       paths: {work: {root: ., mode: rw}, closed: {root: closed, mode: rw, read_approval: true}}

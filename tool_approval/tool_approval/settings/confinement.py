@@ -86,6 +86,10 @@ _REMOVES: Final = ('rm', 'git')
 _REMOVE_TREE: Final = ('git', 'worktree', 'remove')
 _DEFINES: Final = (*RUN_LATER, 'pyproject.toml', 'setup.cfg', 'Cargo.toml', 'Gemfile', 'composer.json', 'Dockerfile')
 """Names of files that say what package managers run."""
+_HOOKS: Final = (
+    'pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-index-change', 'reference-transaction',
+)  # fmt: skip
+"""Hooks that `git add` and `git commit` run; githooks(5)."""
 _PARTS: Final = re.compile('[=:,@]')
 _PAIR: Final = ('KEY', 'VALUE')
 """Names of the environment variables from which git reads a setting; git-config(1)."""
@@ -194,10 +198,13 @@ class ConfinedShell(ShellTool):
 
     def covers_more_than_one_call(self, extra: ExtraAccess) -> bool:
         """See `ShellTool.covers_more_than_one_call`. In addition, git must run nothing that commands could write."""
-        # Attack: an approval of any `git commit` also runs a hook that the agent has changed since.
+        # Attack: an approval of any `git commit` also runs a hook that the agent has changed since, or a script of the
+        # work tree that a hook of the user runs.
         roots = self._confinement.roots
         is_changeable = any(
-            '[filter' in text(f'{common}/config') or any(covers(roots, path) for path in led_to(common))
+            '[filter' in text(f'{common}/config')
+            or any(covers(roots, path) for path in led_to(common))
+            or any(os.path.lexists(f'{common}/hooks/{name}') for name in _HOOKS)
             for common in extra.git
         )
         return super().covers_more_than_one_call(extra) and not is_changeable
