@@ -236,6 +236,22 @@ def test_a_copy_without_credentials_takes_the_place_of_a_configuration(work: Pat
     assert 'c/e' in Path(copy).read_text()
 
 
+def test_nothing_is_copied_from_where_a_link_leads(work: Path, tmp_path: Path):
+    elsewhere = tmp_path / 'elsewhere'
+    for folder in (elsewhere / 'x', work / 'own/.git', work / 'led', work / 'modules/.git'):
+        folder.mkdir(parents=True)
+    for place in (elsewhere, elsewhere / 'x', work / 'own/.git', work / 'modules/.git'):
+        (place / 'config').write_text('[a]\n\ttoken = s3cret\n')
+        (place / 'HEAD').touch()
+    (work / 'led/.git').symlink_to(elsewhere)
+    (work / 'modules/.git/modules').symlink_to(elsewhere)
+    found = [f'{work}/{name}/.git' for name in ('own', 'led', 'modules', 'absent')]
+
+    copies = hide_credentials(profile(work), str(tmp_path / 'state'), found).copies
+
+    assert [path for path, _ in copies] == [f'{work}/own/.git/config']
+
+
 def test_without_a_home_no_command_reads_credentials(work: Path):
     (work / '.git/config').write_text('[remote "o"]\n\turl = https://a:b@c/d\n')
 

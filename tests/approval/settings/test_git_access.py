@@ -247,6 +247,19 @@ def test_no_command_reads_credentials_in_the_configuration_of_a_repository(yard:
 
 
 @once
+def test_no_command_reads_credentials_of_a_repository_below(yard: Yard):
+    yard.host(f'git init -q sub; git -C sub remote add o {URL}; git init -q --bare b; git -C b remote add o {URL}')
+    yard.host('git config extensions.worktreeConfig true; git config --worktree http.extraHeader "X: s3cret"')
+
+    for access in ((), ('git',)):
+        said = yard.run('cat sub/.git/config b/config .git/config.worktree', access=access)
+
+        assert said.count('https://example.org/a.git') == 2
+        assert 's3cret' not in said
+    assert yard.run('rm -r sub') == '[no output]'
+
+
+@once
 def test_filters_of_the_user_work(yard: Yard):
     yard.host('git config --global filter.up.clean "tr a-z A-Z"; git config --global core.autocrlf input')
 

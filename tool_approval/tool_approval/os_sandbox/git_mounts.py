@@ -194,19 +194,25 @@ def without_credentials(config: str) -> str:
     return _SECRET.sub(r'\1', _IN_URL.sub(r'\1', config))
 
 
-def hide_credentials(profile: OSProfile, state: str | None) -> OSProfile:
+def hide_credentials(profile: OSProfile, state: str | None, repositories: Iterable[str] = ()) -> OSProfile:
     """Return the profile with a copy in place of each configuration of a repository that has credentials.
 
     Args:
         profile: The profile of a command.
         state: The user's state folder, to which no command has access; `None` if there is none.
+        repositories: Repositories beside those that the profile protects.
 
     Raises:
         OSSandboxError: A copy cannot be made.
     """
     copies: list[tuple[str, str]] = []
-    for git in (path for path in profile.protected if is_git_name(os.path.basename(path))):
-        for path in (f'{folder}/config' for folder in (git, *modules(git))):
+    protected = (path for path in profile.protected if is_git_name(os.path.basename(path)))
+    # Attack: `x/.git` is a link to `~/.aws`, whose `config` commands could then read (test_git_mounts.py).
+    real = (
+        path for path in repositories if os.path.isdir(path) and not any(map(os.path.islink, (path, f'{path}/modules')))
+    )
+    for git in dict.fromkeys((*protected, *real)):
+        for path in (f'{folder}/{name}' for folder in (git, *modules(git)) for name in ('config', 'config.worktree')):
             config = text(path)
             shown = without_credentials(config)
             if shown == config:

@@ -29,7 +29,7 @@ from tool_approval.os_sandbox import (
     UnconfinedBackend,
 )
 from tool_approval.os_sandbox.backend import ENV
-from tool_approval.os_sandbox.before import hold, take
+from tool_approval.os_sandbox.before import hold, is_shared, take
 from tool_approval.os_sandbox.git_forms import text
 from tool_approval.os_sandbox.git_mounts import (
     MAKES,
@@ -390,7 +390,7 @@ class ConfinedShell(ShellTool):
         if history is not None:
             profile = replace(profile, hidden=(*profile.hidden, history))
         base = len(profile.hidden)
-        profile = await _to_its_end(lambda: hide_credentials(confinement.closed(profile), confinement.state))
+        profile = await _to_its_end(lambda: self._without_credentials(confinement.closed(profile)))
         values = clean_environment(os.environ)
         # Attack: a relative part of `PATH`, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
@@ -406,6 +406,11 @@ class ConfinedShell(ShellTool):
         if result.exit_status:
             notes += self._host.note_on(explanation.command, f'{result.stdout}\n{result.stderr}')
         return replace(result, notes=(*result.notes, *notes))
+
+    def _without_credentials(self, profile: OSProfile) -> OSProfile:
+        # Attack: a clone below the working directory has the user's token in its address (test_git_access.py).
+        roots = [path for path in self._confinement.roots if not is_shared(path)]
+        return hide_credentials(profile, self._confinement.state, self._tree.look(roots).repositories)
 
     async def _swept(
         self, command: list[str], profile: OSProfile, extra: ExtraAccess, written: list[str], explanation: Explanation
@@ -497,7 +502,11 @@ class ConfinedShell(ShellTool):
             for path in guards(path for path in before.repositories if path != common)
             if os.path.lexists(path) and not covers(removed, path)
         ]
-        profile = replace(profile, protected=(*profile.protected, *nested[:_MOST_GUARDS]))
+        profile = replace(
+            profile,
+            protected=(*profile.protected, *nested[:_MOST_GUARDS]),
+            copies=tuple(each for each in profile.copies if not covers(removed, each[0])),
+        )
         if repository is not None:
             profile = opened(profile, repository, packs=any(map(PACKS.search, texts)))
         pairs = [
