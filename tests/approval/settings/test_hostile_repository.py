@@ -116,8 +116,8 @@ def test_confined_secrets_are_found_in_a_folder_that_looks_like_an_environment(d
 def test_the_file_tools_do_not_make_a_repository_of_the_working_directory(tmp_path, has_git):
     folder = tmp_path / 'work'
     folder.mkdir()
-    if has_git:
-        (folder / '.git').mkdir()
+    for name in ('HEAD', 'objects', 'refs') if has_git else ():
+        (folder / '.git' / name).mkdir(parents=True)
     desk = Desk(
         folder, 'sandbox: {paths: {work: {root: ., mode: rw, write_approval: false}}}', backend=UnconfinedBackend()
     )
@@ -127,3 +127,42 @@ def test_the_file_tools_do_not_make_a_repository_of_the_working_directory(tmp_pa
         assert not asked, said
     # In a repository it is a file like others.
     assert (folder / 'HEAD').exists() is has_git
+
+
+@pytest.mark.parametrize(
+    'names', [('HEAD', 'objects/x', 'refs/x'), ('refs/x', 'objects/x', 'head'), ('commondir', 'HEAD')]
+)
+def test_the_file_tools_do_not_make_a_repository_below_the_working_directory(tmp_path, names):
+    desk = Desk(
+        tmp_path / 'work',
+        'sandbox: {paths: {work: {root: ., mode: rw, write_approval: false}}}',
+        backend=UnconfinedBackend(),
+    )
+    *first, last = names
+    for name in first:
+        assert 'Wrote' in desk.use('write_file', path=f'x/{name}', content='')[0]
+    desk.use('write_file', path='moved', content='')
+
+    said = [
+        desk.use('write_file', path=f'x/{last}', content='')[0],
+        desk.use('move', path='moved', dest=f'x/{last}')[0],
+        desk.use('copy', path='moved', dest=f'x/{last}')[0],
+    ]
+
+    assert ['would take for one' in each for each in said] == [True] * 3
+    assert not (desk.folder / 'x' / last).exists()
+    assert 'Wrote' in desk.use('write_file', path='x/other', content='')[0]
+
+
+def test_the_file_tools_change_nothing_that_git_reads_in_a_repository_of_another_name(tmp_path):
+    desk = Desk(
+        tmp_path / 'work',
+        'sandbox: {paths: {work: {root: ., mode: rw, write_approval: false}}}',
+        backend=UnconfinedBackend(),
+    )
+    for name in ('HEAD', 'objects', 'refs'):
+        (desk.folder / 'bare' / name).mkdir(parents=True)
+
+    said = [desk.use('write_file', path=f'bare/{name}', content='')[0] for name in ('config', 'hooks/x', 'main/a')]
+
+    assert ['git takes' in each for each in said] == [True, True, False]

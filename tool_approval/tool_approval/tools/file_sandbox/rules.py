@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tool_approval.core.errors import printable
+from tool_approval.os_sandbox.git_forms import TOP, is_repository
 
 from .content import MISSING, state_of, tree
-from .names import components, has_suffix, is_control
+from .names import components, fold, has_suffix, is_control
 from .paths import SandboxRoot, WalkedPath
 
 Operation = Literal['read_file', 'write_file', 'edit_file', 'list_files', 'make_directory', 'move', 'copy', 'delete']
@@ -36,6 +37,8 @@ OWN_LINKS: frozenset[Use] = frozenset({'take', 'delete'})
 """Kinds of use that apply to a symbolic link itself, and not to the link's target."""
 
 
+_REPOSITORY = ('HEAD', 'objects', 'refs', 'commondir')
+"""Names by which git takes a folder for a repository."""
 _CHANGES, _READING = 'Changes in {} need approval.', 'Reading in {} needs approval.'
 
 
@@ -160,12 +163,40 @@ def _check_change(target: PathTarget, roots_below: Sequence[SandboxRoot]) -> Non
     # Attack: `.git` is a link to a directory of another name (test_decisions.py).
     if any(map(is_control, (target.place.names, *target.place.links))):
         raise PermissionError(f'{target.shown} belongs to git or to the approval rules, which no tool may change.')
+    if _makes_repository(target.place.names, len(target.root.names)):
+        raise PermissionError(
+            f'{target.shown} is in a folder that git takes for a repository, or would take for one, which no tool may '
+            'change.'
+        )
     if target.is_root and target.use != 'make':
         raise PermissionError(f'{target.shown} is the directory {target.root.name} itself; name a file in it.')
     if roots_below and target.use != 'make':
         # Attack: moving or replacing a directory takes the roots in it out of their rules (test_overlap.py).
         inner = roots_below[0].name
         raise PermissionError(f'{target.shown} cannot be moved or deleted: {inner} in it has its own rules.')
+
+
+def _makes_repository(names: Sequence[str], top: int) -> bool:
+    """Return whether a path belongs to a folder that git takes for a repository, or would take for one with the path.
+
+    Attack: `x/HEAD`, `x/objects/a`, `x/refs/a`, and an `x/config` with programs for the next `git status` in `x`
+    (test_hostile_repository.py).
+
+    Args:
+        names: The components of the absolute path.
+        top: The number of components of its root.
+    """
+    for at in range(top, len(names)):
+        folder, name = '/' + '/'.join(names[:at]), fold(names[at])
+        name = 'HEAD' if name == 'head' else name
+        if TOP.fullmatch(name) is None:
+            continue
+        there = {each for each in (name, *_REPOSITORY) if each == name or os.path.lexists(f'{folder}/{each}')}
+        is_complete = 'HEAD' in there and ('commondir' in there or {'objects', 'refs'} <= there)
+        # Git looks at `.git` first.
+        if is_complete and not (os.path.isfile(f'{folder}/.git') or is_repository(f'{folder}/.git')):
+            return True
+    return False
 
 
 def _check_kind(target: PathTarget) -> None:
