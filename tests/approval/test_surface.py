@@ -70,7 +70,13 @@ def undescribed(body: list[ast.stmt], names: set[str] | None = None) -> list[str
 @each_package
 def test_every_public_name_is_described_with_its_fields_and_methods(package: ModuleType):
     root = Path(package.__file__ or '').parent
-    paths = [path for folder in (root, root / 'core') for path in folder.glob('*.py') if path.name != '__init__.py']
+    core = Path(tool_approval.__file__ or '').parent / 'core'
+    paths = [
+        path
+        for folder in dict.fromkeys((root, root / 'core', core))
+        for path in folder.glob('*.py')
+        if path.name != '__init__.py'
+    ]
     modules = [ast.parse(path.read_text(encoding='utf-8')) for path in paths]
     names = set(package.__all__) - {'__version__'}
     defined = {target_of(node) or getattr(node, 'name', '') for module in modules for node in module.body}

@@ -216,3 +216,15 @@ def test_commands_that_may_run_outside_of_the_sandbox_are_named(tool_approval, w
 
     assert 'note: approvals.yaml:1: shell.host.0: `git push` may run outside of the OS sandbox, as you' in shown
     assert 'warning: approvals.yaml:1: shell.host.1: `npm` runs files that an agent may have written' in shown
+
+
+def test_an_entry_for_approvers_that_no_rule_names_is_reported(tool_approval, work):
+    text = (
+        'approvers:\n  a: {users: [x], escalate: {after: 1h, to: b}}\n  b: {users: [y]}\n  c: {users: [z]}\n'
+        'tools:\n  t: {approvers: a}\n'
+    )
+
+    finished = check(tool_approval, work, text)
+
+    found = [(each['key'], each['line']) for each in finished.json['findings'] if each['level'] == 'warning']
+    assert found == [('approvers.c', 4)]

@@ -392,3 +392,27 @@ def test_a_push_that_cannot_work_in_the_sandbox_names_the_line_to_add(tool_appro
 
     assert finished.status == 20
     assert 'Tell the user to run `git push`, or to add `host: [git push]` below `shell`' in finished.out
+
+
+WHO = """\
+approvers: {leads: {groups: [leads], count: 2}}
+tools:
+  refund:
+    approval: required
+    cases:
+      - {when: {amount: {above: 500}}, approvers: leads}
+  run_shell: {approvers: leads}
+"""
+
+
+def test_it_says_who_must_approve(tool_approval, work):
+    (work / 'who.yaml').write_text(WHO)
+
+    def explain(*words):
+        finished = tool_approval('explain', *words, '--config', 'who.yaml')
+        as_json = tool_approval('explain', *words, '--config', 'who.yaml', '--json').json
+        return [line for line in finished.out.splitlines() if 'approvers' in line], as_json.get('approvers')
+
+    assert explain('refund', '{"amount": 600}') == (['approvers: 2 of group leads'], ['2 of group leads'])
+    assert explain('refund', '{"amount": 60}') == ([], None)
+    assert explain('shell', 'git push') == (['approvers: 2 of group leads'], ['2 of group leads'])

@@ -218,7 +218,7 @@ def test_a_mistake_in_a_case_names_its_line(lines, problem):
 
 
 def test_a_case_says_whether_it_needs_approval():
-    with pytest.raises(ApprovalConfigError, match=r'cases\.0\.approval: this key is missing'):
+    with pytest.raises(ApprovalConfigError, match=r'cases\.0: a case needs `approval` or `approvers`'):
         ApprovalPolicy({'t': {'cases': [{'when': {'x': {'is': 1}}}]}})
 
 

@@ -66,10 +66,11 @@ async def test_each_is_told_who_has_agreed():
 
     await decide(Count(3, ui))
 
+    since = ui.asked[0].votes.since
     assert [each.votes for each in ui.asked] == [
-        Votes(needed=3),
-        Votes(needed=3, agreed=('ada',)),
-        Votes(needed=3, agreed=('ada', 'bob')),
+        Votes(needed=3, since=since),
+        Votes(needed=3, since=since, agreed=('ada',)),
+        Votes(needed=3, since=since, agreed=('ada', 'bob')),
     ]
 
 

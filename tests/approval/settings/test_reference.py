@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import tool_approval.settings
+from tool_approval.core.approvers import ApproverRule, Escalation, Timeout
 from tool_approval.core.conditions import Condition
 from tool_approval.core.config import RuleCase, ToolRule
 from tool_approval.settings import PathSettings, SandboxSettings, Settings, parse_settings
@@ -19,6 +20,9 @@ SECTIONS = {
     '`tools` and `custom_tools`': ToolRule,
     '`cases`': RuleCase,
     '`cases` `when`': Condition,
+    '`approvers`': ApproverRule,
+    '`approvers` `escalate`': Escalation,
+    '`approvers` `timeout`': Timeout,
     '`sandbox`': SandboxSettings,
     '`sandbox.paths`': PathSettings,
     '`sandbox.paths` `approval`': PathApproval,

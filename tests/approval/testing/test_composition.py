@@ -88,6 +88,10 @@ class ForgetsRemovals(Passes):
         return True
 
 
+class HeedsNoOne(Passes):
+    heeds_approvers = True
+
+
 @pytest.mark.parametrize('make', [FirstOf, Passes])
 async def test_the_suite_passes_on_uis_that_pass_answers_on(make):
     await check_composition(make)
@@ -108,6 +112,7 @@ async def test_the_suite_passes_on_uis_that_pass_answers_on(make):
         (LeavesOpen, 'is still open'),
         (NamesNoApprovers, 'does not learn who is asked'),
         (ForgetsRemovals, 'removed people may still approve'),
+        (HeedsNoOne, 'only some may approve'),
     ],
 )
 async def test_the_suite_fails_on_a_ui_that_is_wrong(wrong, problem):

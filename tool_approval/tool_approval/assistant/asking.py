@@ -12,7 +12,7 @@ from tool_approval.answering import NotOffered, decision_on
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.first_of import FirstOf
 from tool_approval.core.memory import ApprovalMemory
-from tool_approval.core.protocols import Presenter
+from tool_approval.core.protocols import Presenter, UIAbilities
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import RunCancelled
 from tool_approval.display.questions import session_choice
@@ -104,6 +104,8 @@ class ConversationUI:
         """Ask through `inner`. While a question is open, `view` shows only the question."""
         self._inner = inner
         self._view = view
+        self.heeds_approvers = UIAbilities.of(inner).heeds_approvers
+        """Whether only the people whom `request.approvers` lists can approve."""
         self.groups_responses = isinstance(inner, TerminalUI | FirstOf)
         """Whether to ask about all requests of a response at once. Prepared answers are always used one by one."""
 

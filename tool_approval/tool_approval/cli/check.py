@@ -147,6 +147,7 @@ def remarks(settings: Settings, judge: CallJudge) -> list[ConfigFinding]:
     return [
         *_tool_rules(settings),
         *_cases(settings),
+        *_unused(settings),
         *_offers(settings),
         *_roots(judge.files),
         *_toolchains(settings, judge.files),
@@ -189,6 +190,15 @@ def _cases(settings: Settings) -> Iterator[ConfigFinding]:
             if name in SHELL_TOOLS and case.approval == 'none':
                 message = 'a condition on the text of a command also holds for what is added to it, such as `; rm -r .`'
                 yield _warning((*at_rule, number), f'{message}; write a rule under `shell.rules` instead')
+
+
+def _unused(settings: Settings) -> Iterator[ConfigFinding]:
+    rules = settings.policy_config.tools.values()
+    used = {name for rule in rules for name in (rule.approvers, *(case.approvers for case in rule.cases))}
+    used |= {rule.escalate.to for rule in settings.approvers.values() if rule.escalate is not None}
+    for name in settings.approvers:
+        if name not in used:
+            yield _warning(('approvers', name), f'no rule names `{name}`; remove it, or name it under `tools`')
 
 
 def _offers(settings: Settings) -> Iterator[ConfigFinding]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.config import InForce, ToolRules
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.request import ApprovalContext
+from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.settings.files import LoadedSettings, expanded, load_settings, with_defaults
 from tool_approval.settings.model import DEFAULT_SANDBOX, Settings, read_settings
@@ -134,13 +134,16 @@ class Judgement:
     """All parts of the call, including the part that determines the decision."""
     extra_access: Sequence[str] = ()
     """Lines that describe the extra access, as a question would show them to the approver; empty if there is none."""
+    approvers: Sequence[str] = ()
+    """The people who must approve, in words, for each rule that says so; empty if no rule does, or if no one is asked."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return `decision`, `rule` and `parts`, plus `extra_access` if there is any."""
+        """Return `decision`, `rule` and `parts`, plus `extra_access` and `approvers` if there are any."""
         deciding = self.deciding
         extra = {'extra_access': list(self.extra_access)} if self.extra_access else {}
         parts = [asdict(part) for part in self.parts]
-        return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': parts, **extra}
+        who = {'approvers': list(self.approvers)} if self.approvers else {}
+        return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': parts, **extra, **who}
 
 
 def _strictness(part: PartDecision) -> tuple[int, bool]:
@@ -243,6 +246,10 @@ class CallJudge:
             return Judgement(deciding=denied, parts=[denied])
         judged = [self._judge(name, tool, args) for name in self._names_of(tool, args)]
         strictest = max(judged, key=lambda each: _strictness(each.deciding))
+        if strictest.deciding.decision == 'ask':
+            names = SHELL_TOOLS if tool in SHELL_TOOLS else (tool,)
+            asked = [self._policy.approvers_of(ApprovalRequest(tool_name=name, args=args)) for name in names]
+            strictest = replace(strictest, approvers=list(dict.fromkeys(rule.text for each in asked for rule in each)))
         is_asking = any(part.decision == 'ask' and part.kind != 'tool' for part in strictest.parts)
         if tool not in SHELL_TOOLS or strictest.deciding.decision != 'ask' or not is_asking:
             return strictest

@@ -16,11 +16,12 @@ from weakref import WeakValueDictionary
 
 from pydantic import ValidationError
 
+from .approvers import votes_needed, why_not_enough
 from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode, is_reserved
 from .errors import NotCanonicalError, without_text
 from .protocols import ApprovalUI, UIAbilities
-from .request import ApprovalRequest
+from .request import ApprovalRequest, Votes
 from .threads import RunCancelled, call_sync_or_async, check_loop, to_next_wait
 
 _log = logging.getLogger('tool_approval')
@@ -164,9 +165,13 @@ async def ask(
     """
     if ui is None:
         return _denials(requests, 'ui', 'There is no approver to ask, so the call was denied.')
+    abilities = abilities or UIAbilities.of(ui)
+    # Attack: whoever sits at the terminal approves a call that only others may approve (test_approvers.py).
+    if any(each.approvers for each in requests) and not abilities.heeds_approvers:
+        return _denials(requests, 'ui', ANYONE)
     limit = None if timeout_s is None else asyncio.timeout(timeout_s)
     try:
-        answer = _answer(ui, abilities or UIAbilities.of(ui), requests, mode, is_answered, lock, hear)
+        answer = _answer(ui, abilities, requests, mode, is_answered, lock, hear)
         if limit is None:
             return await answer
         async with limit:
@@ -187,6 +192,13 @@ async def ask(
         return _denials(requests, 'ui', f'The approval prompt failed ({type(error).__name__}), so the call was denied.')
 
 
+ANYONE = (
+    'The rules say who may approve this call, and this approval prompt does not know who answers, so the call was '
+    'denied.'
+)
+"""Reason for a denial by a UI that cannot tell one approver from another."""
+
+
 class _NoDecision(Exception):
     """The UI returned something other than a valid decision."""
 
@@ -198,11 +210,13 @@ def grouped(requests: Mapping[int, ApprovalRequest], abilities: UIAbilities) -> 
     """
     if abilities.choose_group is None:
         return [[index] for index in requests]
-    if abilities.groups_responses:
-        return [list(requests)]
     questions: dict[tuple[str, object], list[int]] = {}
     for index, request in requests.items():
-        own = ('request', index) if request.group_id is None else ('group', request.group_id)
+        # A UI that does not know who answers could otherwise ask about none of the group.
+        if request.approvers or (request.group_id is None and not abilities.groups_responses):
+            own = ('request', index)
+        else:
+            own = ('group', None if abilities.groups_responses else request.group_id)
         questions.setdefault(own, []).append(index)
     return list(questions.values())
 
@@ -342,7 +356,7 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
         raise _NoDecision(f'the tool does not allow the answer `{refused}`')
     if decision.remember != 'none' and decision.remember_option not in request.coverings:
         raise _NoDecision('the request does not offer this option for remembering the approval')
-    if decision.note is None and not decision.decided_by:
+    if decision.note is None and not decision.decided_by and not request.approvers:
         return decision
     # Attack: a UI says that the policy, the mode or the memory has decided, and the log would say so, too
     # (test_a_ui_cannot_decide_in_the_name_of_a_rule).
@@ -351,7 +365,16 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     # The texts may have been typed in another encoding. Attack: one person is counted twice (test_asking.py).
     note = None if decision.note is None else whole_characters(decision.note)
     names = tuple(dict.fromkeys(map(whole_characters, by)))
+    if decision.approved and request.approvers:
+        _check_people(request, () if no_rules else names)
     return decision.model_copy(update={'note': note, 'decided_by': names})
+
+
+def _check_people(request: ApprovalRequest, names: tuple[str, ...]) -> None:
+    needed = 1 if request.votes is not None else votes_needed(request.approvers)
+    people = Votes(needed=needed).new(names, requester=request.facts.requester if needed > 1 else None)
+    if (problem := why_not_enough(request.approvers, people, needed=needed)) is not None:
+        raise _NoDecision(problem)
 
 
 def _denials(requests: Sequence[ApprovalRequest], rule: str, note: str) -> list[ApprovalDecision]:

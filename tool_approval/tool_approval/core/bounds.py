@@ -48,24 +48,31 @@ def amount_of(value: object) -> Decimal | None:
     return number if number is not None and number >= 0 else None
 
 
-def _read_expiry(value: object) -> object:
+def _read_duration(value: object, also: str = '') -> timedelta:
     match value:
-        case 'tomorrow':
-            return value
         case timedelta():
             duration = value
         case str() if (found := _DURATION.fullmatch(value)) is not None:
             duration = timedelta(**{_UNITS[found[2]]: int(found[1])})
         case _:
-            raise ValueError('not a duration such as `30m`, `8h` or `2d`, and not `tomorrow`')
+            raise ValueError(f'not a duration such as `30m`, `8h` or `2d`{also}')
     if not timedelta() < duration <= _LONGEST:
         raise ValueError('the duration must be more than zero, and at most ten years')
     return duration
 
 
+def _read_expiry(value: object) -> object:
+    return value if value == 'tomorrow' else _read_duration(value, ', and not `tomorrow`')
+
+
 def _written_expiry(value: object) -> object:
     return f'{math.ceil(value.total_seconds())}s' if isinstance(value, timedelta) else value
 
+
+Duration = Annotated[
+    timedelta, PlainValidator(lambda value: _read_duration(value)), PlainSerializer(_written_expiry, when_used='json')
+]
+"""A duration. Written as `45s`, `30m`, `8h` or `2d`; at most ten years."""
 
 Expiry = Annotated[
     timedelta | Literal['tomorrow'], PlainValidator(_read_expiry), PlainSerializer(_written_expiry, when_used='json')
@@ -132,7 +139,7 @@ class Bounds(BaseModel):
             case None:
                 return []
             case timedelta() as duration:
-                return [f'for {_in_words(duration)} after your answer']
+                return [f'for {in_words(duration)} after your answer']
             case _:
                 return ['until the next midnight (UTC)']
 
@@ -202,7 +209,8 @@ def written(number: Decimal) -> str:
     return text.rstrip('0').rstrip('.') if '.' in text else text
 
 
-def _in_words(duration: timedelta) -> str:
+def in_words(duration: timedelta) -> str:
+    """Write a duration in words, such as `30 minutes`."""
     seconds = math.ceil(duration.total_seconds())
     for unit, size in (('day', 86400), ('hour', 3600), ('minute', 60)):
         if seconds % size == 0:

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import translate
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 
+from .approvers import ApproverRule
 from .conditions import Condition, hold
 from .decision import AllowedAnswer
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
@@ -41,10 +55,26 @@ class RuleCase(BaseModel):
 
     when: dict[str, Condition] = Field(min_length=1)
     """Conditions by argument, all of which must hold. `transfer.amount` is the value `amount` in `transfer`."""
-    approval: Approval
-    """Whether these calls need approval, run without asking or are blocked."""
+    approval: Approval | None = None
+    """Whether these calls need approval, run without asking or are blocked. May be left out if there are `approvers`,
+    and is then `required`."""
+    approvers: str | None = None
+    """Name of the entry under `approvers` that says who must approve; that of the rule if `None`."""
     description: str | None = None
     """One line for the approver; the description of the rule if `None`."""
+
+    @model_validator(mode='after')
+    def _says_who_is_asked(self) -> Self:
+        if self.approval is None and self.approvers is None:
+            raise ValueError('a case needs `approval` or `approvers`')
+        if self.approvers is not None and self.approval not in (None, 'required'):
+            raise ValueError(f'a case with `approval: {self.approval}` asks no one; remove `approvers`')
+        return self
+
+    @property
+    def applies(self) -> Approval:
+        """Value of `approval`; `required` if it is left out."""
+        return self.approval or 'required'
 
 
 class ToolRule(BaseModel):
@@ -62,6 +92,9 @@ class ToolRule(BaseModel):
     remember: Annotated[tuple[Offer, ...], BeforeValidator(_as_tuple)] = ()
     """Bounded approvals to offer in questions, beside one call and the whole session. They grant nothing by
     themselves."""
+    approvers: str | None = None
+    """Name of the entry under `approvers` that says who must approve. `None` leaves that to the UI. Whether an approval
+    is needed is not changed."""
     cases: Annotated[tuple[RuleCase, ...], BeforeValidator(_as_tuple)] = ()
     """Exceptions for calls with certain arguments. The first case whose conditions hold applies instead of `approval`.
     If a value is missing or cannot be compared, the strictest of the rule and all its cases applies."""
@@ -81,6 +114,9 @@ class InForce:
     """First `answers` found in the matching rules, searched by precedence, or `None`."""
     remember: tuple[Offer, ...] = ()
     """First `remember` found in the matching rules, searched by precedence; empty if there is none."""
+    approvers: tuple[str, ...] = ()
+    """Names of the entries under `approvers` that say who must approve, all of which apply: those of the first rule, by
+    precedence, that names any."""
     case: int | None = None
     """Number, from 1, of the deciding rule's case that applies, or `None`."""
     reason: str | None = None
@@ -127,12 +163,14 @@ class ToolRules:
                 deciding = name, applied
                 break
         decided_by, applied = next((each for each in found if each[1].approval == 'blocked'), deciding)
+        approvers = next((each.approvers for _, each in found if each.approvers), ())
         return InForce(
             approval=applied.approval,
             description=description,
             decided_by=decided_by,
             answers=next((said for name in names if (said := self._rules[name].answers) is not None), None),
             remember=next((said for name in names if (said := self._rules[name].remember)), ()),
+            approvers=approvers,
             case=applied.case,
             reason=applied.reason,
             has_cases=any(self._rules[name].cases for name in names),
@@ -146,12 +184,18 @@ class _Applied(NamedTuple):
     description: str | None
     case: int | None = None
     reason: str | None = None
+    approvers: tuple[str, ...] = ()
 
 
 def _applied(rule: ToolRule, args: Mapping[str, Any] | None) -> _Applied:
-    own = _Applied(rule.approval, rule.description)
+    own = _Applied(rule.approval, rule.description, approvers=_names(rule.approvers))
     of_cases = [
-        _Applied(case.approval, case.description or rule.description, number)
+        _Applied(
+            case.applies,
+            case.description or rule.description,
+            number,
+            approvers=_names(case.approvers) or own.approvers,
+        )
         for number, case in enumerate(rule.cases, start=1)
     ]
     for case, applied in zip(rule.cases, of_cases, strict=True):
@@ -161,8 +205,14 @@ def _applied(rule: ToolRule, args: Mapping[str, Any] | None) -> _Applied:
         if unknown is not None:
             reason = f'`{unknown}` is missing or cannot be compared' if unknown else None
             strictest = max(own, *of_cases, key=lambda each: _CAUTION.index(each.approval))
-            return strictest._replace(reason=reason)
+            # Attack: `amount: '600'` needs the people of no case (test_approvers.py). So it needs those of all.
+            everyone = dict.fromkeys(name for each in (own, *of_cases) for name in each.approvers)
+            return strictest._replace(reason=reason, approvers=tuple(everyone))
     return own
+
+
+def _names(approvers: str | None) -> tuple[str, ...]:
+    return () if approvers is None else (approvers,)
 
 
 _CAUTION: Final[tuple[Approval | None, ...]] = ('none', None, 'required', 'blocked')
@@ -186,6 +236,8 @@ class PolicyConfig(BaseModel):
     that is set in code. If this field is `None`, the default in code applies."""
     tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Rules by tool name or glob. A glob is case-sensitive and may contain `*`, `?` and `[...]`."""
+    approvers: dict[str, ApproverRule] = Field(default_factory=dict[str, ApproverRule])
+    """The people who must approve, by the names that rules and cases use."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """For each `isolation_profile` in which a tool may run, the capabilities that are granted without asking."""
 
@@ -207,7 +259,9 @@ def read_config(
         ApprovalConfigError: A key or value is unknown or of the wrong type. The error describes the first mistake in
             the file and gives its line number.
     """
-    return read_model(PolicyConfig, plain_rules(config), source=source, line_of=line_of)
+    read = read_model(PolicyConfig, plain_rules(config), source=source, line_of=line_of)
+    check_approvers(read.approvers, {'tools': read.tools}, source=source, line_of=line_of)
+    return read
 
 
 def read_model(model: type[M], document: Mapping[str, Any], *, source: str | None, line_of: LineOf) -> M:
@@ -310,13 +364,97 @@ def check_offers(
                 )
 
 
+def check_approvers(
+    approvers: Mapping[str, ApproverRule],
+    sections: Mapping[str, Mapping[str, ToolRule]],
+    *,
+    source: str | None,
+    line_of: LineOf,
+) -> None:
+    """Check that the entries under `approvers` can be met, and that rules and entries name only entries that exist.
+
+    Args:
+        approvers: The entries.
+        sections: The rules by tool name or glob, by section.
+        source: File of the configuration, named in the error.
+        line_of: Returns the line number of the value at a key path.
+
+    Raises:
+        ApprovalConfigError: An entry lists no one, or fewer people than it needs; a name is unknown; or an entry
+            escalates to itself. The error is the first in the file, with its key and its line.
+    """
+    found = list(_wrong_approvers(approvers))
+    for section, rules in sections.items():
+        for name, rule in rules.items():
+            if rule.approvers is not None and rule.approval in ('none', 'blocked') and not rule.cases:
+                path = (section, name, 'approvers')
+                found.append((path, f'a rule with `approval: {rule.approval}` asks no one; remove `approvers`'))
+            named = [((section, name), rule.approvers)]
+            named += [((section, name, 'cases', at), case.approvers) for at, case in enumerate(rule.cases)]
+            for path, said in named:
+                if said is not None and said not in approvers:
+                    found.append(((*path, 'approvers'), _unknown_approvers(said, approvers)))
+    if found:
+        path, problem = min(found, key=lambda each: line_of(each[0]) or 0)
+        raise ApprovalConfigError(problem, key=dotted(path), source=source, line=line_of(path))
+
+
+def _wrong_approvers(approvers: Mapping[str, ApproverRule]) -> Iterator[tuple[Path, str]]:
+    for name, rule in approvers.items():
+        path = ('approvers', name)
+        if not rule.users and not rule.groups:
+            yield path, 'no one is listed; add `users` or `groups`'
+        others: object = None if rule.escalate is None else rule.escalate.to
+        if others is not None and others not in approvers:
+            problem = _unknown_approvers(others, approvers) if isinstance(others, str) else 'not the name of an entry'
+            yield (*path, 'escalate', 'to'), problem
+            continue
+        asked = _asked(name, approvers)
+        if others is not None and name in asked[1:]:
+            yield (*path, 'escalate', 'to'), f'`{printable(name)}` escalates to itself'
+        listed = {user for each in asked for user in approvers[each].users}
+        if rule.count > len(listed) and not any(approvers[each].groups for each in asked):
+            yield (*path, 'count'), f'{rule.count} people must approve, and only {len(listed)} are listed'
+
+
+def _asked(name: str, approvers: Mapping[str, ApproverRule]) -> list[str]:
+    """Return an entry and those to which it escalates, in order, up to the first that comes again."""
+    found = [name]
+    while (later := approvers[found[-1]].escalate) is not None and later.to in approvers:
+        found.append(later.to)
+        if later.to in found[:-1]:
+            break
+    return found
+
+
+def _unknown_approvers(name: str, approvers: Mapping[str, ApproverRule]) -> str:
+    return f'`{printable(name)}` is not under `approvers`{_suggestion(name, tuple(approvers))}'
+
+
+def resolved(approvers: Mapping[str, ApproverRule]) -> dict[str, ApproverRule]:
+    """Return the entries of a checked configuration with those to which they escalate in place of names."""
+
+    def of(name: str) -> ApproverRule:
+        rule = approvers[name]
+        if rule.escalate is None:
+            return rule
+        return rule.model_copy(update={'escalate': rule.escalate.model_copy(update={'to': of(rule.escalate.to)})})
+
+    return {name: of(name) for name in approvers}
+
+
 def _plain_list(items: object) -> object:
     return list(cast('Iterable[object]', items)) if isinstance(items, tuple | set | frozenset) else items
+
+
+def _plain_approvers(rule: object) -> object:
+    return rule.model_dump(exclude_unset=True) if isinstance(rule, ApproverRule) else rule
 
 
 _SECTIONS: dict[str, Callable[[object], object]] = {
     'tools': _plain_rule,
     'custom_tools': _plain_rule,
+    'approvers': _plain_approvers,
     'auto_grant': _plain_list,
 }
 """Sections that may be empty. YAML represents an empty section as `None`."""
@@ -328,6 +466,8 @@ _KINDS = {
     'tuple_type': 'not a list',
     'string_type': 'the value must be a string; quote it',
     'path_type': 'the value must be a string; quote it',
+    'frozen_set_type': 'not a list',
+    'int_type': 'not a whole number',
     'bool_type': 'the value must be true or false',
     'float_type': 'not a number',
     'missing': 'this key is missing',

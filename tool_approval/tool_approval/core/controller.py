@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from hmac import compare_digest
 from typing import Any, NamedTuple, TypeAlias
 
+from .approvers import votes_needed, why_not_enough
 from .arguments import ARGUMENTS, TYPES, CallArguments
 from .asking import ask, grouped
 from .canonical import canonical_json, copied, digest, hash_text
@@ -297,7 +298,7 @@ class ApprovalController:
         Raises:
             AuditError: The answer could not be logged.
         """
-        place = self._placed(request, None, 1, 1)
+        place = self._placed(self.addressed(request), None, 1, 1)
         shown = await self._shown(
             place.changed(place.facts._replace(can_remember_always=False), answers=ASKED_ANEW, rejected_edit=None)
         )
@@ -350,7 +351,10 @@ class ApprovalController:
         if not approvers:
             return None
         may_approve = UIAbilities.of(self.ui).may_approve
-        if (may_approve is None or may_approve(request, approvers)) and self.memory.allows(approvers):
+        asked = self.addressed(request)
+        needed = votes_needed(asked.approvers)
+        is_so = why_not_enough(asked.approvers, tuple(approvers), needed=needed) is None
+        if is_so and (may_approve is None or may_approve(asked, approvers)) and self.memory.allows(approvers):
             return None
         who = 'approver' if len(approvers) == 1 else 'approvers'
         return f'The {who} of this call may no longer approve {request.tool_name!r}, so the call was not run.'
@@ -622,7 +626,12 @@ class ApprovalController:
     def _limited(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request with the answers that the policy allows too, and with the bounded approvals it offers."""
         rule = self.policy.rule_for(request.tool_name)
-        return with_offers(request.limited(rule.answers), rule.remember)
+        return with_offers(self.addressed(request).limited(rule.answers), rule.remember)
+
+    def addressed(self, request: ApprovalRequest) -> ApprovalRequest:
+        """Return the request with the policy's rules for who may approve it."""
+        approvers = self.policy.approvers_of(request)
+        return request if request.approvers == approvers else request.changed(approvers=approvers)
 
     def _remembered(self, request: ApprovalRequest, promised: Sequence[Promise]) -> RememberedApproval | None:
         # A decision that was remembered before the tool or a rule forbade it does not count.
@@ -632,6 +641,9 @@ class ApprovalController:
         if found is None or found.is_denial:
             return found
         if not request.allows('approve') or request.needs_a_person:
+            return None
+        needed = votes_needed(request.approvers)
+        if why_not_enough(request.approvers, found.approved_by, needed=needed) is not None:
             return None
         may_approve = UIAbilities.of(self.ui).may_approve
         return found if may_approve is None or may_approve(request, found.approved_by) else None
@@ -649,7 +661,7 @@ class ApprovalController:
         asked = digest
         is_unasked = decision.rule == 'policy'
         if decision.approved and decision.override_args is not None:
-            decision = self._judged_again(request, decision, decision.override_args)
+            decision = self._judged_again(request, decision, decision.override_args, reread)
         if decision.override_args is not None:
             digest = self.digest_of(request, decision.override_args)
         said, is_remembered = decision, remembered is not None
@@ -699,7 +711,11 @@ class ApprovalController:
         return min(ends) if ends and decision.approved else None
 
     def _judged_again(
-        self, request: ApprovalRequest, decision: ApprovalDecision, override_args: Mapping[str, Any]
+        self,
+        request: ApprovalRequest,
+        decision: ApprovalDecision,
+        override_args: Mapping[str, Any],
+        reread: Reread | None,
     ) -> ApprovalDecision:
         verdict = self.policy.judge_request(request.changed(args=override_args))
         try:
@@ -709,6 +725,11 @@ class ApprovalController:
             return ApprovalDecision(approved=False, note=note, decided_by=('arguments',))
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by=('policy',))
+        # Attack: one person approves a small amount, and changes it to one that needs two (test_approvers.py).
+        for args in (override_args, _as_read(override_args, reread) or override_args):
+            if not set(self.policy.approvers_of(request.changed(args=args))) <= set(request.approvers):
+                note = f'Other people must approve {request.tool_name!r} with the changed arguments, so it was denied.'
+                return ApprovalDecision(approved=False, note=note, decided_by=('policy',))
         return decision
 
     async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
+from .approvers import votes_needed
 from .canonical import canonical_json, copied
 from .decision import AllowedAnswer, ApprovalDecision, ApprovalMode
 from .entries import changed_payload
@@ -33,9 +35,16 @@ class Count:
 
     one_at_a_time = False
     """Whether only one question may be open at a time."""
+    heeds_approvers = True
+    """Whether only the people whom `request.approvers` lists can approve."""
 
-    def __init__(self, count: int, *uis: ApprovalUI) -> None:
+    def __init__(self, count: int, *uis: ApprovalUI, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         """Create from the number of people who must agree, and from the UIs that ask them.
+
+        Args:
+            count: Number of people. If a rule in `request.approvers` says more, that number counts.
+            *uis: The UIs.
+            now: Function that returns the time when the call is first asked about.
 
         Raises:
             ValueError: The count is less than two, or no UI was given.
@@ -47,6 +56,7 @@ class Count:
             raise ValueError(f'`count` must be at least 2, not {count}; for one person, use the UI itself')
         self._count = count
         self._ui = FirstOf(*uis)
+        self._now = now
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Ask until enough people have agreed, or one has denied the call."""
@@ -54,7 +64,8 @@ class Count:
         if not asked.allows('approve') and not asked.allows('edit'):
             note = 'This call cannot be approved by several people, because its tool allows no approval.'
             return ApprovalDecision(approved=False, note=note, decided_by=('ui',))
-        votes, is_changed = Votes(needed=self._count), False
+        first = self._none_yet(request)
+        votes, is_changed = first, False
         while True:
             shown = asked.detached(votes=votes)
             with standing_for(shown, request):
@@ -66,7 +77,7 @@ class Count:
                 notes.append(decision.note)
             args = decision.override_args
             if args is not None and canonical_json(args) != canonical_json(asked.args):
-                asked, is_changed, votes = _with(asked, args, request), True, Votes(needed=self._count)
+                asked, is_changed, votes = _with(asked, args, request), True, first
             votes = votes.joined(new)
             if votes.missing == 0:
                 return ApprovalDecision(
@@ -83,11 +94,14 @@ class Count:
 
     def may_approve(self, request: ApprovalRequest, approvers: Sequence[str]) -> bool:
         """Return whether enough people have approved a request, and each of them may still approve it."""
-        votes = Votes(needed=self._count)
+        votes = self._none_yet(request)
         asked = request.changed(votes=votes)
         counted = votes.joined(votes.new(approvers, requester=request.facts.requester))
         is_listed = all(self._ui.may_approve(asked, (each,)) for each in approvers)
         return counted.missing == 0 and len(counted.agreed) == len(approvers) and is_listed
+
+    def _none_yet(self, request: ApprovalRequest) -> Votes:
+        return Votes(needed=max(self._count, votes_needed(request.approvers)), since=self._now())
 
 
 def _with(asked: ApprovalRequest, args: Mapping[str, Any], original: ApprovalRequest) -> ApprovalRequest:

@@ -23,6 +23,8 @@ class Escalating:
 
     one_at_a_time = False
     """Whether only one question may be open at a time."""
+    heeds_approvers = True
+    """Whether only the people whom `request.approvers` lists can approve."""
 
     def __init__(
         self,

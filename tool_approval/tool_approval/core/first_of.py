@@ -74,6 +74,10 @@ class FirstOf:
     If several people must agree (`request.votes`), an approval that is not another person's vote counts as no answer.
     """
 
+    heeds_approvers = True
+    """Whether only the people whom `request.approvers` lists can approve. A UI that does not know who answers is not
+    asked about such a request."""
+
     def __init__(self, *uis: ApprovalUI) -> None:
         """Create from UIs. Each UI is asked as if it were the only one. A terminal gets one question at a time.
 

@@ -309,6 +309,9 @@ class ApprovalMemory:
         lacking: dict[str, Any] = {'capabilities': lacks} if lacks else {}
         if is_denial:
             lacking['denies'] = True
+        # Attack: an approval that anyone may give covers a call that only others may approve (test_approvers.py).
+        if request.approvers:
+            lacking['approvers'] = sorted(rule.text for rule in request.approvers)
         # Attack: `Archive(item='1')` and `Delete(item=Decimal('1'))` have the same JSON form (test_memory.py).
         if types := _types(request, payload):
             lacking['types'] = types

@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, cast
 
+from .approvers import ApproverRule
 from .conditions import received
 from .config import (
     InForce,
@@ -18,6 +19,7 @@ from .config import (
     check_offers,
     parse_document,
     read_config,
+    resolved,
 )
 from .decision import both_allow
 from .request import ApprovalContext, ApprovalRequest, CallFacts
@@ -37,6 +39,7 @@ class ApprovalPolicy:
         tools: Mapping[str, Mapping[str, Any] | ToolRule | None] | None = None,
         *,
         default: str | None = None,
+        approvers: Mapping[str, ApproverRule | Mapping[str, Any]] | None = None,
         auto_grant: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Configure the policy in code; `from_yaml` reads a document instead.
@@ -47,6 +50,8 @@ class ApprovalPolicy:
                 specific rules, the stricter one applies. If any matching rule says `blocked`, the call is blocked.
             default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
                 the code that runs a tool has its own default, the stricter of the two defaults applies.
+            approvers: The people who must approve, by the names that rules and cases use: `{name: {'users': ..., 'groups': ...,
+                'count': ..., 'escalate': {'after': '30m', 'to': name}, 'timeout': {'after': '2h', 'then': 'deny'}}}`.
             auto_grant: For each isolation profile, the capabilities that are granted without asking.
 
         Raises:
@@ -55,7 +60,8 @@ class ApprovalPolicy:
         """
         if isinstance(tools, str | os.PathLike):
             raise TypeError('`tools` must be a mapping of rules; `ApprovalPolicy.from_yaml` reads the text of a file')
-        self._use(read_config({'tools': tools, 'default': default, 'auto_grant': auto_grant}), None)
+        given = {'tools': tools, 'default': default, 'approvers': approvers, 'auto_grant': auto_grant}
+        self._use(read_config(given), None)
 
     @classmethod
     def from_config(
@@ -74,7 +80,7 @@ class ApprovalPolicy:
 
     @classmethod
     def from_yaml(cls, text: str, *, source: str | None = None) -> ApprovalPolicy:
-        """Read a YAML or JSON document with the keys `default`, `tools` and `auto_grant`.
+        """Read a YAML or JSON document with the keys `default`, `tools`, `approvers` and `auto_grant`.
 
         Args:
             text: The document itself, not the name of its file.
@@ -101,6 +107,7 @@ class ApprovalPolicy:
         """Name of the configuration, shown in questions next to descriptions from the configuration."""
         # Bounded, because a model may invent names. The limit exceeds the tools that a model is offered.
         self._tool_rules = ToolRules(config.tools)
+        self._approvers = resolved(config.approvers)
         self._rule_for = lru_cache(maxsize=4096)(self._tool_rules.find)
         self._rules = {
             name: rule.model_dump(by_alias=True, exclude_defaults=True) for name, rule in config.tools.items()
@@ -217,6 +224,11 @@ class ApprovalPolicy:
     def description_of(self, request: ApprovalRequest) -> str | None:
         """Return the description that the rule in force gives a call, if any."""
         return self.rule_for(request.tool_name, received(request.args, request.used)).description
+
+    def approvers_of(self, request: ApprovalRequest) -> tuple[ApproverRule, ...]:
+        """Return the rules for who may approve a call, all of which apply; empty if the UI decides that."""
+        names = self.rule_for(request.tool_name, received(request.args, request.used)).approvers
+        return tuple([self._approvers[name] for name in names])
 
     def _described(self, verdict: ApprovalResult, rule: InForce) -> ApprovalResult:
         if not verdict.is_needs_approval:

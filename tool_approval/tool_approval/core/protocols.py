@@ -74,6 +74,10 @@ class UIAbilities(NamedTuple):
     the call runs, and before a remembered approval is used."""
     asks: Callable[[ApprovalRequest], Sequence[str]] | None = None
     """Names of the people and groups that are asked about a request, for the log; called right before the question."""
+    heeds_approvers: bool = False
+    """Whether the UI lets only the people approve a call whom each rule of `request.approvers` lists, as many of them
+    as the rules say, and names them in `decided_by`. Without this member, a UI is not asked about a call that has such
+    rules, and the call is denied."""
     only_reads: bool = False
     """Whether the UI asks no question, and only returns answers to questions that were asked and logged before."""
 
@@ -97,6 +101,7 @@ class UIAbilities(NamedTuple):
             if callable(may_approve)
             else None,
             asks=cast('Callable[[ApprovalRequest], Sequence[str]]', asks) if callable(asks) else None,
+            heeds_approvers=getattr(ui, 'heeds_approvers', False) is True,
             only_reads=getattr(ui, 'only_reads', False) is True,
         )
 

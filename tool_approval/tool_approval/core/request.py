@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
 
+from .approvers import ApproverRule
 from .bounds import Bounds
 from .canonical import EXACT, copied
 from .decision import USUAL_ANSWERS, AllowedAnswer, ApprovalDecision, both_allow
@@ -109,6 +110,8 @@ class Votes(BaseModel):
     """Number of people who must agree."""
     agreed: tuple[str, ...] = ()
     """Names of the people who have agreed to the call as it is shown, in order."""
+    since: AwareDatetime | None = None
+    """Time when the call was first asked about; `None` if it is asked about for the first time."""
 
     @property
     def missing(self) -> int:
@@ -264,6 +267,9 @@ class ApprovalRequest(BaseModel):
     """The last edit of this approver, if the tool could not take it."""
     votes: Votes | None = None
     """Votes so far, if several people must agree; otherwise `None`."""
+    approvers: tuple[ApproverRule, ...] = Field(default=(), exclude=True)
+    """Rules for who may approve the call, all of which apply; empty if the UI decides that. The controller fills them
+    in from the policy each time. They are not stored."""
 
     @field_validator('remember_options')
     @classmethod

@@ -1,6 +1,7 @@
 """Post approval requests, wait for the answers, and check who may answer."""
 
-from .approvers import Approver, ApproverRule
+from tool_approval.core.approvers import Approver, ApproverRule, Escalation, Timeout
+
 from .entry import Answer, Content, InboxEntry
 from .errors import (
     AlreadySettled,
@@ -29,6 +30,7 @@ __all__ = (
     'ApproverRule',
     'Channel',
     'Content',
+    'Escalation',
     'Inbox',
     'InboxApprovalStore',
     'InboxEntry',
@@ -44,6 +46,7 @@ __all__ = (
     'Row',
     'Settled',
     'State',
+    'Timeout',
     'UnknownRequest',
     'refusal_text',
 )

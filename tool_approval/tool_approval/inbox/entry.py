@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from hmac import compare_digest
 from typing import Any, Literal, cast
@@ -12,13 +12,13 @@ from typing import Any, Literal, cast
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from tool_approval.answering import outcome_words
+from tool_approval.core.approvers import Approver, ApproverRule
 from tool_approval.core.canonical import EXACT, canonical_json, copied, whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line
 
-from .approvers import Approver, ApproverRule
 from .errors import AlreadySettled, InvalidAnswer, NotAnApprover, OtherContent, RequestTooLarge
 from .store import Row, State
 
@@ -124,8 +124,12 @@ class InboxEntry(BaseModel):
         if not compare_digest(digest.encode(errors='replace'), self.digest.encode()):
             raise OtherContent
 
-    def check_approver(self, approver: Approver) -> None:
+    def check_approver(self, approver: Approver, now: datetime | None = None) -> None:
         """Raise an error unless the approver may answer this request.
+
+        Args:
+            approver: The person.
+            now: The time, which decides whether others may answer, too; the current time if `None`.
 
         Raises:
             NotAnApprover: The approver is not listed, or is the requester although self-approval is forbidden.
@@ -133,8 +137,21 @@ class InboxEntry(BaseModel):
         content = self.content
         if content.forbid_self_approval and approver.id == content.requester:
             raise NotAnApprover(approver.id, self.request.tool_name, 'requesters may not answer their own requests')
-        if not all(rule.lists(approver) for rule in content.approvers or ()):
-            raise NotAnApprover(approver.id, self.request.tool_name, 'only listed approvers may answer')
+        waited = (now or datetime.now(UTC)) - self.asked_at
+        if all(rule.lists(approver, waited) for rule in content.approvers or ()):
+            return
+        later = [rule.escalate.after for rule in content.approvers or () if rule.escalate is not None]
+        times = sorted(
+            f'{self.asked_at.astimezone(UTC) + after:%Y-%m-%d %H:%M} UTC' for after in later if after > waited
+        )
+        more = f'; others may from {times[0]}' if times else ''
+        raise NotAnApprover(approver.id, self.request.tool_name, f'only listed approvers may answer{more}')
+
+    @property
+    def asked_at(self) -> datetime:
+        """Time when the call was first asked about. If several people must agree, that was before the first vote."""
+        votes = self.request.votes
+        return self.posted_at if votes is None or votes.since is None else votes.since
 
     def check_vote(self, approver: Approver, decision: ApprovalDecision) -> None:
         """Raise an error if several people must agree, and the vote of this approver does not count.

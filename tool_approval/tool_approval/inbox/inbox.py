@@ -14,11 +14,11 @@ from hmac import compare_digest
 from types import TracebackType
 from typing import Self
 
+from tool_approval.core.approvers import Approver, ApproverRule
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import check_methods, check_type
 from tool_approval.core.request import ApprovalRequest
 
-from .approvers import Approver, ApproverRule
 from .entry import Answer, Content, InboxEntry, already_settled, read_entry, write_answer, write_content
 from .errors import InboxError, InboxUnavailable, OtherContent, UnknownRequest
 from .keeper import Keeper, Waiting, follow
@@ -194,7 +194,7 @@ class Inbox:
         """
         entry = await self.get(request_id)
         entry.check_open(digest)
-        entry.check_approver(by)
+        entry.check_approver(by, self._now())
         entry.check_vote(by, decision)
         at = self._moment()
         decision = entry.check_decision(decision).model_copy(update={'decided_by': (by.id,), 'decided_at': at})

@@ -11,13 +11,16 @@ from typing import Literal, Protocol
 
 from pydantic import ValidationError
 
+from tool_approval.core.approvers import Approver, ApproverRule, timeouts_of, votes_needed
+from tool_approval.core.bounds import in_words
+from tool_approval.core.count import Count
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError, check_methods, check_type, without_text
 from tool_approval.core.first_of import answered_elsewhere
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import call_sync_or_async
 
-from .approvers import Approver, ApproverRule, ApproverRules
+from .approvers import ApproverRules
 from .entry import Answer, Content, InboxEntry
 from .errors import InboxUnavailable, OtherContent, RequestTooLarge
 from .inbox import GRACE_S, Inbox, check_inbox
@@ -80,6 +83,8 @@ class InboxUI:
 
     one_at_a_time = False
     """Whether only one request may be open at a time."""
+    heeds_approvers = True
+    """Whether only the people whom `request.approvers` lists can approve."""
 
     def __init__(
         self,
@@ -96,10 +101,11 @@ class InboxUI:
 
         Args:
             inbox: Inbox to post to.
-            timeout: Seconds until a request expires and its call is denied, even if the store is unavailable.
+            timeout: Seconds until a request expires and its call is denied, even if the store is unavailable. Rules
+                with a `timeout` of their own replace it.
             channels: Channels to notify of each request and its outcome.
-            approvers: Rules for who may answer, by tool name or glob; see `ApproverRules`. `None` accepts everyone
-                with access to a channel.
+            approvers: Rules for who may answer in this inbox, by tool name or glob; see `ApproverRules`. The rules that
+                the settings name for a call apply, too. `None` accepts everyone with access to a channel.
             requester: Id of the person the agent works for, or a function that returns it for a request. `None` uses
                 the requester of the request, which `Approvals(requester=...)` sets.
             forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
@@ -131,9 +137,15 @@ class InboxUI:
         self._telling: set[asyncio.Future[None]] = set()
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Post a request and wait for the decision."""
+        """Post a request and wait for the decision. If several people must agree, post a request for each vote."""
+        needed = self.needed(request)
+        if request.votes is None and needed > 1:
+            return await Count(needed, self, now=self._now).choose(request, mode=mode)
+        if request.votes is not None and request.votes.needed < needed:
+            return _denied(f'{needed} people must approve, and only {request.votes.needed} were asked for.')
         loop = asyncio.get_running_loop()
-        ends_at = loop.time() + self._timeout_s
+        now = self._now()
+        ends_at = loop.time() + (self._ends(request, now) - now).total_seconds()
         try:
             async with asyncio.timeout_at(ends_at):
                 entry = await self._post(request)
@@ -170,9 +182,11 @@ class InboxUI:
 
     def may_approve(self, request: ApprovalRequest, approvers: Sequence[str]) -> bool:
         """Return whether approvers are still allowed to approve a request. Group membership is not checked again."""
-        rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        rules = self._rules(request) or ()
+        if request.votes is None and (needed := self.needed(request)) > 1:
+            return Count(needed, self).may_approve(request, approvers)
         requester = self._requester_of(request)
-        is_listed = all(rule.groups or rule.users.issuperset(approvers) for rule in rules)
+        is_listed = all(rule.may_list(each) for rule in rules for each in approvers)
         if requester is None:
             return is_listed and not self._forbid_self_approval
         return is_listed and not (self._forbids(request) and requester in approvers)
@@ -180,10 +194,10 @@ class InboxUI:
     def content_of(self, request: ApprovalRequest, now: datetime) -> Content | ApprovalDecision:
         """Return the content to post for a request at a time of the store, or a denial if no one may approve it."""
         requester = self._requester_of(request)
-        approvers = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        approvers = self._rules(request)
         if self._forbid_self_approval and requester is None:
             return _denied('Self-approval is forbidden and the requester is unknown, so the call was denied.')
-        if approvers is not None and not any(rule.users or rule.groups for rule in approvers):
+        if approvers is not None and not all(rule.users or rule.groups for rule in approvers):
             return _denied(f'No approver is listed for {request.tool_name!r}, so the call was denied.')
         if requester is not None:
             known = {**request.metadata, 'requester': requester}
@@ -193,15 +207,33 @@ class InboxUI:
             approvers=approvers,
             requester=requester,
             forbid_self_approval=self._forbids(request) and requester is not None,
-            expires_at=now + timedelta(seconds=self._timeout_s),
+            expires_at=self._ends(request, now),
         )
 
+    def needed(self, request: ApprovalRequest) -> int:
+        """Return how many people must approve a request."""
+        return votes_needed(self._rules(request))
+
     def asks(self, request: ApprovalRequest) -> list[str]:
-        """Return the listed users and groups; empty if everyone with access to a channel may answer."""
-        rules = () if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        """Return the listed users and groups, also those who may answer later; empty if everyone with access to a
+        channel may answer.
+        """
+        rules = [rule.everyone for rule in self._rules(request) or ()]
         users = {user for rule in rules for user in rule.users}
         groups = {group for rule in rules for group in rule.groups}
         return [*sorted(users), *(f'group {name}' for name in sorted(groups))]
+
+    def _rules(self, request: ApprovalRequest) -> tuple[ApproverRule, ...] | None:
+        """Return the rules for who may answer: those of this UI and those of the policy. All of them apply."""
+        own = None if self._approvers is None else self._approvers.for_tool(request.tool_name)
+        return request.approvers or None if own is None else (*own, *request.approvers)
+
+    def _ends(self, request: ApprovalRequest, now: datetime) -> datetime:
+        """Return the time from which no answer counts."""
+        votes, timeouts = request.votes, timeouts_of(self._rules(request))
+        if not timeouts:
+            return now + timedelta(seconds=self._timeout_s)
+        return (now if votes is None or votes.since is None else votes.since) + min(timeouts)
 
     def _forbids(self, request: ApprovalRequest) -> bool:
         # A requester has no vote among several people either.
@@ -217,7 +249,10 @@ class InboxUI:
         if entry.answer is not None:
             return entry.answer.decision
         if entry.state == 'expired':
-            note = f'No approver answered within {self._timeout_s:g} seconds, so the call was denied.'
+            timeouts = timeouts_of(entry.content.approvers)
+            time = in_words(min(timeouts)) if timeouts else f'{self._timeout_s:g} seconds'
+            who = 'No approver' if votes_needed(entry.content.approvers) == 1 else 'Not enough approvers'
+            note = f'{who} answered within {time}, so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by=('timeout',))
         return _denied('The request was withdrawn from the inbox, so the call was denied.')
 

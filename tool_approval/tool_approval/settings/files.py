@@ -223,6 +223,7 @@ def effective(loaded: LoadedSettings) -> Settings:
     - `mode`, `require_os_sandbox` and `os_sandbox_fallback` apply as in a trusted file.
     - `default: none`, `approval: none` and `auto_grant` are ignored.
     - `answers` can only forbid answers: `respond` is left out.
+    - `approvers` apply, because they only limit who can approve. Their `timeout` is ignored.
     - Each `description` is ignored, because it would be part of the question to the approver.
     - `visible` and `toolchains` are ignored, but `hidden` applies.
     - Roots outside of the working directory are removed. All access to roots in the working directory needs approval.
@@ -242,6 +243,8 @@ def effective(loaded: LoadedSettings) -> Settings:
         default=None if settings.default == 'none' else settings.default,
         tools={name: _rule(rule) for name, rule in settings.tools.items()},
         custom_tools={name: _rule(rule) for name, rule in settings.custom_tools.items()},
+        # A longer time than that of the UI would not be stricter.
+        approvers={name: rule.model_copy(update={'timeout': None}) for name, rule in settings.approvers.items()},
         sandbox=sandbox,
         shell=None if settings.shell is None else _shell(settings.shell, known),
     )
@@ -265,7 +268,8 @@ def _rule(rule: ToolRule) -> ToolRule:
     # Attack: a file lets a person answer for a tool that its author did not mean to be answered for.
     answers = rule.answers and both_allow(rule.answers, USUAL_ANSWERS)
     cases = tuple(case.model_copy(update={'description': None}) for case in rule.cases if case.approval != 'none')
-    return ToolRule(approval=None if rule.approval == 'none' else rule.approval, answers=answers, cases=cases)
+    approval = None if rule.approval == 'none' else rule.approval
+    return ToolRule(approval=approval, answers=answers, approvers=rule.approvers, cases=cases)
 
 
 def _sandbox(sandbox: SandboxSettings, directory: Path) -> SandboxSettings:

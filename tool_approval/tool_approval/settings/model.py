@@ -17,7 +17,17 @@ from pydantic import (
     model_validator,
 )
 
-from tool_approval.core.config import Default, LineOf, PolicyConfig, ToolRule, parse_document, plain_rules, read_model
+from tool_approval.core.approvers import ApproverRule
+from tool_approval.core.config import (
+    Default,
+    LineOf,
+    PolicyConfig,
+    ToolRule,
+    check_approvers,
+    parse_document,
+    plain_rules,
+    read_model,
+)
 from tool_approval.core.decision import read_mode
 from tool_approval.core.errors import ApprovalConfigError, printable
 from tool_approval.core.policy import ApprovalPolicy
@@ -124,6 +134,8 @@ class Settings(BaseModel):
     custom_tools: dict[str, ToolRule] = Field(default_factory=dict[str, ToolRule])
     """Like `tools`, maps tool names and globs to rules. A file can use this key to list the application's own tools
     separately. A name must not be in both `tools` and `custom_tools`."""
+    approvers: dict[str, ApproverRule] = Field(default_factory=dict[str, ApproverRule])
+    """The people who must approve, by the names that rules and cases use."""
     auto_grant: dict[str, list[str]] = Field(default_factory=dict[str, list[str]])
     """Maps a tool's `isolation_profile` to the capabilities that are granted without asking."""
     sandbox: SandboxSettings | None = None
@@ -173,7 +185,7 @@ class Settings(BaseModel):
     def policy_config(self) -> PolicyConfig:
         """Configuration of the policy, in which `tools` also contains `custom_tools`."""
         tools = {**self.tools, **self.custom_tools}
-        return PolicyConfig(default=self.default, tools=tools, auto_grant=self.auto_grant)
+        return PolicyConfig(default=self.default, tools=tools, approvers=self.approvers, auto_grant=self.auto_grant)
 
     @property
     def policy(self) -> ApprovalPolicy:
@@ -217,7 +229,10 @@ def read_settings(
             source=source,
             line=line_of(('custom_tools', both)),
         )
-    return read_model(Settings, plain, source=source, line_of=line_of)
+    settings = read_model(Settings, plain, source=source, line_of=line_of)
+    sections = {'tools': settings.tools, 'custom_tools': settings.custom_tools}
+    check_approvers(settings.approvers, sections, source=source, line_of=line_of)
+    return settings
 
 
 def parse_settings(text: str, *, source: str | None = None) -> Settings:

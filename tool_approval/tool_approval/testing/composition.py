@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from tool_approval.core.approvers import ApproverRule
 from tool_approval.core.asking import ask
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.protocols import ApprovalUI, UIAbilities
@@ -19,8 +20,10 @@ class _People:
 
     one_at_a_time = False
 
-    def __init__(self, answer: Callable[[int], object], *, waits: bool = False, allowed: bool = True) -> None:
-        self._answer, self._waits, self._allowed = answer, waits, allowed
+    def __init__(
+        self, answer: Callable[[int], object], *, waits: bool = False, allowed: bool = True, knows: bool = True
+    ) -> None:
+        self._answer, self._waits, self._allowed, self.heeds_approvers = answer, waits, allowed, knows
         self.asked: list[ApprovalRequest] = []
         self.open = 0
 
@@ -80,8 +83,25 @@ async def check_composition(
     await _check_stop(compose, request)
     abilities = UIAbilities.of(compose(_People(lambda number: None)))
     assert abilities.asks is not None and 'everyone' in abilities.asks(request), 'the log does not learn who is asked'
+    if abilities.heeds_approvers:
+        await _check_approvers(compose, request, approves=approves)
     removed = UIAbilities.of(compose(_People(lambda number: None, allowed=False))).may_approve
     assert removed is not None and not removed(request, ('person 1', 'person 2')), 'removed people may still approve'
+
+
+async def _check_approvers(
+    compose: Callable[[ApprovalUI], ApprovalUI], request: ApprovalRequest, *, approves: bool
+) -> None:
+    names = frozenset(f'person {number}' for number in range(1, 10))
+    listed = request.changed(approvers=(ApproverRule(users=names),))
+    for knows in (True, False):
+        people = _People(lambda number: ApprovalDecision(approved=True, decided_by=(f'person {number}',)), knows=knows)
+        [decision] = await ask(compose(people), [listed], mode='interactive', timeout_s=None)
+        assert decision.approved is (knows and approves), (
+            f'of a call that only some may approve, it decided {decision!r}'
+        )
+        heard = all(each.approvers == listed.approvers for each in people.asked)
+        assert heard and (knows or not people.asked), 'people were asked who may not approve the call'
 
 
 async def _check_stop(compose: Callable[[ApprovalUI], ApprovalUI], request: ApprovalRequest) -> None:

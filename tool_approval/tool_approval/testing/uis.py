@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
+from tool_approval.core.approvers import votes_needed
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.request import ApprovalRequest
 
@@ -22,6 +23,8 @@ class ScriptedUI:
 
     one_at_a_time = True
     """Questions are asked one by one, so that answers and questions are in the same order."""
+    heeds_approvers = True
+    """An approval by `True`, `'y'` or `'s'` is one by as many of the people in `request.approvers` as it needs."""
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         """Prepare the answers.
@@ -64,6 +67,9 @@ class ScriptedUI:
 class RecordingUI:
     """A UI that records all requests and gives each of them the same answer."""
 
+    heeds_approvers = True
+    """An approval is one by as many of the people in `request.approvers` as it needs."""
+
     def __init__(self, answer: Answer = True) -> None:
         """Answer every request with `answer`. The default approves."""
         self._answer = answer
@@ -96,12 +102,23 @@ def _read_answer(answer: Answer, request: ApprovalRequest) -> ApprovalDecision:
         case BaseException():
             raise answer
         case True | 'y':
-            return ApprovalDecision(approved=True)
+            return ApprovalDecision(approved=True, decided_by=_people(request))
         case 's':
-            return ApprovalDecision(approved=True, remember='session')
+            return ApprovalDecision(approved=True, remember='session', decided_by=_people(request))
         case 'a':
-            return ApprovalDecision(approved=True, remember='always')
+            return ApprovalDecision(approved=True, remember='always', decided_by=_people(request))
         case False | 'n':
             return ApprovalDecision(approved=False)
         case _:
             return ApprovalDecision(approved=False, note=answer)
+
+
+def _people(request: ApprovalRequest) -> tuple[str, ...]:
+    """Return names of people who may approve a call, if a rule says who may."""
+    rules = [rule.everyone for rule in request.approvers]
+    if not rules:
+        return ()
+    needed = votes_needed(request.approvers)
+    names = sorted(set[str].union(*(set(rule.users) for rule in rules)))
+    names = [each for each in names if all(rule.may_list(each) for rule in rules)]
+    return (*names, *(f'person {number + 1}' for number in range(needed)))[:needed]

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tool_approval.inbox import ApproverRule, NotAnApprover
+from tool_approval.inbox import ApproverRule, Escalation, NotAnApprover
 from tool_approval.ui.slack.actions import People
 
 from tool_approval import ApprovalRequest
@@ -50,6 +50,15 @@ def test_the_groups_of_the_request_count():
     rules = (ApproverRule(groups=frozenset({'S0MAIL'})),)
 
     assert approver(channel=channel, approvers=rules).groups == {'S0MAIL'}
+
+
+def test_the_groups_that_are_asked_later_count():
+    later = Escalation(after='30m', to=ApproverRule(groups=frozenset({'S0LATER'})))
+    channel = Channel(S0LATER={'U0ADA'})
+
+    asked_long_ago = approver(channel=channel, approvers=(ApproverRule(users=frozenset({'zoe'}), escalate=later),))
+
+    assert asked_long_ago.groups == {'S0LATER'}
 
 
 def test_person_with_an_id_elsewhere_cannot_approve_their_own_request():

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
 from tool_approval.answering import NotOffered, decision_on, read_arguments
+from tool_approval.core.approvers import LONGEST_NAME
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line
@@ -26,7 +27,6 @@ from tool_approval.inbox import (
     NotAnApprover,
     refusal_text,
 )
-from tool_approval.inbox.approvers import LONGEST_NAME
 
 from .blocks import (
     APPROVE,
@@ -168,7 +168,8 @@ class People:
         person_id = user_id if self._ids is None else self._ids.get(user_id)
         # Groups are looked up only if the person is not listed directly.
         wanted = frozenset[str]() if user_id in self._rule.users else self._rule.groups
-        wanted = wanted.union(*(rule.groups for rule in entry.content.approvers or () if person_id not in rule.users))
+        listed = [rule.everyone for rule in entry.content.approvers or ()]
+        wanted = wanted.union(*(rule.groups for rule in listed if person_id not in rule.users))
         groups = frozenset([group for group in sorted(wanted) if person_id and await self._has(group, user_id)])
         if person_id is None or not self._rule.lists(Approver(id=user_id, groups=groups)):
             raise NotAnApprover(user_id, entry.request.tool_name, 'only approvers listed for this channel may answer')

@@ -22,7 +22,7 @@ from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.gate import denied_because
 from tool_approval.durable import Done, DurableStore, RunRow, open_store
-from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer
+from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer, NotAnApprover
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.storage import FileApprovalStore
@@ -36,6 +36,7 @@ from tool_approval import (
     ApprovalDecision,
     ApprovalError,
     ApprovalMemory,
+    ApprovalPolicy,
     ApprovalPresentation,
     ApprovalResult,
     AuditError,
@@ -385,6 +386,66 @@ def test_what_who_is_no_longer_listed_wanted_remembered_is_not(url, inbox, memor
     assert asyncio.run(main())['1'][1] != 'success'
     assert bot.paid == []
     assert memory.list_approvals() == []
+
+
+LEADS = {'leads': {'users': ['ada', 'bob'], 'count': 2}}
+
+
+def by_leads(url, *, tool='pay', **leads):
+    policy = ApprovalPolicy({tool: {'approvers': 'leads'}}, approvers={'leads': {**LEADS['leads'], **leads}})
+    return over(url, policy=policy)
+
+
+def test_a_vote_outlives_the_process_and_the_others_see_it(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        [first] = await park(bot.durable(url, by_leads(url)), inbox)
+        await answer(inbox, first, by=ADA)
+        async with working(bot.durable(url, by_leads(url))):
+            [second] = await soon(inbox)
+        assert (bot.paid, first.request.votes.agreed, second.request.votes.agreed) == ([], (), ('ada',))
+        assert second.request.votes.since == first.posted_at
+        with pytest.raises(NotAnApprover, match='another person must agree too'):
+            await answer(inbox, second, by=ADA)
+        await answer(inbox, second, by=BOB)
+        return await finish(bot.durable(url, by_leads(url)))
+
+    assert asyncio.run(main()) == {'1': ['paid 10', 'success']}
+    assert bot.paid == [10]
+
+
+def test_of_several_people_one_denial_decides_and_a_change_starts_over(url, inbox):
+    bot = Bot([PAY, call('pay', '2', amount=20)])
+    changed = ApprovalDecision(approved=True, override_args={'amount': 15})
+
+    async def main():
+        entries = await park(bot.durable(url, by_leads(url)), inbox, 2)
+        ten, twenty = sorted(entries, key=lambda each: each.request.args['amount'])
+        await answer(inbox, twenty, NO, by=ADA)
+        await answer(inbox, ten, by=ADA)
+        async with working(bot.durable(url, by_leads(url))):
+            [second] = await soon(inbox)
+            await answer(inbox, second, changed, by=BOB)
+            [third] = await soon(inbox)
+            assert (third.request.args, third.request.votes.agreed) == ({'amount': 15}, ('bob',))
+            await answer(inbox, third, by=ADA)
+        return await finish(bot.durable(url, by_leads(url)))
+
+    told = asyncio.run(main())
+    assert (bot.paid, told['1'][0].splitlines()[0], told['2'][1] != 'success') == ([15], 'paid 15', True)
+
+
+def test_of_several_people_who_was_removed_has_no_vote_when_the_run_goes_on(url, inbox):
+    bot = Bot([PAY])
+
+    async def main():
+        [first] = await park(bot.durable(url, by_leads(url)), inbox)
+        await answer(inbox, first, by=ADA)
+        return await finish(bot.durable(url, by_leads(url, users=['bob', 'eve'])))
+
+    assert asyncio.run(main())['1'][1] != 'success'
+    assert bot.paid == []
 
 
 def test_a_call_whose_tool_has_changed_is_asked_again(url, inbox):
@@ -863,6 +924,35 @@ def test_an_approver_decides_about_a_call_that_may_have_happened(decision, resul
     assert len(bot.paid) == paid
 
 
+async def both_agree(inbox):
+    """Answer as Ada, and then as Bob. Who had agreed to each of the two questions."""
+    agreed = []
+    for by in (ADA, BOB):
+        [entry] = await soon(inbox)
+        agreed.append(entry.request.votes.agreed)
+        await answer(inbox, entry, by=by)
+    return agreed
+
+
+def test_several_people_decide_whether_a_call_that_may_have_happened_runs_again(url, inbox, at_once):
+    bot = Hanging()
+
+    async def main():
+        durable = bot.durable(url, by_leads(url, tool='wire'))
+        async with working(durable):
+            await durable.start('go', run_id='run')
+            await both_agree(inbox)
+            while not bot.paid:
+                await asyncio.sleep(0.01)
+        durable = bot.durable(url, by_leads(url, tool='wire'))
+        async with working(durable):
+            agreed = await both_agree(inbox)
+            return json.loads(await durable.get('run').result()), agreed
+
+    assert asyncio.run(main()) == ({'1': ['wired 10', 'success']}, [(), ('ada',)])
+    assert len(bot.paid) == 2
+
+
 def test_a_worker_that_was_frozen_during_a_call_withdraws_the_question_about_it(url, inbox, at_once):
     bot = Hanging()
 
@@ -1172,6 +1262,30 @@ def test_an_approval_that_expired_while_another_question_was_open_is_asked_again
     assert told == {'1': ['paid 10', 'success'], '2': ['paid 20', 'success']}
     assert same == set()
     assert len(sink.questions) == 4
+
+
+def test_votes_that_expired_while_another_question_was_open_are_given_again(url):
+    bot, later, agreed = Bot([PAY, call('pay', '2', amount=20)]), [timedelta(0)], []
+    controller = ApprovalController(
+        policy=by_leads(url).policy, valid_for=timedelta(hours=1), now=lambda: datetime.now(UTC) + later[0]
+    )
+    durable = bot.durable(url, controller)
+
+    async def main(inbox):
+        async with working(durable):
+            started = await durable.start('go', run_id='run')
+            for by, count in ((ADA, 2), (BOB, 2), (ADA, 1), (BOB, 1)):  # the other call was approved later
+                last = await soon(inbox, count)
+                agreed.append([each.request.votes.agreed for each in last])
+                for entry in last:
+                    await answer(inbox, entry, by=by)
+                    later[0] = timedelta(hours=0 if len(agreed) == 1 else 2)
+            return json.loads(await started.result())
+
+    with Inbox(open_store(url).inbox_store, now=controller.now) as inbox:
+        told = asyncio.run(main(inbox))
+    assert (told, sorted(bot.paid)) == ({'1': ['paid 10', 'success'], '2': ['paid 20', 'success']}, [10, 20])
+    assert agreed == [[(), ()], [('ada',), ('ada',)], [()], [('ada',)]]
 
 
 def test_a_question_that_cannot_be_logged_is_not_asked(url, caplog):

@@ -22,6 +22,7 @@ from pydantic_ai.messages import ModelRequest, UserPromptPart
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai_deferred import Agent
 
+from tool_approval.core.approvers import LONGEST_NAME
 from tool_approval.core.errors import ApprovalError
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.display import escape_line
@@ -30,7 +31,6 @@ from tool_approval.durable.engine import DBOSEngine, Engine, engine_url, may_pas
 from tool_approval.durable.ledger import Ledger, Reconcile
 from tool_approval.durable.worker import Sweep
 from tool_approval.inbox import Inbox, InboxUI
-from tool_approval.inbox.approvers import LONGEST_NAME
 from tool_approval.inbox.errors import InboxError, InboxUnavailable
 from tool_approval.inbox.keeper import LEASE_S
 from tool_approval.inbox.worker import Worker

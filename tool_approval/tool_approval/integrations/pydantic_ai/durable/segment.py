@@ -22,8 +22,10 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from pydantic_ai_deferred.nesting import continued
 from pydantic_core import to_jsonable_python
 
+from tool_approval.core.asking import passing_on
 from tool_approval.core.binding import Binding
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
+from tool_approval.core.count import Count
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError, UsedUp
 from tool_approval.core.gate import Allowed, Prepared, cannot_be_judged, denied_because
@@ -83,6 +85,7 @@ class Answers:
     """UI that gives a controller the answers that arrived while no process waited."""
 
     one_at_a_time = False
+    heeds_approvers = True
     only_reads = True
 
     def __init__(self, answers: Mapping[str, ApprovalDecision]) -> None:
@@ -91,6 +94,34 @@ class Answers:
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Return the recorded answer. Without an answer, the method raises, and the call is denied."""
         return self._answers[str(request.tool_call_id)]
+
+
+class _Missing(Exception):
+    """An answer is missing. `request` asks for it, in a question whose id is derived from `of`."""
+
+    def __init__(self, request: ApprovalRequest, of: Sequence[object]) -> None:
+        super().__init__('an answer is missing')
+        self.request, self.of = request, of
+
+
+class _Votes:
+    """UI that gives a `Count` the votes in the store, and raises `_Missing` for the first that is missing."""
+
+    one_at_a_time = False
+    heeds_approvers = True
+    only_reads = True
+
+    def __init__(self, segment: Segment, rows: Mapping[str, Row], of: Sequence[object]) -> None:
+        self._segment, self._rows, self._of = segment, rows, of
+
+    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
+        agreed = [] if request.votes is None else list(request.votes.agreed)
+        # A vote counts for the arguments as they were changed last, and the question names the people who have agreed.
+        of = [*self._of, self._segment.durable.controller.digest_of(request), agreed] if agreed else self._of
+        row = self._rows.get(derived_id(self._segment.durable.key, self._segment.run_id, of))
+        if row is None or row.state == 'pending':
+            raise _Missing(request, of)
+        return self._segment.answer_in(row)
 
 
 class Segment:
@@ -172,7 +203,7 @@ class Segment:
         undecided = [each.request for each in prepared if each.verdict.is_needs_approval]
         shown = {each.tool_call_id: each for each in await durable.controller.triage(undecided) if each is not None}
         questions: list[Question] = []
-        at = await self._time()
+        at, rows = await self._time(), await self._requests()
         for index, call in enumerate(stop.calls):
             request, answer = shown.get(call.id), answers.get(call.id)
             late: list[str] = []
@@ -185,23 +216,22 @@ class Segment:
                 late, answer = [until.isoformat()], answers.pop(call.id) and None
             if request is None:
                 if answer is not None and not answer.approved:
-                    # The approver has denied it, even if memory or a rule would approve it now.
-                    note = answer.note or 'The call was denied.'
-                    is_note = answer.note and answer.rule is None
-                    reason = denied_because(note) if is_note else note
-                    facts = call.facts._replace(is_blocked=True, block_reason=reason)
-                    prepared[index] = prepared[index]._replace(request=call.request.changed(facts))
+                    prepared[index] = _denied_before(prepared[index], call, answer)
                 continue
-            if answer is None:
-                # Other arguments, or another definition of the tool, make another question.
-                of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest, *late]
-                question = self._unlogged(request) or self._question(request, of, at)
-                if isinstance(question, ApprovalDecision):
-                    call.denial = answers[call.id] = question
-                else:
-                    call.request, call.facts = plain_request(request), request.facts
-                    call.question = question.id
-                    questions.append(question)
+            # Other arguments, or another definition of the tool, make another question.
+            of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest, *late]
+            found = answer or _Missing(request, of)
+            if durable.ui.needed(request) > 1:  # the answer to the last question is only a vote
+                found = await self._counted(request, of, rows, at)
+            answers.pop(call.id, None)
+            asked = self._asked(request, found, at) if isinstance(found, _Missing) else found
+            if isinstance(asked, ApprovalDecision):
+                answers[call.id] = asked
+                call.denial = call.denial if asked is found else asked
+            else:
+                call.request, call.facts = plain_request(request), request.facts
+                call.question = asked.id
+                questions.append(asked)
         if questions:
             return _compressed(Stop(calls=stop.calls, questions=questions))
         to_do = {str(each.call.tool_call_id): each for each in await batch.decide(prepared)}
@@ -227,15 +257,43 @@ class Segment:
             return answers
         for row in (await self._requests()).values():
             if row.id in asked and row.state != 'pending':
-                answers[asked[row.id]] = self._answer(row)
+                answers[asked[row.id]] = self.answer_in(row)
         return answers
+
+    async def _counted(
+        self, request: ApprovalRequest, of: Sequence[object], rows: Mapping[str, Row], at: datetime
+    ) -> ApprovalDecision | _Missing:
+        """Return the decision of several people, or the vote that is missing. The votes are the requests in the store.
+
+        Args:
+            request: The request.
+            of: Values that determine the id of the question about the first vote.
+            rows: The requests of the run, by id.
+            at: The time.
+        """
+        durable = self.durable
+        while True:
+            first = rows.get(derived_id(durable.key, self.run_id, of))
+            since = at if first is None else first.posted_at or at
+            count = Count(durable.ui.needed(request), _Votes(self, rows, of), now=lambda since=since: since)
+            try:
+                with passing_on(_Missing):
+                    decision = await count.choose(request, mode='interactive')
+            except _Missing as missing:
+                return missing
+            until = durable.controller.expires(decision)
+            if until is None or durable.controller.now() <= until:
+                return decision
+            # The approval expired while a question about another call was open.
+            of = [*of, until.isoformat()]
 
     async def _requests(self) -> dict[str, Row]:
         """Return the requests of the run, by id."""
         rows = await self.durable.patiently(lambda: self.durable.store.requests_of(self.run_id))
         return {row.id: row for row in rows}
 
-    def _answer(self, row: Row) -> ApprovalDecision:
+    def answer_in(self, row: Row) -> ApprovalDecision:
+        """Return the decision in a settled request, or a denial if it cannot be trusted."""
         try:
             entry = read_entry(row)
         except ValueError:
@@ -244,9 +302,8 @@ class Segment:
         if entry.answer is not None:
             if not hmac.compare_digest(entry.answer.digest, entry.digest):
                 return _denied('The answer did not match the request, so the call was denied.')
-            if entry.state == 'approved' and not self.durable.ui.may_approve(
-                entry.request, entry.answer.decision.decided_by
-            ):
+            request = self.durable.controller.addressed(entry.request)
+            if entry.state == 'approved' and not self.durable.ui.may_approve(request, entry.answer.decision.decided_by):
                 # Attack: the approval would be remembered before the check at execution refuses it, and later let other
                 # calls run (test_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
                 tool_name = entry.request.tool_name
@@ -262,6 +319,14 @@ class Segment:
             judged = self.durable.controller.policy.judge_request(request)
             verdict = judged if judged.is_blocked else verdict
         return batch.restore(_part(self.state.history, call.id), request, verdict)
+
+    def _asked(self, request: ApprovalRequest, missing: _Missing, at: datetime) -> Question | ApprovalDecision:
+        """Return the question about a request, or the denial if no approver can be asked. The first of several votes is
+        logged as the question.
+        """
+        votes = missing.request.votes
+        denial = self._unlogged(request) if votes is None or not votes.agreed else None
+        return denial or self._question(missing.request, missing.of, at)
 
     def _unlogged(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """Log that an approver is about to be asked, and return the denial if that cannot be logged."""
@@ -316,16 +381,20 @@ class Segment:
                 continue
             text = f'{unknown_text(row)} Approve to run the call again, or deny to give up on the call.'
             facts = call.facts._replace(can_remember_always=False)
-            request = call.restored.changed(
+            request = self.durable.controller.addressed(call.restored).changed(
                 facts, description=text, described_by=None, remember_options=(), answers=ASKED_ANEW
             )
-            question = self._question(request, about_unknown(row.key, row.attempt), await self._time())
+            about, at = about_unknown(row.key, row.attempt), await self._time()
+            missing: _Missing | ApprovalDecision = _Missing(request, about)
+            if self.durable.ui.needed(request) > 1:
+                missing = await self._counted(request, about, answers, at)
+            question = self._question(missing.request, missing.of, at) if isinstance(missing, _Missing) else missing
             if isinstance(question, Question):
                 found = answers.get(question.id)
                 if found is None or found.state == 'pending':
                     stop.questions.append(question.model_copy(update={'about': (row.key, row.attempt)}))
                     continue
-                question = self._answer(found)
+                question = self.answer_in(found)
             controller = self.durable.controller.with_ui(Answers({call.id: question}))
             if await controller.ask_anew(request):
                 await ledger.again(row)
@@ -529,6 +598,14 @@ def _prompt(history: Sequence[ModelMessage]) -> Any:
 def _compressed(stop: Stop) -> bytes:
     # Compressed because each call is in it several times: for the approver, and for the agent.
     return zlib.compress(as_json(stop.model_dump(mode='json')).encode())
+
+
+def _denied_before(prepared: Prepared, call: StoredCall, answer: ApprovalDecision) -> Prepared:
+    """Return a call that the approver has denied, even if memory or a rule would approve it now."""
+    note = answer.note or 'The call was denied.'
+    reason = denied_because(note) if answer.note and answer.rule is None else note
+    facts = call.facts._replace(is_blocked=True, block_reason=reason)
+    return prepared._replace(request=call.request.changed(facts))
 
 
 def _denied(note: str) -> ApprovalDecision:
