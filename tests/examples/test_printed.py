@@ -15,6 +15,7 @@ BEHAVIOURS = {
     'chat_reaction': 'each run gets its own reaction, or the end of its time',
     'external_loop': 'the model gets the same as with a handler, in more runs',
     'nested_agents': 'requests of every depth reach the outer handler with their lineage',
+    'refund_bot': 'the amount says whether no one, one person or two leads must approve',
 }
 
 

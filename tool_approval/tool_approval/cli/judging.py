@@ -135,7 +135,7 @@ class Judgement:
     extra_access: Sequence[str] = ()
     """Lines that describe the extra access, as a question would show them to the approver; empty if there is none."""
     approvers: Sequence[str] = ()
-    """The people who must approve, in words, for each rule that says so; empty if no rule does, or if no one is asked."""
+    """The people who must approve, in words, for each rule that says so; empty if no one is asked."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` and `approvers` if there are any."""

@@ -74,7 +74,7 @@ class Timeout(BaseModel):
 
 
 class ApproverRule(BaseModel):
-    """The people who may approve a call, and how many of them must. A rule without users and groups lets no one approve."""
+    """The people who may approve a call, and how many of them must. Without users and groups, no one may."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 

@@ -50,8 +50,9 @@ class ApprovalPolicy:
                 specific rules, the stricter one applies. If any matching rule says `blocked`, the call is blocked.
             default: `required` or `none` for tools that have neither a rule nor a check; `None` means `required`. If
                 the code that runs a tool has its own default, the stricter of the two defaults applies.
-            approvers: The people who must approve, by the names that rules and cases use: `{name: {'users': ..., 'groups': ...,
-                'count': ..., 'escalate': {'after': '30m', 'to': name}, 'timeout': {'after': '2h', 'then': 'deny'}}}`.
+            approvers: The people who must approve, by the names that rules and cases use: `{name: {'users': ...,
+                'groups': ..., 'count': ..., 'escalate': {'after': '30m', 'to': name},
+                'timeout': {'after': '2h', 'then': 'deny'}}}`.
             auto_grant: For each isolation profile, the capabilities that are granted without asking.
 
         Raises:
