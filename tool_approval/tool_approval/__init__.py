@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .core.protocols import ApprovalAware, ApprovalStore, ApprovalUI, AuditSink, Presenter, RememberedApproval
     from .core.redact import Redactor
     from .core.request import ApprovalContext, ApprovalRequest, LineageEntry, RememberOption, simple_approval_request
+    from .core.reviewed import CallToReview, Opinion, Reviewed, Reviewer
     from .core.tool_checks import CurrentCall, current_call, requires_approval
     from .core.verdict import ApprovalResult, make_request
 
@@ -62,6 +63,7 @@ __all__ = (
     'AuditError',
     'AuditSink',
     'Bounds',
+    'CallToReview',
     'Condition',
     'Count',
     'CurrentCall',
@@ -73,11 +75,14 @@ __all__ = (
     'MissingExtraError',
     'NotCanonicalError',
     'Offer',
+    'Opinion',
     'PolicyConfig',
     'Presenter',
     'Redactor',
     'RememberOption',
     'RememberedApproval',
+    'Reviewed',
+    'Reviewer',
     'RuleCase',
     'StoreError',
     'ToolRule',
@@ -142,6 +147,7 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
                 'RememberOption',
                 'simple_approval_request',
             ),
+            'core.reviewed': ('CallToReview', 'Opinion', 'Reviewed', 'Reviewer'),
             'core.verdict': ('ApprovalResult', 'make_request'),
         },
     )

@@ -50,6 +50,7 @@ def test_request_needs_only_the_name_of_its_tool():
         'used': None,
         'rejected_edit': None,
         'votes': None,
+        'review': None,
     }
 
 

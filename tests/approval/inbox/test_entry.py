@@ -2,7 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tool_approval.core.request import RejectedEdit, Votes
+from tool_approval.core.request import RejectedEdit, Review, Votes
 from tool_approval.inbox import ApproverRule, InvalidAnswer, NotAnApprover, RequestTooLarge, Row
 from tool_approval.inbox.entry import MAX_BYTES, Answer, Content, digest_of, read_entry, write_answer, write_content
 
@@ -34,6 +34,7 @@ WHOLE = request_for(
     args_schema={'type': 'object', 'properties': {'path': {'type': 'string'}}},
     used={'path': 'a'},
     votes=Votes(needed=2, agreed=('bob',)),
+    review=Review(sentence='Ask the user.'),
     rejected_edit=RejectedEdit(args={'path': 1}, problem='path: not a text'),
 )
 

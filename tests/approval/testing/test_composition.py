@@ -88,6 +88,11 @@ class ForgetsRemovals(Passes):
         return True
 
 
+class HidesReviews(Passes):
+    async def answer(self, request, mode):
+        return await super().answer(request.changed(review=None), mode)
+
+
 class HeedsNoOne(Passes):
     heeds_approvers = True
 
@@ -113,6 +118,7 @@ async def test_the_suite_passes_on_uis_that_pass_answers_on(make):
         (NamesNoApprovers, 'does not learn who is asked'),
         (ForgetsRemovals, 'removed people may still approve'),
         (HeedsNoOne, 'only some may approve'),
+        (HidesReviews, 'what a reviewer said'),
     ],
 )
 async def test_the_suite_fails_on_a_ui_that_is_wrong(wrong, problem):

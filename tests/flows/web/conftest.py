@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -74,6 +74,10 @@ class Site:
         """Let a run ask; its decisions, once there are."""
         asking = (controller or self.controller).request_approvals(requests)
         return asyncio.run_coroutine_threadsafe(asking, self._loop)
+
+    def run(self, running: Coroutine[Any, Any, Any]) -> Future[Any]:
+        """Let an agent run; its result, once there is one."""
+        return asyncio.run_coroutine_threadsafe(running, self._loop)
 
     def post(self, request: ApprovalRequest) -> str:
         """Post a request for which no run waits here."""

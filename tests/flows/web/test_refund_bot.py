@@ -1,6 +1,5 @@
 """Two leads approve a large refund at the page, in Debian's Chromium."""
 
-import asyncio
 import runpy
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ def login(page: Page, site: Site, name: str, groups: frozenset[str]) -> None:
 
 def test_two_leads_agree_and_each_sees_who_has_agreed(site: Site, visit: Callable[..., Page]) -> None:
     bot: Any = EXAMPLE['make_bot'](EXAMPLE['plan'](600), site.agents)
-    running = asyncio.run_coroutine_threadsafe(bot.run('Pay.'), site._loop)
+    running = site.run(bot.run('Pay.'))
     eve, ada, bob = (visit(**PHONE, bypass_csp=True) for _ in range(3))
     login(eve, site, 'eve', frozenset())
     login(ada, site, 'ada', LEADS)
@@ -44,7 +43,7 @@ def test_two_leads_agree_and_each_sees_who_has_agreed(site: Site, visit: Callabl
 
 def test_one_lead_denies_and_the_bot_reads_why(site: Site, visit: Callable[..., Page]) -> None:
     bot: Any = EXAMPLE['make_bot'](EXAMPLE['plan'](600), site.agents)
-    running = asyncio.run_coroutine_threadsafe(bot.run('Pay.'), site._loop)
+    running = site.run(bot.run('Pay.'))
     ada = visit()
     login(ada, site, 'ada', LEADS)
 

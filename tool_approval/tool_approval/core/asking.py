@@ -361,6 +361,7 @@ def _checked(decision: object, request: ApprovalRequest) -> ApprovalDecision:
     # Attack: a UI says that the policy, the mode or the memory has decided, and the log would say so, too
     # (test_a_ui_cannot_decide_in_the_name_of_a_rule).
     no_rules = decision.decided_by == ('ui',) or (decision.decided_by == ('timeout',) and not decision.approved)
+    no_rules = no_rules or (decision.decided_by == ('reviewer',) and decision.answers == ('approve',))
     by = [each if no_rules or not is_reserved(each) else 'other' for each in decision.decided_by]
     # The texts may have been typed in another encoding. Attack: one person is counted twice (test_asking.py).
     note = None if decision.note is None else whole_characters(decision.note)

@@ -515,7 +515,10 @@ class ApprovalController:
             place['batch_id'] = batch_id
         # The controller keeps this copy to itself, so the copy can share the schema.
         return request.detached(
-            request.facts._replace(**place), metadata={**request.metadata, **place}, args_schema=request.args_schema
+            request.facts._replace(**place),
+            metadata={**request.metadata, **place},
+            args_schema=request.args_schema,
+            review=None,  # Attack: a tool speaks as the reviewer (test_reviewed.py).
         )
 
     def _decide_alone(self, request: ApprovalRequest, digest: str | None) -> ApprovalDecision | None:

@@ -67,7 +67,7 @@ def read_mode(mode: str) -> ApprovalMode:
     return _MODES[mode]
 
 
-RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'other'})
+RULES = frozenset({'policy', 'memory', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'reviewer', 'other'})
 """Values of `decided_by` for decisions that no person made."""
 
 
@@ -99,7 +99,7 @@ class ApprovalDecision(BaseModel):
     an option with bounds."""
     decided_by: tuple[str, ...] = ()
     """Names of the approvers, in the order in which they agreed, or only the name of the rule that decided: `policy`,
-    `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`, `other`. Empty if unknown."""
+    `memory`, `mode`, `timeout`, `ui`, `arguments`, `audit`, `reviewer`, `other`. Empty if unknown."""
     decided_at: AwareDatetime | None = None
     """Time of the decision in UTC. A time without a time zone is invalid."""
     response: Any = None

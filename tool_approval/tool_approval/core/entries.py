@@ -17,7 +17,7 @@ Outcome = Literal['executed', 'failed', 'refused', 'expired', 'deferred', 'respo
 """Outcome of a call: it ran, it raised, it was refused right before it ran, its approval expired before it ran, it was
 put off without a result, or a person answered in its place."""
 
-How = Literal['person', 'memory', 'policy', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'other']
+How = Literal['person', 'memory', 'policy', 'mode', 'timeout', 'ui', 'arguments', 'audit', 'reviewer', 'other']
 """Source of a decision: a person, a remembered approval, or one of the rules that `decided_by` names."""
 
 

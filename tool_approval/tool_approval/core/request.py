@@ -86,6 +86,15 @@ class RejectedEdit(BaseModel):
     """Why the tool cannot take the arguments. The text is untrusted, and must be escaped."""
 
 
+class Review(BaseModel):
+    """The words of a reviewer that did not approve a call, for the person who is asked then."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid')
+
+    sentence: str
+    """One sentence. The text is untrusted, and must be escaped."""
+
+
 class LineageEntry(BaseModel):
     """An agent run and one of its tool calls. That call started a nested run or led to the request."""
 
@@ -179,6 +188,8 @@ class CallFacts(NamedTuple):
     """Whether the tool itself refuses the call."""
     block_reason: str | None = None
     """Reason for the tool's refusal."""
+    said: tuple[str, ...] = ()
+    """Texts that the user has written, oldest first, for a reviewer; empty if they are unknown."""
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any], *, lineage: tuple[LineageEntry, ...] = ()) -> CallFacts:
@@ -267,6 +278,8 @@ class ApprovalRequest(BaseModel):
     """The last edit of this approver, if the tool could not take it."""
     votes: Votes | None = None
     """Votes so far, if several people must agree; otherwise `None`."""
+    review: Review | None = None
+    """The words of a reviewer, which only a `Reviewed` adds."""
     approvers: tuple[ApproverRule, ...] = Field(default=(), exclude=True)
     """Rules for who may approve the call, all of which apply; empty if the UI decides that. The controller fills them
     in from the policy each time. They are not stored."""

@@ -48,7 +48,7 @@ def request_digest(request: ApprovalRequest) -> str:
         facts['bound_to'] = {name: value for name, value in request.bound_to.items() if name != ARGUMENTS}
     del facts['args_schema']  # the same for every call of the tool
     # If these fields are unused, the digest is the same as in versions without these fields.
-    for name in ('described_by', 'hides_arguments', 'answers', 'rejected_edit', 'votes', 'approvers'):
+    for name in ('described_by', 'hides_arguments', 'answers', 'rejected_edit', 'votes', 'review', 'approvers'):
         if not facts[name]:
             del facts[name]
     args = dict(request.args)

@@ -30,13 +30,17 @@ def _votes(request: ApprovalRequest) -> str:
     return f'{len(votes.agreed)} of {votes.needed} people{f": {names}" if names else ""}'
 
 
+def _review(request: ApprovalRequest) -> str:
+    return '' if request.review is None else request.review.sentence
+
+
 def facts(
     request: ApprovalRequest, *, ascii_only: bool = False, whole: bool = False, brief: bool = False
 ) -> list[tuple[str, str]]:
     """Return pairs of label and text, escaped and each on one line, in display order.
 
-    Labels are `your edit`, `agent`, `for`, `agreed`, `worker`, `toolset`, `about`, `why`, `file`, `in`, `grants` and
-    `extra access`.
+    Labels are `your edit`, `agent`, `for`, `agreed`, `reviewer`, `worker`, `toolset`, `about`, `why`, `file`, `in`,
+    `grants` and `extra access`.
     Each line of extra access has a pair of its own. Facts without a text are left out.
 
     Args:
@@ -66,6 +70,7 @@ def facts(
         ('agent', _agent(request, ascii_only=ascii_only, whole=whole)),
         ('for', text(request.facts.requester)),
         ('agreed', text(_votes(request))),
+        ('reviewer', text(_review(request))),
         ('worker', '' if worker == request.facts.caller else text(worker)),
         ('toolset', text(request.facts.toolset_id)),
         ('about', '' if is_automatic(request) else text(request.attributed_description)),
@@ -133,6 +138,7 @@ def are_facts_whole(request: ApprovalRequest) -> bool:
         request.reason,
         _rejected(request),
         _votes(request),
+        _review(request),
     ]
     extra = extra_access(request)
     texts += [*(fact_text(_metadata(request).get(key)) for key in ('path', 'cwd')), *extra]

@@ -9,7 +9,7 @@ from tool_approval.core.approvers import ApproverRule
 from tool_approval.core.asking import ask
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.protocols import ApprovalUI, UIAbilities
-from tool_approval.core.request import ApprovalRequest
+from tool_approval.core.request import ApprovalRequest, Review
 
 _TURNS = 50
 """Turns of the event loop after which a UI that does not wait for anything else has asked."""
@@ -66,6 +66,11 @@ async def check_composition(
         [decision] = await ask(compose(people), [request], mode='interactive', timeout_s=timeout_s)
         assert people.open == 0, f'{people.open} questions are still open after the answer {decision!r}'
         return decision, people
+
+    people = _People(lambda number: ApprovalDecision(approved=False, decided_by=('ada',)))
+    told = request.changed(review=Review(sentence='Ask the user first.'))
+    await ask(compose(people), [told], mode='interactive', timeout_s=timeout_s)
+    assert all(each.review is not None for each in people.asked), 'the people do not read what a reviewer said'
 
     yes, people = await decide(lambda number: ApprovalDecision(approved=True, decided_by=(f'person {number}',)))
     assert yes.approved is approves, f'everyone approved, but the UI decided {yes!r}'

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.messages import ModelMessage, SystemPromptPart, ToolCallPart, UserPromptPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_deferred import lineage
@@ -157,6 +157,7 @@ def facts_of(
     else:
         session_id = _text(session(ctx) if callable(session) else session, 'session')
     agent = ctx.agent
+    above = [level for level in lineage() if level.run_id != ctx.run_id]
     return CallFacts(
         run_id=ctx.run_id,
         session_id=session_id,
@@ -169,12 +170,25 @@ def facts_of(
                 tool_name=level.tool_name,
                 tool_call_id=level.tool_call_id,
             )
-            for level in lineage()
             # While a tool executes, its own call is the innermost level; the levels above belong to other runs.
-            if level.run_id != ctx.run_id
+            for level in above
         ),
+        # A model has written the prompt of an agent inside a tool.
+        said=() if above else tuple(_said(ctx.messages)),
         **({} if tool_name is None else tool_facts(ctx, tool_name)),
     )
+
+
+def _said(messages: Sequence[ModelMessage]) -> Iterator[str]:
+    for message in messages:
+        # Attack: a tool returns content that the host sends to the model as a prompt of the user, beside the result
+        # (test_reviewer.py).
+        if all(isinstance(part, UserPromptPart | SystemPromptPart) for part in message.parts):
+            for part in message.parts:
+                content = part.content if isinstance(part, UserPromptPart) else ()
+                yield from (
+                    [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
+                )
 
 
 def executing(

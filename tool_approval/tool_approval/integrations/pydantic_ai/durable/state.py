@@ -224,7 +224,7 @@ def stored_call(prepared: Prepared, *, is_external: bool, is_made: bool) -> Stor
         is_external=is_external,
         is_made=is_made,
         request=plain,
-        facts=request.facts,
+        facts=request.facts._replace(said=()),  # the history has them
         status=verdict.status,
         reason=verdict.reason,
     )
