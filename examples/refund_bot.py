@@ -53,9 +53,9 @@ def plan(*amounts: float) -> FunctionModel:
 
 async def answer(inbox: Inbox, by: Approver, decision: ApprovalDecision = YES, *, bounded: bool = False) -> None:
     """Answer the next request as a person does at the page."""
-    async for _ in inbox.changes():
-        if entries := await inbox.open():
-            break
+    changes = inbox.changes()
+    while not (entries := await inbox.open()):
+        await anext(changes)
     [entry] = entries
     if bounded:
         [option] = entry.request.remember_options
