@@ -205,10 +205,12 @@ def test_who_may_approve_changes_with_the_time():
 
 
 def test_an_inbox_has_no_names_to_resolve():
-    rule = ApproverRule(users={'ada'}, escalate=Escalation(after='30m', to='on-call'))
+    named = ApproverRule(users={'ada'}, escalate=Escalation(after='30m', to='on-call'))
+    given = ApproverRule(users={'ada'}, escalate=Escalation(after='30m', to=ApproverRule(users={'bob'})))
 
     with pytest.raises(TypeError, match=r"approvers\['delete'\].escalate.to"):
-        ApproverRules({'delete': rule})
+        ApproverRules({'delete': named})
+    assert ApproverRules({'delete': given}).for_tool('delete') == (given,)
 
 
 async def test_a_ui_that_does_not_know_who_answers_is_not_asked():
