@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, Tool
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.assistant.build import READ_ONLY, RESULT, _commands, build_assistant, limits_of
-from tool_approval.assistant.conversation import NO_RESULT
+from tool_approval.assistant.conversation import NO_RESULT, hold_session
 from tool_approval.assistant.errors import AssistantError
 from tool_approval.assistant.stories.scene import scripted
 from tool_approval.core.errors import AuditError, StoreError
@@ -118,6 +119,34 @@ def test_a_command_ends_at_the_time_limit_of_the_option(folder, state):
     results, *_ = outcome(folder, state, run_shell('sleep 60'), answers=[True], confined=False, timeout_s=0.2)
 
     assert results[0].content == '[timed out after 0.2 s]'
+
+
+@confining
+def test_background_processes_end_with_the_conversation_and_the_user_sees_which(folder, state):
+    made = [ToolCallPart('run_shell', {'command': f'sleep 44.{each}', 'background': True}) for each in (1, 2)]
+    calls = [made[0], ToolCallPart('background_processes', {}), made[1]]
+    screen, ui, listed = shown_screen(), ScriptedUI([]), []
+
+    def plan(results):
+        listed[:] = results
+        return [calls[len(results)]] if len(results) < len(calls) else 'done'
+
+    with ExitStack() as stack:
+        conversation, _ = build_assistant(
+            load_settings(None, directory=folder),
+            state=state,
+            make_ui=lambda memory, presenters: ui,
+            screen=screen,
+            stack=stack,
+            model=scripted(plan),
+        )
+        assert hold_session(conversation, ['Go.', '/discard', 'Go.']) == 0
+        assert 'Background process 1 (`sleep 44.1`) has been running for' in str(listed[1])
+        assert screen.shown.count('was ended, because the conversation has') == 2
+
+    assert ui.requests == []
+    ended = screen.shown.split('was ended, because the conversation has')
+    assert [re.findall('sleep 44.[12]', each)[-1] for each in ended[:-1]] == ['sleep 44.1', 'sleep 44.2'] * 2
 
 
 @pytest.mark.parametrize(('retries', 'tries'), [(1, 2), (3, 4)])

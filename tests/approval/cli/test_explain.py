@@ -89,7 +89,7 @@ def test_extra_access_is_what_the_question_of_a_run_lists(tool_approval, work, c
     loaded = with_defaults(load_settings('approvals.yaml' if has_file else None, directory=work, named=True))
     shell = open_workspace(loaded, backend=Working()).shell
     request = shell.check_approval(ApprovalContext(tool_name='run_shell', args={'command': command}))
-    lines = () if request is None else shell.extra_access(shell.explain(command), None).describe(str(work))
+    lines = () if request is None else shell.extra_access(shell.explain(command), {}).describe(str(work))
 
     finished = tool_approval('explain', 'shell', command)
     as_json = tool_approval('explain', '--json', 'shell', command)

@@ -1,13 +1,16 @@
 """A workspace and what lies beside it, owned by the user who runs confined commands there."""
 
 import os
+import socket
 import stat
 import subprocess
 import sys
+import warnings
 from functools import cache
 from pathlib import Path
 
 from tool_approval.os_sandbox import Access, BubblewrapBackend, OSProfile, Root, system_profile
+from tool_approval.os_sandbox.shared import SharedNamespaces
 
 BWRAP = Path('/usr/bin/bwrap')
 NOBODY = 65534
@@ -40,11 +43,34 @@ def skip_reason(user: str) -> str:
     return ''
 
 
+def share(user: str) -> SharedNamespaces:
+    """Namespaces that the user shares among commands."""
+    if not identity(user):
+        return BubblewrapBackend().share()
+    ours, theirs = socket.socketpair()
+    with ours, theirs, warnings.catch_warnings():
+        # Newer Pythons warn of threads that other tests, or the runner, have; the child uses none of their locks.
+        warnings.simplefilter('ignore', DeprecationWarning)
+        child = os.fork()
+        if not child:
+            try:
+                os.setgroups([])
+                os.setgid(NOBODY)
+                os.setuid(NOBODY)
+                shared = BubblewrapBackend().share()
+                socket.send_fds(theirs, [b'.'], shared.descriptors)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        ours.setblocking(False)
+        return SharedNamespaces(socket.recv_fds(ours, 1, 3)[1])
+
+
 class House:
     """`work` is writable, `lib` readable, `outside` neither."""
 
-    def __init__(self, folder: str, *, user: str) -> None:
-        self.user = user
+    def __init__(self, folder: str, *, user: str, shared: SharedNamespaces | None = None) -> None:
+        self.user, self.shared = user, shared
         self.backend = BubblewrapBackend()
         self.path = Path(folder).resolve()
         self.path.chmod(0o755)
@@ -72,11 +98,12 @@ class House:
 
     def wrap(self, script: str, *arguments: object, profile: OSProfile | None = None) -> list[str]:
         command = ['/bin/bash', '-c', script, 'script', *map(str, arguments)]
-        return self.backend.wrap(command, profile or self.profile(), str(self.work))
+        return self.backend.wrap(command, profile or self.profile(), str(self.work), self.shared)
 
     def run(self, script: str, *arguments: object, profile: OSProfile | None = None, **options):
         """Run a bash script, confined, as the user."""
-        options = {'stdin': subprocess.DEVNULL, 'capture_output': True} | options
+        inherited = () if self.shared is None else self.shared.descriptors
+        options = {'stdin': subprocess.DEVNULL, 'capture_output': True, 'pass_fds': inherited} | options
         command = self.wrap(script, *arguments, profile=profile)
         return subprocess.run(command, text=True, timeout=LIMIT_S, cwd=self.work, **identity(self.user), **options)
 

@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tool_approval.os_sandbox import Access, BubblewrapBackend
+from tool_approval.os_sandbox import Access, BubblewrapBackend, OSSandboxError
 
 from .desk import Desk, confining
 
@@ -37,7 +37,10 @@ class Dry(BubblewrapBackend):
         super().__init__()
         self.profiles = []
 
-    def wrap(self, command, profile, cwd):
+    def share(self):
+        raise OSSandboxError('nothing runs')
+
+    def wrap(self, command, profile, cwd, shared=None, *, own_tmp=False):
         self.profiles.append(profile)
         return ['/bin/true']
 

@@ -419,9 +419,11 @@ def confined(tmp_path, settings):
 
 
 def test_confined_a_local_server_is_reached_only_after_the_access_was_approved(confined, address):
-    assert 'hello' not in asyncio.run(confined.workspace.shell(f'curl -sS {address}'))
+    said, asked = confined.run(f'curl -sS {address}')
 
-    assert confined.run(f'curl -sS {address}') == ('hello', True)
+    assert "There was no network. Call again with access=['network']" in said
+    assert not asked
+    assert confined.run(f'curl -sS {address}', access=['network']) == ('hello', True)
     assert confined.ui.requests[-1].presentation.metadata['extra_access'] == [NETWORK]
 
 

@@ -71,10 +71,8 @@ def day(*, index: str, port: int) -> list[tuple[str, list[list[Call]]]]:
         port: A free port.
     """
     pip = 'python -m pip --disable-pip-version-check'
-    serve = (
-        f'python -m http.server --bind 127.0.0.1 {port} >/dev/null 2>&1 & '
-        f'curl --silent --retry 50 --retry-delay 1 --retry-connrefused http://127.0.0.1:{port}/README.md; kill $!; wait'
-    )
+    serve = {'command': f'python -u -m http.server --bind 127.0.0.1 {port}', 'background': True}
+    ask = f'curl --silent --retry 50 --retry-delay 1 --retry-connrefused http://127.0.0.1:{port}/README.md'
     topics: list[tuple[str, list[Call]]] = [
         (
             'Look around.',
@@ -144,7 +142,10 @@ def day(*, index: str, port: int) -> list[tuple[str, list[list[Call]]]]:
                 *run('node -e "console.log(require(\'greet\')())"', 'ls node_modules'),
             ],
         ),
-        ('Serve it.', run(serve, 'ls', 'cat README.md')),
+        (
+            'Serve it.',
+            [('run_shell', serve), *run(ask), ('background_processes', {'number': 1, 'end': True})],
+        ),
         (
             'Compare with the original, which is at the same place.',
             run(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +23,7 @@ from tool_approval.integrations.pydantic_ai.approvals import capabilities_of
 from tool_approval.os_sandbox import UnconfinedBackend
 from tool_approval.os_sandbox.mounts import FROZEN
 from tool_approval.settings import (
+    ConfinedShell,
     LoadedSettings,
     SettingsAudit,
     Workspace,
@@ -105,12 +107,16 @@ def build_assistant(
     sink = stack.enter_context(closing(JsonlAuditSink(log, key=load_key(state / 'keys' / 'audit.key'))))
     view = TurnView(screen)
     tools: list[FileToolset | ShellToolset] = []
+    end: Callable[[], object] = tuple
     confinement, limits = 'the agent has its own tools, which no OS sandbox confines', ()
     if agent is None:
         workspace = open_workspace(loaded, protected=[state], backend=backend)
         shell = workspace.shell
         shell.on_output = view.add_output
         shell.begun |= set(_commands(messages or ()))
+        end = partial(_end, shell, screen)
+        # A closed terminal, Ctrl-C and errors come here too. If this process is killed, the kernel ends them.
+        stack.callback(end)
         if timeout_s is not None:
             shell.config = shell.config.model_copy(update={'timeout_s': timeout_s})
         limits, reasons = limits_of(workspace)
@@ -145,9 +151,18 @@ def build_assistant(
         model=model,
         messages=messages,
         requests=requests,
+        end=end,
     )
     what = f'model {model or "of the agent"}, mode {controller.mode}'
     return conversation, (what, f'directory {loaded.directory}', confinement, source, *limits)
+
+
+def _end(shell: ConfinedShell, screen: Screen) -> None:
+    """End the background processes of a conversation, and tell the user which."""
+    for line in shell.end_conversation():
+        # The terminal may be gone.
+        with suppress(OSError):
+            screen.say(line)
 
 
 def _commands(messages: Sequence[ModelMessage]) -> Iterator[str]:

@@ -73,10 +73,12 @@ class Conversation:
         model: Model | str | None = None,
         messages: list[ModelMessage] | None = None,
         requests: int = REQUESTS,
+        end: Callable[[], object] = tuple,
     ) -> None:
         """Start a conversation, or continue it with `messages`. `model` replaces the model of the agent, and a turn
-        makes at most `requests` requests to it.
+        makes at most `requests` requests to it. `end` ends what the tools of the conversation keep.
         """
+        self.end = end
         self.view = view
         self.memory = memory
         self._agent = agent
@@ -329,6 +331,7 @@ def _obey(prompt: str, conversation: Conversation, saved: SavedConversation | No
             write(f'  Written: {escape_line(path)}\n')
         case ['/discard']:
             conversation.messages = []
+            conversation.end()
             if saved is not None:
                 saved.discard()
             write('  The conversation is deleted. Your next message starts a new conversation.\n')

@@ -308,7 +308,7 @@ class CallJudge:
             PermissionError: The call requests an unknown kind of access.
         """
         shell = self._shell_of_a_run(args)
-        return () if shell is None else shell.extra_access(explanation, args.get('access')).describe(shell.cwd)
+        return () if shell is None else shell.extra_access(explanation, args).describe(shell.cwd)
 
     def _host_call(self, args: Mapping[str, Any]) -> HostCall | None:
         """Return the call that `tool-approval run` would run outside of the sandbox, if it is one.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -66,10 +66,19 @@ class OSSandboxBackend(Protocol):
         ...
 
 
-def run_probe(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a confined command with a timeout of 10 seconds, and return its exit status and output."""
+def run_probe(command: Sequence[str], inherited: Collection[int] = ()) -> subprocess.CompletedProcess[str]:
+    """Run a confined command with a timeout of 10 seconds, and return its exit status and output. It inherits the
+    descriptors `inherited`.
+    """
     return subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, errors='replace', timeout=10, check=False, cwd='/'
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        errors='replace',
+        timeout=10,
+        check=False,
+        cwd='/',
+        pass_fds=inherited,
     )
 
 

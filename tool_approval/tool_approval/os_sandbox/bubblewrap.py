@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from .backend import Availability, probed, run_probe
 from .derive import system_profile
-from .mounts import Mount, plan_mounts
+from .mounts import TEMPORARY, Mount, plan_mounts
 from .profile import OSProfile, OSSandboxError, passed_on
 from .seccomp import filter_program
+from .shared import PLACE, SharedNamespaces, first_of
 
 _BWRAP = ('/usr/bin/bwrap', '/usr/local/bin/bwrap', '/run/current-system/sw/bin/bwrap')
 _BASH = ('/usr/bin/bash', '/bin/bash', '/usr/local/bin/bash', '/run/current-system/sw/bin/bash')
@@ -46,7 +47,8 @@ variables such as `BASH_ENV` could add code to the script (`test_no_descriptor_i
 _MOST_FILE_BYTES = 16 << 30
 """Maximum bytes of a file that a command writes, far above what builds write."""
 _MOST_TEMPORARY_BYTES = 2 << 30
-"""Maximum bytes in the private `/tmp`, and in `/dev/shm`. Both are in memory."""
+"""Maximum bytes in the private `/tmp`, and in `/dev/shm`. Both are in memory. A shared `/tmp` has less on machines with
+little memory."""
 
 _CONFINE: tuple[str, ...] = (
     # `--unshare-all` continues without a user namespace if it cannot make one; root would then keep its powers.
@@ -79,12 +81,28 @@ class BubblewrapBackend:
             bash: The absolute path of bash, which starts bubblewrap.
             machine: Architecture for the filter of system calls, in the form that `platform.machine()` returns.
         """
-        self._bwrap = bwrap or _first(_BWRAP)
-        self._bash = bash or _first(_BASH)
+        self._bwrap = bwrap or first_of(_BWRAP)
+        self._bash = bash or first_of(_BASH)
         self._filter = filter_program(machine or platform.machine())
 
-    def wrap(self, command: Sequence[str], profile: OSProfile, cwd: str) -> list[str]:
+    def wrap(
+        self,
+        command: Sequence[str],
+        profile: OSProfile,
+        cwd: str,
+        shared: SharedNamespaces | None = None,
+        *,
+        own_tmp: bool = False,
+    ) -> list[str]:
         """Return the confined command line; see `OSSandboxBackend.wrap`.
+
+        Args:
+            command: The program and its arguments.
+            profile: The access that the command gets.
+            cwd: The absolute path of an existing folder in which the command starts.
+            shared: Namespaces of the conversation, whose `descriptors` the command line must inherit; `None` for a
+                network and a `/tmp` of the command's own.
+            own_tmp: Whether the command gets a `/tmp` of its own, and shares only the network.
 
         Raises:
             OSSandboxError: The backend cannot enforce the profile. No command has run.
@@ -96,13 +114,16 @@ class BubblewrapBackend:
         octal = ''.join(f'\\{byte:03o}' for byte in self._filter)
         plan = plan_mounts(profile, cwd)
         arguments = list(_CONFINE)
-        if profile.network:
+        # With `shared`, this is the network that `entering` enters.
+        if profile.network or shared is not None:
             arguments.append('--share-net')
         arguments += _environment(passed_on(profile))
         for mount in plan.mounts:
-            arguments += _argument(mount)
+            is_shared = shared is not None and mount.path == TEMPORARY and plan.has_own_tmp and not own_tmp
+            arguments += ['--bind', PLACE, TEMPORARY] if is_shared else _argument(mount)
         arguments += ['--chdir', os.path.realpath(cwd), '--seccomp', '9', '--']
         return [
+            *([] if shared is None else shared.entering(network=profile.network)),
             self._bash,
             '-p',
             '-c',
@@ -121,23 +142,32 @@ class BubblewrapBackend:
         """
         return plan_mounts(profile, cwd).notes
 
+    def share(self) -> SharedNamespaces:
+        """Make namespaces for the commands of a conversation, and check that a command in them is confined.
+
+        Raises:
+            OSSandboxError: The namespaces cannot be made, or do not confine commands.
+        """
+        memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
+        # No end of a command frees this memory.
+        shared = SharedNamespaces.open(self._bwrap, size=min(_MOST_TEMPORARY_BYTES, memory // 4))
+        found = probed(lambda: self._problem(shared), install='')
+        if not found.is_available:
+            raise OSSandboxError(f'namespaces cannot be shared: {found.reason}')
+        return shared
+
     def probe(self) -> Availability:
         """Start a confined program that prints what the kernel says about it, and check the output."""
         return probed(self._problem, install=_INSTALL)
 
-    def _problem(self) -> str:
-        done = run_probe(self.wrap(['/bin/cat', '/proc/self/status', '/proc/self/limits'], system_profile(), '/'))
+    def _problem(self, shared: SharedNamespaces | None = None) -> str:
+        command = ['/bin/cat', '/proc/self/status', '/proc/self/limits']
+        inherited = () if shared is None else shared.descriptors
+        done = run_probe(self.wrap(command, system_profile(), '/', shared), inherited)
         if done.returncode != 0:
             return f'bubblewrap does not start: {done.stderr.strip()[:500]}'
         wrong = _not_confined(done.stdout)
         return f'bubblewrap does not confine commands: {wrong}' if wrong else ''
-
-
-def _first(places: Sequence[str]) -> str:
-    """Return the first path that exists. If no path exists, return `places[0]`, so that the error message about the
-    missing program contains a path.
-    """
-    return next((place for place in places if os.path.isfile(place)), places[0])
 
 
 def _environment(variables: Mapping[str, str]) -> list[str]:

@@ -30,7 +30,8 @@ FROZEN = 'commands cannot make, rename or delete anything directly in'
 
 _KERNEL = ('/dev', '/proc', '/sys')
 """Folders for the kernel's file systems. Commands get new file systems in `/dev` and `/proc`, and nothing in `/sys`."""
-_TEMPORARY = '/tmp'
+TEMPORARY = '/tmp'
+"""Folder that is private to commands, unless the settings name it."""
 _LINKS = (
     '/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32', '/etc/localtime', '/etc/os-release', '/etc/resolv.conf',
 )  # fmt: skip
@@ -65,6 +66,16 @@ class MountPlan:
     """Notes for the user about paths where the mounts give less access than the profile. Some name a remedy."""
     frozen: Mapping[str, tuple[str, ...]]
     """Frozen folders. Each folder is frozen because the listed paths in it do not exist or are symbolic links."""
+
+    @property
+    def has_own_tmp(self) -> bool:
+        """Whether `/tmp` is private and nothing else is mounted in it, so that commands can share it.
+
+        Attack: a command makes a link in `/tmp` where bubblewrap then makes a mount for the next command
+        (`test_shared.py`).
+        """
+        at_tmp = [each for each in self.mounts if covers((TEMPORARY,), each.path)]
+        return [(each.kind, each.path) for each in at_tmp] == [('temporary', TEMPORARY)]
 
 
 def plan_mounts(profile: OSProfile, cwd: str) -> MountPlan:
@@ -216,9 +227,9 @@ class _Planner:
         yield Mount(kind='temporary', path='/dev/shm')
         if self.level('/') > Access.NONE and os.path.isdir('/sys'):
             yield Mount(kind='empty', path='/sys')
-        if self.level(_TEMPORARY) is Access.NONE:
-            mounts[:] = [mount for mount in mounts if mount.path != _TEMPORARY]
-            yield Mount(kind='temporary', path=_TEMPORARY)
+        if self.level(TEMPORARY) is Access.NONE:
+            mounts[:] = [mount for mount in mounts if mount.path != TEMPORARY]
+            yield Mount(kind='temporary', path=TEMPORARY)
         for path in _LINKS:
             real = os.path.realpath(path)
             is_hidden = self.level(posixpath.dirname(path)) is Access.NONE

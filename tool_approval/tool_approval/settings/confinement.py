@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -22,6 +23,7 @@ from tool_approval.os_sandbox import (
     ACCESS_NAMES,
     Access,
     AccessName,
+    BubblewrapBackend,
     ExtraAccess,
     OSProfile,
     OSSandboxError,
@@ -45,8 +47,9 @@ from tool_approval.os_sandbox.git_mounts import (
     user_settings,
 )
 from tool_approval.os_sandbox.journal import Journal
-from tool_approval.os_sandbox.mounts import without_missing
+from tool_approval.os_sandbox.mounts import plan_mounts, without_missing
 from tool_approval.os_sandbox.profile import covers
+from tool_approval.os_sandbox.shared import SharedNamespaces, mounts_at
 from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.os_sandbox.tree import RUN_LATER, Tree
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
@@ -56,6 +59,17 @@ from tool_approval.tools.shell.running import Limits, run_command
 from tool_approval.tools.shell.tool import digest_of
 from tool_approval.tools.turns import Turns
 
+from .background import (
+    AT_THE_END,
+    BACKGROUND,
+    BEFORE_HOST,
+    NO_HOST,
+    NOT_HERE,
+    ONLY_NETWORK,
+    BackgroundProcesses,
+    in_background,
+    less,
+)
 from .host import HOST, HostCall, HostCommands, simple_words
 from .host_run import alone, confirmed, host_request
 from .profiles import Confinement
@@ -104,7 +118,8 @@ _log = logging.getLogger('tool_approval')
 class ConfinedShell(ShellTool):
     """Shell tool that runs each command in the OS sandbox, with the profile for approved or pre-approved commands.
 
-    An approved command also gets the extra access that was approved with it.
+    An approved command also gets the extra access that was approved with it. The object is for one conversation: its
+    commands share a private `/tmp` and a loopback, and their background processes end with it.
     """
 
     def __init__(
@@ -130,13 +145,21 @@ class ConfinedShell(ShellTool):
         self._tree = Tree()
         self._turns = turns or Turns()
         self._host = HostCommands(config.host, confinement, cwd=self.cwd, can_be_listed=can_list_host)
+        self._background = BackgroundProcesses(self._max_output_bytes)
+        self._lock = threading.Lock()
+        self._shared: SharedNamespaces | OSSandboxError | None = None
+        self._mounts: tuple[str, ...] = ()
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
         """Judge a command; see `ShellTool.check_approval`. Without an OS sandbox, the request contains a warning."""
         call = self.host_call(ctx.args)
         if call is not None:
+            # One that starts later changes the mark, so the call is refused.
+            self._background.end_all(BEFORE_HOST)
             return host_request(ctx, call, cwd=self.cwd, mark=self._turns.mark)
         request = super().check_approval(ctx)
+        if request is not None and ctx.args.get(BACKGROUND):
+            return in_background(request, timeout_s=self.config.timeout_s)
         if request is None or self.can_be_given_access:
             return request
         return request.model_copy(update={'reason': f'{request.reason}; {_UNPROTECTED}'})
@@ -151,7 +174,12 @@ class ConfinedShell(ShellTool):
         command, asked = args.get('command'), _access_names(args.get('access')) if self.can_be_given_access else ()
         if not self.can_be_given_access or not isinstance(command, str) or not self._host.concerns(command, asked):
             return None
-        return None if self.explain(command).decision == 'block' else self._host.find(command, asked)
+        if self.explain(command).decision == 'block':
+            return None
+        call = self._host.find(command, asked)
+        if call is not None and args.get(BACKGROUND):
+            raise PermissionError(NO_HOST)
+        return call
 
     @property
     def limits(self) -> Limits | None:
@@ -171,19 +199,35 @@ class ConfinedShell(ShellTool):
         """Whether an OS sandbox confines commands. If so, the model can request extra access."""
         return not isinstance(self._confinement.backend, UnconfinedBackend)
 
-    def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
+    @property
+    def can_run_in_background(self) -> bool:
+        """Whether commands can run in the background: where a PID namespace ends all their processes."""
+        return self._confinement.backend.name == 'bubblewrap'
+
+    def extra_access(self, explanation: Explanation, args: Mapping[str, Any]) -> ExtraAccess:
         """Return the access that a command's words show or the model requests, beyond what the base profile gives.
 
         If a rule asks about the command, it also gets access to the files of the workspace, unless its programs are
-        known only to read. So what a person approves works.
+        known only to read. So what a person approves works. In the background, a command gets nothing but the network.
 
         Raises:
-            PermissionError: The model requests an unknown kind of access.
+            PermissionError: The model requests an unknown kind of access, or one that the call cannot be given.
         """
+        is_in_background = args.get(BACKGROUND, False)
+        if not isinstance(is_in_background, bool):
+            raise PermissionError('`background` must be true or false.')
+        if is_in_background and not self.can_run_in_background:
+            raise PermissionError(NOT_HERE)
         if not self.can_be_given_access:
-            return super().extra_access(explanation, asked)
-        requested: list[AccessName] = [name for name in _access_names(asked) if name != 'host']
-        names: set[AccessName] = {*requested, *explanation.needs}
+            return super().extra_access(explanation, args)
+        requested: list[AccessName] = [name for name in _access_names(args.get('access')) if name != 'host']
+        # A server of the same conversation needs no access. If another is meant, the result names the access.
+        free: frozenset[AccessName] = frozenset(['network'] if explanation.is_local else ())
+        names: set[AccessName] = {*requested, *(explanation.needs - free)}
+        if is_in_background:
+            if not {'network'}.issuperset(requested):
+                raise PermissionError(ONLY_NETWORK)
+            return self._lacking([name for name in names if name == 'network'])
         is_asked = explanation.decision == 'ask'
         if is_asked and not explanation.only_reads:
             names.add('write')
@@ -303,32 +347,39 @@ class ConfinedShell(ShellTool):
         found = repository_at(self.cwd)
         return () if found is None or git_problem(self._confinement.approved, self.cwd) is not None else (found,)
 
-    async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
+    async def run(self, command: str, access: Collection[str] | None = None, background: bool = False) -> ShellResult:
         """Run a command; see `ShellTool.run`. The profile for approved commands is used only if this call was approved.
 
         Args:
             command: The command line.
             access: The access that the model requested. The argument is ignored, because only the approval grants
                 access.
+            background: Whether to start the command and return what it prints at once. It can write only in a
+                `/tmp` of its own, and ends with this object at the latest; see `background_processes`.
 
         Raises:
             ApprovalBlocked: A rule blocks the command, or the OS sandbox cannot confine the command.
             MissingExtraError: tree-sitter is not installed.
             asyncio.CancelledError: This task was cancelled, and the command has been ended.
         """
-        bound_to = take_approval({'command': command, 'access': access}, defaults={'access': None})
+        called = {'command': command, 'access': access, BACKGROUND: background}
+        bound_to = take_approval(called, defaults={'access': None, BACKGROUND: False})
         host = None if bound_to is None else bound_to.get(EXTRA_ACCESS, {}).get(HOST)
         if host is None and HOST in (access or ()):
             raise ApprovalBlocked('shell', BY_A_PERSON)
+        if background and not self.can_run_in_background:
+            raise ApprovalBlocked('shell', NOT_HERE)
         try:
             if host is not None:
-                return await self._outside({'command': command, 'access': access}, host)
-            while not self._turns.begin():
-                await asyncio.sleep(_LOOK_AGAIN_S)
-            try:
-                return await self._run(command, partial(self._confined, bound_to))
-            finally:
-                self._turns.end(could_change=bound_to is not None or self._writes_unasked)
+                result = await self._outside(called, host)
+            else:
+                while not self._turns.begin():
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+                try:
+                    result = await self._run(command, partial(self._confined, bound_to, background))
+                finally:
+                    self._turns.end(could_change=background or bound_to is not None or self._writes_unasked)
+            return replace(result, notes=(*result.notes, *self._background.news()))
         except OSSandboxError as error:
             _log.error('A command was not run: %s', error)
             raise ApprovalBlocked('shell', _NOT_CONFINED) from error
@@ -369,12 +420,70 @@ class ConfinedShell(ShellTool):
                     on_output=self.on_output,
                 )
 
-    async def __call__(self, command: str, access: Collection[str] | None = None) -> str:
+    async def __call__(self, command: str, access: Collection[str] | None = None, background: bool = False) -> str:
         """Run a command, and return the result as text for the model."""
-        return (await self.run(command, access)).for_model()
+        return (await self.run(command, access, background)).for_model()
+
+    async def background_processes(self, number: int | None = None, *, ends: bool = False) -> str:
+        """Return what a background process has printed since the last time, as text for the model. The call needs no
+        approval.
+
+        Args:
+            number: Number of the process; `None` for a list of all.
+            ends: Whether to end the process.
+        """
+        return await asyncio.to_thread(self._background.read, number, ends=ends)
+
+    def end_conversation(self) -> tuple[str, ...]:
+        """End the background processes, and empty the private `/tmp`. Call this while no other call runs.
+
+        Returns:
+            A line about each process that was ended.
+        """
+        ended = self._background.end_all(AT_THE_END)
+        self._background = BackgroundProcesses(self._max_output_bytes)
+        with self._lock:
+            self._shared = None
+        return ended
+
+    @property
+    def keeps_tmp(self) -> bool:
+        """Whether the private `/tmp` of a command still has what earlier commands of the conversation wrote there."""
+        profile, _ = without_missing(self._confinement.unasked)
+        return self.shared is not None and plan_mounts(profile, self.cwd).has_own_tmp
+
+    @property
+    def shared(self) -> SharedNamespaces | None:
+        """Namespaces of the conversation; `None` if each command has a loopback and a `/tmp` of its own."""
+        backend = self._confinement.backend
+        if not isinstance(backend, BubblewrapBackend):
+            return None
+        with self._lock:
+            mounts = mounts_at(tuple(root.path for root in self._confinement.approved.roots))
+            if self._shared is None or mounts != self._mounts:
+                self._mounts = mounts
+                try:
+                    self._shared = backend.share()
+                except OSSandboxError as error:
+                    _log.warning('%s', error)
+                    self._shared = error
+            return self._shared if isinstance(self._shared, SharedNamespaces) else None
+
+    @property
+    def inherited(self) -> Collection[int]:
+        """See `ShellTool.inherited`."""
+        shared = self.shared
+        return () if shared is None else shared.descriptors
+
+    def _wrapped(self, command: list[str], profile: OSProfile, *, own_tmp: bool = False) -> list[str]:
+        """Return the confined command line."""
+        backend = self._confinement.backend
+        if isinstance(backend, BubblewrapBackend):
+            return backend.wrap(command, profile, self.cwd, self.shared, own_tmp=own_tmp)
+        return backend.wrap(command, profile, self.cwd)
 
     async def _confined(
-        self, bound_to: Mapping[str, Any] | None, argv: list[str], explanation: Explanation
+        self, bound_to: Mapping[str, Any] | None, background: bool, argv: list[str], explanation: Explanation
     ) -> ShellResult:
         """Run a program with the profile for approved or pre-approved commands."""
         confinement = self._confinement
@@ -396,11 +505,29 @@ class ConfinedShell(ShellTool):
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
         variables = [f'{name}={passed[name]}' for name in _PASSED]
         command = [ENV, *variables, *argv]
+        if background:
+            # Attack: while an approved command runs, it changes files of that command, such as those that `pip install`
+            # unpacks in `/tmp` (test_background.py).
+            profile = replace(
+                profile, roots=tuple(replace(root, access=min(root.access, Access.READ)) for root in profile.roots)
+            )
+            # Without this object, which would otherwise live as long as the process.
+            run = partial(
+                run_command,
+                self._wrapped(command, profile, own_tmp=True),
+                cwd=self.cwd,
+                env=self._env,
+                timeout_s=self.config.timeout_s,
+                max_bytes=self._max_output_bytes,
+                limits=less(self.limits),
+                inherited=self.inherited,
+            )
+            return await self._background.start(explanation.command, run)
         written = [path for path in confinement.roots if profile.access(path) is Access.WRITE]
         if written:
             result = await self._swept(command, profile, extra, written, explanation)
         else:
-            result = await self._started(confinement.backend.wrap(command, profile, self.cwd))
+            result = await self._started(self._wrapped(command, profile))
         place = Place(cwd=self.cwd, approved=confinement.approved, hidden=profile.hidden[base:], lacking=self._lacking)
         notes = notes_on(result, explanation, extra, place, hides_history=history is not None)
         if result.exit_status:
@@ -515,7 +642,7 @@ class ConfinedShell(ShellTool):
             for what, value in zip(_PAIR, pair, strict=True)
         ]
         named = [ENV, f'GIT_CONFIG_COUNT={len(variables)}', *pairs] if variables else []
-        return self._confinement.backend.wrap([*named, *command], profile, self.cwd)
+        return self._wrapped([*named, *command], profile)
 
 
 def _removed(command: str, cwd: str) -> list[str]:

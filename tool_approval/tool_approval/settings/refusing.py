@@ -31,7 +31,7 @@ class RefusingShell(ConfinedShell):
         """
         raise PermissionError(REFUSED)
 
-    async def run(self, command: str, access: Collection[str] | None = None) -> ShellResult:
+    async def run(self, command: str, access: Collection[str] | None = None, background: bool = False) -> ShellResult:
         """Refuse the command.
 
         Raises:

@@ -27,9 +27,9 @@ _LACKED: Final[Mapping[AccessName, tuple[str, re.Pattern[str]]]] = {
     'network': (
         'There was no network. ',
         re.compile(
-            r'connection refused|ECONNREFUSED|could not resolve|name or service not known|name resolution'
-            r'|network is unreachable|EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|UnknownHost|lookup address'
-            r'|dial tcp|no matching distribution found',
+            r'connection refused|ECONNREFUSED|failed to connect|could not resolve|name or service not known'
+            r'|name resolution|network is unreachable|EAI_AGAIN|ENOTFOUND|ENETUNREACH|getaddrinfo|UnknownHost'
+            r'|lookup address|dial tcp|no matching distribution found',
             re.IGNORECASE,
         ),
     ),

@@ -14,6 +14,7 @@ from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.shell import ShellTool
 
+from tests.approval.settings.desk import Backend, Desk
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalBlocked, ApprovalController, ApprovalRequest
 
@@ -90,6 +91,58 @@ def test_question_shows_arguments_without_effect_and_runs_the_command(tmp_path):
     assert request.args == {'command': 'touch made', **EXTRAS}
     assert request.used == {'command': 'touch made'}
     assert os.listdir(tmp_path) == ['made']
+
+
+CONFINED = """\
+    sandbox:
+      paths:
+        work: {root: ., mode: rw}
+    shell:
+      rules:
+        - {pattern: echo, approval: false}
+        - {pattern: sleep, approval: false}
+"""
+
+
+@pytest.mark.usefixtures('own_home')
+@pytest.mark.parametrize('keeps_tmp', [True, False])
+def test_the_description_says_whether_the_conversation_keeps_its_tmp(tmp_path, monkeypatch, keeps_tmp):
+    monkeypatch.setattr('tool_approval.settings.ConfinedShell.keeps_tmp', keeps_tmp)
+    toolset = ShellToolset(Desk(tmp_path / 'work', CONFINED, backend=Backend()).workspace.shell)
+
+    tools = asyncio.run(toolset.get_tools(RunContext(deps=None, model=TestModel(), usage=RunUsage())))
+
+    text = ' '.join(tools['run_shell'].tool_def.description.split())
+    assert ('`/tmp` is private, and lasts for the conversation' in text) is keeps_tmp
+    assert ('empty at the start of each call' in text) is not keeps_tmp
+    assert list(tools) == ['run_shell']
+
+
+@pytest.mark.usefixtures('own_home')
+def test_commands_in_the_background_are_read_and_ended_without_a_question(tmp_path, monkeypatch):
+    monkeypatch.setattr(Backend, 'name', 'bubblewrap')
+    monkeypatch.setattr('tool_approval.settings.background._AT_ONCE_S', 0.2)
+    shell, ui = Desk(tmp_path / 'work', CONFINED, backend=Backend()).workspace.shell, person(approved=False)
+    controller = ApprovalController(ui=ui)
+    calls = [
+        call('run_shell', '1', command='echo hello; sleep 50', background=True),
+        call('background_processes', '2'),
+        call('background_processes', '3', number=1, end=True),
+        call('background_processes', '4', number=1, command='true'),
+    ]
+    agent = DeferredAgent(
+        scripted(*([each] for each in calls), 'done'), toolsets=[ApprovalToolset(ShellToolset(shell), controller)]
+    )
+
+    given = told_in(agent, controller)
+
+    name = 'Background process 1 (`echo hello; sleep 50`)'
+    assert f'[{name} has been running for' in given['1'][0]
+    assert given['1'][0].startswith('hello\n') or given['3'][0].startswith('hello\n')
+    assert given['2'][0].startswith(f'{name} has been running for')
+    assert given['3'][0].endswith(f'[{name} was ended, because you ended it.]')
+    assert given['4'][1] != 'success'
+    assert ui.requests == []
 
 
 @pytest.mark.parametrize('approved', [True, False])

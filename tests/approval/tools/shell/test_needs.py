@@ -65,6 +65,38 @@ def test_programs_of_the_table_need_what_it_says(command, needs):
     assert judge().explain(command).needs == needs
 
 
+@pytest.mark.parametrize(
+    'command',
+    [
+        'curl -s http://127.0.0.1:8000/a?b=c', 'curl localhost', 'curl https://localhost:1/', 'nc -z ::1 80',
+        'curl --json @a "http://[::1]:3000"', 'curl -s 0.0.0.0:80 | head',
+        'while ! curl -s localhost:1; do sleep 1; done',
+    ],
+)  # fmt: skip
+def test_a_client_of_a_server_of_the_same_conversation_is_known(command):
+    explanation = judge().explain(command)
+
+    assert explanation.needs == {'network'}
+    assert explanation.is_local
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'curl $HOST', 'curl localhost.example.org', 'curl http://localhost@example.org', 'curl 127.0.0.1.example.org',
+        'curl -x http://example.org http://localhost', 'curl http://localhost http://example.org', 'curl -s',
+        'ssh localhost', 'psql -h localhost', 'git clone http://localhost/a',
+        'pip install --index-url http://localhost a', 'curl localhost; curl example.org',
+        'echo a > /dev/tcp/localhost/1', 'curl "localhost$PORT"',
+    ],
+)  # fmt: skip
+def test_any_other_client_may_reach_another_machine(command):
+    explanation = judge().explain(command)
+
+    assert 'network' in explanation.needs
+    assert not explanation.is_local
+
+
 @pytest.mark.parametrize('command', ['ls', 'cat a | sort', 'grep -r x .', 'git log', 'echo a'])
 def test_programs_that_are_known_to_read_only_read(command):
     assert judge().explain(command).only_reads

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pydantic_ai import RunContext
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 from pydantic_ai.toolsets.abstract import SchemaValidatorProt
 from pydantic_core import SchemaValidator, ValidationError, from_json
@@ -20,6 +21,10 @@ from tool_approval.tools.shell import ShellResult, ShellTool
 
 EXTRAS: Final = ('description', 'timeout')
 """Arguments that the shell tools of other agents have, and that models therefore give. They have no effect."""
+BACKGROUND: Final = 'background_processes'
+"""Name of the tool for commands that run in the background."""
+_TMP: Final = ('empty at the start of each call', 'lasts for the conversation')
+"""Words of the description about `/tmp`, and their replacement if `/tmp` lasts."""
 
 
 class _TakesExtras:
@@ -52,12 +57,18 @@ def _names_extras(error: ValidationError) -> bool:
     )
 
 
+def _keeping_tmp(tool: ToolDefinition) -> ToolDefinition:
+    return replace(tool, description=(tool.description or '').replace(*_TMP))
+
+
 def _without_extras(values: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in EXTRAS}
 
 
 class ShellToolset(FunctionToolset[Any]):
     """One tool, `run_shell(command)`, which itself decides which commands need approval.
+
+    If commands can run in the background, `background_processes(number, end)` lists, reads and ends these.
 
     An agent with `Approvals` guards it; without them, it runs no command.
     """
@@ -80,15 +91,25 @@ class ShellToolset(FunctionToolset[Any]):
         self._reasons = dict(reasons or {})
         if isinstance(shell, ConfinedShell) and shell.can_be_given_access:
             self.add_function(self.run_confined_shell, name='run_shell', takes_ctx=False)
+            if shell.can_run_in_background:
+                self.add_function(self.background_processes, takes_ctx=False)
         else:
             self.add_function(self.run_shell, name='run_shell', takes_ctx=False)
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """Return the tool. It also takes the arguments `EXTRAS`."""
+        """Return the tools. They also take the arguments `EXTRAS`."""
         tools = await super().get_tools(ctx)
-        return {name: replace(tool, args_validator=_TakesExtras(tool.args_validator)) for name, tool in tools.items()}
+        keeps_tmp = isinstance(self.shell, ConfinedShell) and self.shell.keeps_tmp
+        return {
+            name: replace(
+                tool,
+                args_validator=_TakesExtras(tool.args_validator),
+                tool_def=_keeping_tmp(tool.tool_def) if keeps_tmp else tool.tool_def,
+            )
+            for name, tool in tools.items()
+        }
 
-    async def run_confined_shell(self, command: str, access: list[str] | None = None) -> str:
+    async def run_confined_shell(self, command: str, access: list[str] | None = None, background: bool = False) -> str:
         """Run a command in bash and return its output.
 
         Each call starts in the same working directory with a fresh shell; nothing is read from standard input. An OS
@@ -100,9 +121,21 @@ class ShellToolset(FunctionToolset[Any]):
             access: Leave this out at first. If a command failed and its result names missing access, pass that access
                 here, and the user is asked to allow it: `write`, `git`, `network` or `environment`. `host`, alone, runs
                 one simple command outside of the sandbox with the keys and logins of the user, if the settings list it.
+            background: Whether to return at once and let the command run on, such as a server for later commands. It
+                writes only in a `/tmp` of its own, and can be given no access but `network`.
         """
         assert isinstance(self.shell, ConfinedShell), 'only a confined shell has the parameter `access`'
-        return self._text_of(await self.shell.run(command, access))
+        return self._text_of(await self.shell.run(command, access, background))
+
+    async def background_processes(self, number: int | None = None, end: bool = False) -> str:
+        """List the commands that run in the background, or read what one has printed since the last time.
+
+        Args:
+            number: Number of the process to read. Leave this out for a list.
+            end: Whether to end the process.
+        """
+        assert isinstance(self.shell, ConfinedShell), 'only a confined shell has background processes'
+        return await self.shell.background_processes(number, ends=end)
 
     async def run_shell(self, command: str) -> str:
         """Run a command in bash and return its output.
@@ -139,9 +172,12 @@ class ShellToolset(FunctionToolset[Any]):
         return ApprovalPresentation(type='command', content=command, language='bash', metadata={'cwd': self.shell.cwd})
 
     def check_approval(self, ctx: ApprovalContext) -> ApprovalRequest | None:
-        """Check a command for the enclosing `ApprovalToolset`; see `ShellTool.check_approval`.
+        """Check a call for the enclosing `ApprovalToolset`; see `ShellTool.check_approval`.
 
         Raises:
             PermissionError: The command is blocked.
         """
+        # It reaches only what this conversation has started, so it needs no approval.
+        if ctx.tool_name.endswith(BACKGROUND) and 'command' not in ctx.args:
+            return None
         return self.shell.check_approval(ctx)

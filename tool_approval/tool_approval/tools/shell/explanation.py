@@ -56,6 +56,9 @@ class Explanation:
     """Program and sub-command for which an approval can be remembered; `None` if the command is not plain."""
     needs: frozenset[AccessName] = frozenset()
     """Extra access that the command needs if an OS sandbox confines it."""
+    is_local: bool = False
+    """Whether all network addresses of the command are on this machine. Servers of the same conversation need no
+    access."""
     only_reads: bool = False
     """Whether every program of the command is known to write nothing with its arguments, and to run nothing."""
 

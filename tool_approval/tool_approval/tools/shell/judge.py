@@ -21,7 +21,7 @@ from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
 from .grammar import parse
 from .labels import label
 from .names import commands_behind, named_words, other_names, trusted_name
-from .needs import needed_access, only_reads, written_paths
+from .needs import is_local, needed_access, only_reads, written_paths
 from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, RuleBook, RuleMatch
@@ -65,6 +65,7 @@ class _LineState:
     is_in_runner: bool = False
     description: str | None = None
     needs: set[AccessName] = field(default_factory=set[AccessName])
+    is_local: bool = True
     here: str | None = None
     only_reads: bool = True
 
@@ -122,6 +123,7 @@ class ShellJudge:
             description=state.description,
             remember=remembered_words(commands, state.parts, self._is_here),
             needs=frozenset(state.needs),
+            is_local=state.is_local,
             only_reads=state.only_reads,
         )
 
@@ -203,6 +205,7 @@ class ShellJudge:
             self._writes(target, state)
         if path.startswith(('/dev/tcp', '/dev/udp')):
             state.needs.add('network')
+            state.is_local = False
         if self._is_held:
             verdict = 'allow', 'the OS sandbox confines the redirection', None
         elif path.startswith(('/dev/tcp', '/dev/udp')) or not target.is_fixed:
@@ -297,7 +300,9 @@ class ShellJudge:
     ) -> CompiledRule | None:
         """Judge a command, but not the commands that it runs, and return the rule that decided."""
         words = command.words
-        state.needs.update(needed_access(words))
+        needs = needed_access(words)
+        state.needs.update(needs)
+        state.is_local = state.is_local and ('network' not in needs or is_local(words))
         for path in written_paths(words) or ():
             self._writes(path, state)
         state.only_reads = state.only_reads and only_reads(words)

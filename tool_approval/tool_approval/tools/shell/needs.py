@@ -27,6 +27,10 @@ _LOOKS: Final[Mapping[str, frozenset[str]]] = {
 """Options with which a command changes nothing."""
 _LAST: Final = frozenset({'cp', 'install', 'ln', 'rsync', 'scp'})
 """Programs that write only to the last operand, or where the option `--target-directory` says."""
+_CLIENTS: Final = frozenset({'curl', 'nc', 'ncat', 'wget'})
+_LOCAL: Final = re.compile(
+    r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::1\]?)(?::\d+)?(?:[/?#].*)?', re.DOTALL
+)
 _Value = TypeVar('_Value')
 _ByWords = dict[str, list[tuple[tuple[str, ...], _Value]]]
 """Values of the first words of commands, by program. Longer commands come first."""
@@ -42,6 +46,16 @@ def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
     if found is None or ('network' not in found and _is_harmless(label(words))):
         return frozenset()
     return found
+
+
+def is_local(words: Sequence[Word]) -> bool:
+    """Return whether a command only asks a server on this machine: in the OS sandbox, one of the same conversation."""
+    if plain_program(program_name(words[0].value)) not in _CLIENTS or not all(
+        word.is_fixed or word.growth == 'alike' for word in words
+    ):
+        return False
+    local = [word for word in words if _LOCAL.fullmatch(word.value)]
+    return bool(local) and all(word in local for word in words if '://' in word.value)
 
 
 def written_paths(words: Sequence[Word]) -> list[Word] | None:

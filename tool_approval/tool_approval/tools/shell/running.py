@@ -10,7 +10,7 @@ import secrets
 import signal
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -135,10 +135,11 @@ async def run_command(
     max_bytes: int,
     limits: Limits | None = None,
     on_output: Callable[[int, bytes], None] | None = None,
+    inherited: Collection[int] = (),
 ) -> ShellResult:
     """Run a program until it ends or the timeout is reached.
 
-    The program runs in a new session. It has no standard input and inherits no descriptors of this process. When this
+    The program runs in a new session. It has no standard input and inherits no other descriptors. When this
     function returns or is cancelled, the process group and all processes found outside of the group have been killed.
 
     Args:
@@ -151,6 +152,7 @@ async def run_command(
             confined one of `BubblewrapBackend`: when this function returns, no process of its namespace is left.
         on_output: Function that gets all output as it comes: 1 for standard output or 2 for standard error, and the
             bytes. It must not raise.
+        inherited: Descriptors of this process that the program inherits.
 
     Raises:
         asyncio.CancelledError: The caller was cancelled. The command was ended.
@@ -158,7 +160,7 @@ async def run_command(
     marker = secrets.token_hex(16)
     status, told = os.pipe() if limits is not None else (None, None)
     try:
-        process = _start(argv, cwd, {**env, MARKER: marker}, told)
+        process = _start(argv, cwd, {**env, MARKER: marker}, inherited, told)
     except (OSError, ValueError) as error:
         if status is not None:
             os.close(status)
@@ -195,7 +197,9 @@ async def run_command(
     )
 
 
-def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str], told: int | None) -> subprocess.Popen[bytes]:
+def _start(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], inherited: Collection[int], told: int | None
+) -> subprocess.Popen[bytes]:
     # Not an asyncio process: asyncio would reap it before its group is killed, which would free the group's id.
     return subprocess.Popen(
         list(argv),
@@ -206,7 +210,7 @@ def _start(argv: Sequence[str], cwd: str, env: Mapping[str, str], told: int | No
         stderr=subprocess.PIPE,
         bufsize=0,
         close_fds=True,
-        pass_fds=() if told is None else (told,),
+        pass_fds=inherited if told is None else (*inherited, told),
         start_new_session=True,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -117,24 +117,23 @@ class ShellTool:
         explanation = self.explain(command)
         if explanation.decision == 'block':
             raise CallBlocked(_refusal(explanation), payload={'command': command})
-        asked = ctx.args.get('access')
-        extra = self.extra_access(explanation, asked)
+        extra = self.extra_access(explanation, ctx.args)
         # A command without approval gets no extra access.
         if explanation.decision == 'allow' and not extra:
             return None
         return self._request(ctx, explanation, extra)
 
-    def extra_access(self, explanation: Explanation, asked: object) -> ExtraAccess:
+    def extra_access(self, explanation: Explanation, args: Mapping[str, Any]) -> ExtraAccess:
         """Return the extra access for an approved command. Without an OS sandbox, the result is always empty.
 
         Args:
             explanation: The decision on the command, with the access that the command needs.
-            asked: The argument `access` of the call.
+            args: The arguments of the call.
 
         Raises:
             PermissionError: The argument `access` is not empty.
         """
-        if asked:
+        if args.get('access'):
             raise PermissionError('`access` is not available: no OS sandbox confines commands here.')
         return ExtraAccess()
 
@@ -191,7 +190,7 @@ class ShellTool:
             # approval would cover any value of it.
             payload={
                 'command': command,
-                **({'access': asked} if 'access' in ctx.args else {}),
+                **{name: ctx.args[name] for name in ('access', 'background') if name in ctx.args},
                 **bound_to,
                 **(definitions if extra else {}),
             },
@@ -259,7 +258,13 @@ class ShellTool:
             max_bytes=self._max_output_bytes,
             limits=self.limits,
             on_output=self.on_output,
+            inherited=self.inherited,
         )
+
+    @property
+    def inherited(self) -> Collection[int]:
+        """Descriptors that the command line of a command needs."""
+        return ()
 
     @property
     def limits(self) -> Limits | None:
