@@ -28,6 +28,8 @@ from tool_approval import (
     execute_tool,
 )
 
+pytest.importorskip('yaml')
+
 pytestmark = pytest.mark.anyio
 
 __all__ = ('make_inbox',)
