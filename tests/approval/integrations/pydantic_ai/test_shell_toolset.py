@@ -14,7 +14,6 @@ from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.shell import ShellTool
 
-from tests.approval.settings.desk import Backend, Desk
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalBlocked, ApprovalController, ApprovalRequest
 
@@ -104,11 +103,17 @@ CONFINED = """\
 """
 
 
+@pytest.fixture
+def desk():
+    """A module that needs more libraries than the others of this file."""
+    return pytest.importorskip('tests.approval.settings.desk')
+
+
 @pytest.mark.usefixtures('own_home')
 @pytest.mark.parametrize('keeps_tmp', [True, False])
-def test_the_description_says_whether_the_conversation_keeps_its_tmp(tmp_path, monkeypatch, keeps_tmp):
+def test_the_description_says_whether_the_conversation_keeps_its_tmp(tmp_path, monkeypatch, desk, keeps_tmp):
     monkeypatch.setattr('tool_approval.settings.ConfinedShell.keeps_tmp', keeps_tmp)
-    toolset = ShellToolset(Desk(tmp_path / 'work', CONFINED, backend=Backend()).workspace.shell)
+    toolset = ShellToolset(desk.Desk(tmp_path / 'work', CONFINED, backend=desk.Backend()).workspace.shell)
 
     tools = asyncio.run(toolset.get_tools(RunContext(deps=None, model=TestModel(), usage=RunUsage())))
 
@@ -119,10 +124,10 @@ def test_the_description_says_whether_the_conversation_keeps_its_tmp(tmp_path, m
 
 
 @pytest.mark.usefixtures('own_home')
-def test_commands_in_the_background_are_read_and_ended_without_a_question(tmp_path, monkeypatch):
-    monkeypatch.setattr(Backend, 'name', 'bubblewrap')
+def test_commands_in_the_background_are_read_and_ended_without_a_question(tmp_path, monkeypatch, desk):
+    monkeypatch.setattr(desk.Backend, 'name', 'bubblewrap')
     monkeypatch.setattr('tool_approval.settings.background._AT_ONCE_S', 0.2)
-    shell, ui = Desk(tmp_path / 'work', CONFINED, backend=Backend()).workspace.shell, person(approved=False)
+    shell, ui = desk.Desk(tmp_path / 'work', CONFINED, backend=desk.Backend()).workspace.shell, person(approved=False)
     controller = ApprovalController(ui=ui)
     calls = [
         call('run_shell', '1', command='echo hello; sleep 50', background=True),
