@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import threading
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
@@ -287,7 +288,8 @@ def test_command_that_cannot_be_confined_is_refused_and_logged(desk, backend, mo
     said, _ = desk.run('echo hello')
 
     assert said == (
-        "Blocked 'shell': The command was not run: the OS sandbox cannot confine it as the settings require."
+        "Blocked 'shell': The command was not run: the OS sandbox cannot confine it as the settings require: "
+        'the root leads elsewhere.'
     )
     assert "'/secret/place': the root leads elsewhere" in caplog.text
 
@@ -409,12 +411,15 @@ def test_where_no_journal_can_be_opened_nothing_runs(desk, backend, state, caplo
 
 def test_where_the_sweep_cannot_be_prepared_nothing_runs(desk, backend, monkeypatch, caplog):
     def fail(*arguments, **options):
-        raise OSError('no')
+        raise OSError(ENOSPC, 'No space left on device')
 
     monkeypatch.setattr('tool_approval.settings.confinement.take', fail)
 
-    assert NOT_RUN in desk.run('printf a')[0]
-    assert 'the sweep cannot be prepared: no' in caplog.text
+    said = desk.run('printf a')[0]
+
+    assert said.endswith('the sweep cannot be prepared: [Errno 28] No space left on device.')
+    assert NOT_RUN in said
+    assert 'the sweep cannot be prepared' in caplog.text
     assert backend.commands == []
 
 

@@ -75,7 +75,7 @@ from .host_run import alone, confirmed, host_request
 from .profiles import Confinement
 from .result_notes import Place, notes_on
 
-_NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require.'
+_NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require: {}.'
 _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
 """Environment variables that the shell tool sets for commands. Otherwise, commands would get this process's values."""
 
@@ -382,7 +382,7 @@ class ConfinedShell(ShellTool):
             return replace(result, notes=(*result.notes, *self._background.news()))
         except OSSandboxError as error:
             _log.error('A command was not run: %s', error)
-            raise ApprovalBlocked('shell', _NOT_CONFINED) from error
+            raise ApprovalBlocked('shell', _NOT_CONFINED.format(printable(error.problem, 300))) from error
 
     @property
     def _writes_unasked(self) -> bool:
