@@ -64,7 +64,7 @@ def test_the_tools_are_those_of_run(serve):
     def act(peer):
         peer.say('tools/list', 1)
         tools = {each['name']: each for each in peer.hear()['result']['tools']}
-        assert len(tools) == 9
+        assert len(tools) in (9, 10)  # without bubblewrap, no command runs in the background
         assert tools['read_file']['description'] == 'Read a text file.'
         assert tools['read_file']['inputSchema']['required'] == ['path']
         assert 'command' in tools['run_shell']['inputSchema']['properties']

@@ -51,6 +51,9 @@ def folder(monkeypatch):
     if sys.platform != 'linux' or not BubblewrapBackend().probe().is_available:
         pytest.skip('bubblewrap does not work here: make install-system')
     folder = Path(tempfile.mkdtemp(prefix='background-', dir='/var/tmp')).resolve()
+    # An environment of the tests that is below `/tmp` would be mounted there.
+    monkeypatch.setenv('PATH', '/usr/bin:/bin')
+    monkeypatch.delenv('VIRTUAL_ENV', raising=False)
     monkeypatch.setenv('HOME', str(folder / 'home'))
     monkeypatch.setenv('XDG_CACHE_HOME', str(folder / 'cache'))
     monkeypatch.setenv('XDG_STATE_HOME', str(folder / 'state'))
@@ -126,7 +129,7 @@ def test_a_server_runs_on_and_commands_reach_it_unasked_until_it_is_ended(desk, 
     assert read(desk, 1, ends=True) == f'[Background process 1 (`{SERVE} {port}`) was ended, because you ended it.]'
     assert read(desk, 1) == 'There is no background process 1.'
     assert read(desk) == 'No background process runs.'
-    assert 'There was no network' in desk.run(f'curl -sS http://127.0.0.1:{port}/')[0]
+    assert 'There was no network' in desk.run(f'curl --silent http://127.0.0.1:{port}/')[0]
 
 
 def test_a_command_that_fails_at_once_says_so(desk):

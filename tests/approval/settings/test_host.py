@@ -126,6 +126,10 @@ def test_a_remote_in_the_workspace_needs_no_host(place):
     assert all(OUTSIDE not in lines for lines in place.questions)
 
 
+def test_git_whose_words_are_unknown_is_left_to_the_sandbox(place):
+    assert 'keys or logins of the user' not in place.run('git $NO_SUCH_VARIABLE push')
+
+
 @pytest.mark.parametrize('access', [('host',), ()])
 def test_git_that_is_told_to_work_in_the_working_directory_runs_there(place, access):
     said = place.run(f'git -C {place.work} -C . push origin main', *access)

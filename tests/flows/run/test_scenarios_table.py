@@ -13,7 +13,7 @@ from .test_scenarios import SHOP
 from .test_scenarios_tools import ACTIVE
 
 NETWORK = 'extra access: network'
-DOWNLOADS = ('curl --silent http://127.0.0.1:9/', 'pip install --retries 0 greeting', 'npm ci')
+DOWNLOADS = ('curl --silent http://203.0.113.1/', 'pip install --retries 0 greeting', 'npm ci')
 
 
 def settings(tmp_path: Path, text: str) -> tuple[str, str]:

@@ -127,7 +127,7 @@ def test_a_server_is_started_asked_and_stopped_by_one_command(scenario: Scenario
         f'curl --silent --retry 50 --retry-delay 1 --retry-connrefused http://127.0.0.1:{port}/shop.py; kill $!; wait'
     )
 
-    results = scenario.play('Serve it.', shell(command), questions=[('extra access: network', 'y')], environment=ACTIVE)
+    results = scenario.play('Serve it.', shell(command), environment=ACTIVE)
 
     assert results[0] == SHOP['shop.py'].rstrip()
     with pytest.raises(ConnectionRefusedError):

@@ -47,7 +47,7 @@ def open_guarded(
     config: str | None = None,
     caches: bool = True,
 ) -> Generator[Guarded]:
-    """Open the tools of a directory, and close their log afterwards.
+    """Open the tools of a directory, and end their background processes and close their log afterwards.
 
     Args:
         directory: Absolute path of the directory.
@@ -82,7 +82,10 @@ def open_guarded(
             presenters=presenters,
             log_unasked=settings.audit.unasked,
         )
-        yield Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)
+        try:
+            yield Guarded(loaded=loaded, workspace=workspace, controller=controller, files=files)
+        finally:
+            workspace.shell.end_conversation()
 
 
 def open_chosen(options: argparse.Namespace, stack: ExitStack, output: Output, *, caches: bool = True) -> Guarded:

@@ -78,10 +78,10 @@ class _Tools:
             return refusal(f'There is no tool {name!r}.')
         wanted = {key: value for key, value in given.items() if name != RUN_SHELL or key not in EXTRAS}
         # The presenters of the controller are those of these file tools.
-        inner = self._shell if name == RUN_SHELL else self._guarded.files[name]
-        tool = _Tool(
-            inner.check_approval, self._known[name].function if name == RUN_SHELL else self._guarded.files[name]
-        )
+        if name in self._shell.tools:
+            tool = _Tool(self._shell.check_approval, self._known[name].function)
+        else:
+            tool = _Tool(self._guarded.files[name].check_approval, self._guarded.files[name])
         facts = {'caller': 'mcp-tools', 'session_id': self._session, 'run_id': self._session}
         try:
             args = self._known[name].function_schema.validator.validate_python(wanted)

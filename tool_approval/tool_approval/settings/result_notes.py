@@ -113,7 +113,12 @@ def _access(result: ShellResult, explanation: Explanation, had: ExtraAccess, pla
             problem = printable(problem, 500)
             notes.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
     output = f'{result.stdout}\n{result.stderr}'
-    lacked: list[AccessName] = [name for name in ACCESS_NAMES if _is_lacked(name, had, output, place)]
+    # It may have asked a server outside of the conversation, and `curl --silent` prints nothing.
+    is_refused = bool(result.exit_status) and explanation.is_local and 'network' in explanation.needs
+    suggested = {'network'} if is_refused and not had.network else set[str]()
+    lacked: list[AccessName] = [
+        name for name in ACCESS_NAMES if name in suggested or _is_lacked(name, had, output, place)
+    ]
     if not {'git', 'environment'}.isdisjoint(lacked):
         # The output names a path, which `write` does not open.
         lacked = [name for name in lacked if name != 'write']

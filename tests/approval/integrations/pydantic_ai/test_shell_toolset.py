@@ -13,6 +13,7 @@ from tool_approval.integrations.pydantic_ai import ApprovalToolset, collect_appr
 from tool_approval.integrations.pydantic_ai.shell_toolset import ShellToolset
 from tool_approval.testing import RecordingUI
 from tool_approval.tools.shell import ShellTool
+from tool_approval.ui.terminal import render_request
 
 from tests.loop.scripted import call, returns, scripted
 from tool_approval import ApprovalBlocked, ApprovalController, ApprovalRequest
@@ -121,6 +122,22 @@ def test_the_description_says_whether_the_conversation_keeps_its_tmp(tmp_path, m
     assert ('`/tmp` is private, and lasts for the conversation' in text) is keeps_tmp
     assert ('empty at the start of each call' in text) is not keeps_tmp
     assert list(tools) == ['run_shell']
+
+
+@pytest.mark.usefixtures('own_home')
+def test_a_question_does_not_show_that_a_command_does_not_run_in_the_background(tmp_path, desk):
+    shell, ui = desk.Desk(tmp_path / 'work', CONFINED, backend=desk.Backend()).workspace.shell, person(approved=False)
+    controller = ApprovalController(ui=ui)
+    agent = DeferredAgent(
+        scripted([call('run_shell', '1', command='touch a')], 'done'),
+        toolsets=[ApprovalToolset(ShellToolset(shell), controller)],
+    )
+
+    told_in(agent, controller)
+
+    [request] = ui.requests
+    assert request.args == {'command': 'touch a', 'access': None, 'background': False}
+    assert 'background' not in render_request(request)
 
 
 @pytest.mark.usefixtures('own_home')

@@ -208,6 +208,7 @@ class ShellTool:
                         else {}
                     ),
                     **({'is_usual': True} if is_usual else {}),
+                    **({'defaults': {'background': False}} if 'background' in ctx.args else {}),
                 },
             ),
             reason='; '.join(reasons),
