@@ -114,6 +114,16 @@ def test_a_denied_call_is_asked_about_again_unless_the_denial_is_remembered():
     assert decisions[4].note == DENIED_BEFORE
 
 
+def test_the_note_of_a_remembered_denial_is_read_each_time():
+    memory = ApprovalMemory()
+    memory.store(request_for(), DENIED_FOR_THE_SESSION.model_copy(update={'note': 'Ask Eve \udc80.'}))
+
+    found = memory.lookup(request_for())
+
+    assert found is not None
+    assert found.note == f'{DENIED_BEFORE} The note was: Ask Eve ?.'
+
+
 def test_a_remembered_denial_is_for_the_same_call_in_the_same_session():
     memory = ApprovalMemory()
     memory.store(request_for('a', session_id='s'), DENIED_FOR_THE_SESSION)

@@ -204,6 +204,7 @@ def test_file_of_the_store_is_json_with_a_version(store, path):
                 'project': None,
                 'is_denial': False,
                 'left': None,
+                'note': None,
             }
         ],
     }

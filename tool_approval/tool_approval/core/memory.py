@@ -222,6 +222,7 @@ class ApprovalMemory:
             approved_at=decision.decided_at or self._now(),
             project=None if store is None else store.scope.get('project'),
             is_denial=not decision.approved,
+            note=None if decision.approved or decision.note is None else whole_characters(decision.note),
             left=left,
         )
         if store is not None:
@@ -367,9 +368,10 @@ def _amounts(request: ApprovalRequest) -> Mapping[str, Any]:
 
 def decision_of(found: RememberedApproval) -> ApprovalDecision:
     """Return the decision on a call that a remembered approval or denial covers."""
+    denied = f'{DENIED_BEFORE} The note was: {found.note}' if found.note else DENIED_BEFORE
     return ApprovalDecision(
         approved=not found.is_denial,
-        note=DENIED_BEFORE if found.is_denial else f'remembered: {found.label}',
+        note=denied if found.is_denial else f'remembered: {found.label}',
         remember_option=found.kind,
         decided_by=found.approved_by,
         decided_at=found.approved_at,

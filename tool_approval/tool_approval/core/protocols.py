@@ -162,6 +162,8 @@ class RememberedApproval(BaseModel):
     """Root folder of the project in which the approval applies, if the store knows it."""
     is_denial: bool = False
     """Whether the calls are denied without asking, not approved."""
+    note: str | None = None
+    """Note of the denial, which the model reads each time; `None` if there is none."""
     left: Left | None = None
     """Rest of a bounded approval; `None` if the approval has no bounds."""
 
