@@ -1,6 +1,6 @@
 """Approve in a chat: run `python examples/chat_ui.py`, join with `nc 127.0.0.1 PORT`, and log in with a token.
 
-The room shows the open requests of an inbox, and takes `approve 1`, `approve 1 session`, `deny 1` and
+The room shows the open requests of an inbox, and takes `approve 1`, `approve 1 session`, `deny 1`, `deny 1 session` and
 `deny 1 because ...`. Only listed approvers may answer, not to their own requests, and the first answer wins.
 """
 
@@ -18,7 +18,13 @@ from tool_approval.inbox.stores import SQLiteStore
 from tool_approval import ApprovalController, ApprovalDenied, execute_tool
 
 ANSWER = re.compile(r'(approve|deny) ([0-9]{1,9})( session)?(?: because (.+))?')
-COMMANDS = {'approve': 'approve {}', 'session': 'approve {} session', 'deny': 'deny {}', 'note': 'deny {} because ...'}
+COMMANDS = {
+    'approve': 'approve {}',
+    'session': 'approve {} session',
+    'deny': 'deny {}',
+    'deny_session': 'deny {} session',
+    'note': 'deny {} because ...',
+}
 
 
 class Room:
@@ -86,7 +92,8 @@ def question(number: int, entry: InboxEntry) -> str:
     lines += [f'  | {line.text}' for line in display(entry.request).lines]
     lines += [f'  Warning: {text}' for text in warnings_of(entry.request)]
     for kind in options.answers:
-        covers = f' ({options.remember_options[0][1]})' if kind == 'session' else ''
+        # Both cover the same calls.
+        covers = f' ({options.denial_covers})' if kind in ('session', 'deny_session') else ''
         if kind in COMMANDS:
             lines.append(f'  {COMMANDS[kind].format(number)} - {LABELS[kind]}{covers}')
     return '\n'.join(lines)

@@ -26,20 +26,22 @@ PLAIN = ApprovalRequest(tool_name='write', args={'path': 'notes/a'})
 WIDE = PLAIN.model_copy(update={'remember_options': (NOTES,)})
 LASTING = PLAIN.model_copy(update={'metadata': {'can_remember_always': True}})
 LONG = PLAIN.model_copy(update={'presentation': ApprovalPresentation(type='text', content='line\n' * 10_000)})
+UNNAMED = PLAIN.model_copy(update={'metadata': {'can_remember_session': False}})
 HIDING = ApprovalRequest(tool_name='send', args={'to': 'bob', 'token': 'x'}, payload={'to': 'bob'})
 
 
 @pytest.mark.parametrize(
     ('request_', 'kinds', 'choices'),
     [
-        (PLAIN, ('approve', 'session', 'deny', 'note', 'edit'), ['exact']),
-        (WIDE, ('approve', 'session', 'deny', 'note', 'edit'), ['exact', 'folder']),
-        (LASTING, ('approve', 'session', 'always', 'deny', 'note', 'edit'), ['exact']),
+        (PLAIN, ('approve', 'session', 'deny', 'deny_session', 'note', 'edit'), ['exact']),
+        (WIDE, ('approve', 'session', 'deny', 'deny_session', 'note', 'edit'), ['exact', 'folder']),
+        (LASTING, ('approve', 'session', 'always', 'deny', 'deny_session', 'note', 'edit'), ['exact']),
         (LONG, ('approve', 'deny', 'note', 'edit'), []),
-        (ApprovalRequest(tool_name='stop', args={}), ('approve', 'session', 'deny', 'note'), ['exact']),
+        (ApprovalRequest(tool_name='stop', args={}), ('approve', 'session', 'deny', 'deny_session', 'note'), ['exact']),
         (PLAIN.changed(answers=('respond',)), ('deny', 'note', 'respond'), []),
         (PLAIN.changed(answers=('approve', 'edit')), ('approve', 'deny', 'note', 'edit'), []),
-        (PLAIN.changed(answers=('remember',)), ('deny', 'note'), []),
+        (PLAIN.changed(answers=('remember',)), ('deny', 'deny_session', 'note'), []),
+        (UNNAMED, ('approve', 'deny', 'note', 'edit'), []),
     ],
 )
 def test_answer_options_follow_from_the_request_and_its_display(request_, kinds, choices):
@@ -48,6 +50,15 @@ def test_answer_options_follow_from_the_request_and_its_display(request_, kinds,
     assert options.answers == kinds
     assert [kind for kind, _ in options.remember_options] == choices
     assert set(kinds) <= set(LABELS)
+
+
+def test_a_denial_for_the_session_says_what_it_covers():
+    every_note = RememberOption(kind='all', label='every write of notes/a', payload=PLAIN.args)
+
+    assert answer_options(WIDE).denial_covers == 'exactly this call'
+    assert answer_options(PLAIN.changed(payload={'path': 'notes'})).denial_covers == "every write with path: 'notes'"
+    assert answer_options(PLAIN.changed(remember_options=(every_note,))).denial_covers == 'every write of notes/a'
+    assert answer_options(LONG).denial_covers is None
 
 
 def test_ui_that_shows_less_offers_less():
@@ -95,6 +106,11 @@ def test_several_are_approved_together_only_if_all_of_each_is_shown():
         ),
         (LONG, {'approved': True}, {'approved': True}),
         (
+            WIDE,
+            {'approved': False, 'note': 'No.', 'remember': 'session'},
+            {'approved': False, 'note': 'No.', 'remember': 'session'},
+        ),
+        (
             HIDING,
             {'approved': True, 'override_args': {'to': 'eve'}},
             {'approved': True, 'override_args': {'to': 'eve', 'token': 'x'}},
@@ -108,11 +124,27 @@ def test_a_decision_is_what_was_answered(request_, said, decision):
 @pytest.mark.parametrize(
     ('request_', 'said', 'problem'),
     [
-        (PLAIN, {'approved': False, 'remember': 'session'}, 'only an approval of unchanged arguments'),
+        (LONG, {'approved': False, 'remember': 'session'}, "does not offer `remember='session'` for the denial"),
+        (LASTING, {'approved': False, 'remember': 'always'}, "does not offer `remember='always'` for the denial"),
+        (
+            PLAIN.changed(answers=('approve',)),
+            {'approved': False, 'remember': 'session'},
+            "does not offer `remember='session'` for the denial",
+        ),
+        (
+            WIDE,
+            {'approved': False, 'remember': 'session', 'remember_option': 'folder'},
+            'does not offer this option for remembering the denial',
+        ),
+        (
+            PLAIN.changed(answers=('respond', 'remember')),
+            {'approved': False, 'response': 'x', 'remember': 'session'},
+            'only a denial, or an approval of unchanged',
+        ),
         (
             PLAIN,
             {'approved': True, 'override_args': {'path': 'b'}, 'remember': 'session'},
-            'only an approval of unchanged arguments',
+            'only a denial, or an approval of unchanged arguments',
         ),
         (PLAIN, {'approved': True, 'remember': 'always'}, "the request does not offer `remember='always'`"),
         (LONG, {'approved': True, 'remember': 'session'}, "the request does not offer `remember='session'`"),

@@ -87,6 +87,7 @@ def test_answer_is_confirmed_and_the_others_see_who_gave_it(in_room):
 
         assert '#1 Approve send_mail?\n  for: bob\n  | to: "carol"\n  approve 1 - Approve\n' in shown
         assert '  approve 1 session - Approve for this session (exactly this call)\n  deny 1 - Deny\n' in shown
+        assert '  deny 1 session - Deny for this session (exactly this call)\n' in shown
         assert reply.splitlines()[-1] == 'Your answer counts.'
         assert heard.endswith('#1 Denied by ada\n')
         assert (decision.approved, decision.note, decision.decided_by) == (False, 'she is away', ('ada',))
@@ -109,6 +110,38 @@ def test_an_approval_for_the_session_answers_the_next_call_too(in_room):
     in_room(scene)
 
 
+def test_a_denial_for_the_session_answers_the_next_call_too(in_room):
+    async def scene(controller, inbox, join):
+        ada = await join('token-ada')
+        first = ask(controller, 'carol')
+        await ada.read('Deny with a note')
+
+        await ada.say('deny 1 session because she is away', 'counts')
+        decisions = [await first, await ask(controller, 'carol')]
+
+        assert [(each.approved, each.remember) for each in decisions] == [(False, 'session'), (False, 'none')]
+        assert decisions[1].note.endswith('The note was: she is away')
+        assert [entry.state for entry in await inbox.history()] == ['denied']
+
+    in_room(scene)
+
+
+def test_what_is_not_shown_whole_cannot_be_remembered(in_room):
+    async def scene(controller, inbox, join):
+        ada = await join('token-ada')
+        waiting = ask(controller, 'carol\n' * 500)
+        shown = await ada.read('Deny with a note')
+
+        told = await ada.say('approve 1 session', '\n')
+
+        assert 'session' not in shown
+        assert told == 'The request does not offer this answer. Nothing was changed.\n'
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+
+    in_room(scene)
+
+
 @pytest.mark.parametrize(
     ('token', 'said', 'reply'),
     [
@@ -122,7 +155,6 @@ def test_an_approval_for_the_session_answers_the_next_call_too(in_room):
             'approve 1',
             'You may not answer this request: requesters may not answer their own requests. Nothing was changed.',
         ),
-        ('token-ada', 'deny 1 session', 'The request does not offer this answer. Nothing was changed.'),
         ('token-ada', 'approve 2', 'Write the command below a request, with its number.'),
         ('token-ada', 'Approve 1', 'Write the command below a request, with its number.'),
         ('token-ada', 'approve 1 please', 'Write the command below a request, with its number.'),

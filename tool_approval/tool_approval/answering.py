@@ -17,7 +17,7 @@ from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.request import ApprovalRequest, describe
 from tool_approval.display import is_shown_whole, remember_choices
 from tool_approval.display.digest import left_out_keys, visible_args
-from tool_approval.display.questions import remember_spans
+from tool_approval.display.questions import may_deny_for_session, remember_spans
 
 __all__ = (
     'LABELS',
@@ -37,15 +37,16 @@ __all__ = (
     'with_arguments',
 )
 
-AnswerKind = Literal['approve', 'session', 'always', 'deny', 'note', 'edit', 'respond']
-"""Kinds of answers. `note` denies with a note, `edit` approves changed arguments, and `respond` gives the tool's result
-in its place."""
+AnswerKind = Literal['approve', 'session', 'always', 'deny', 'deny_session', 'note', 'edit', 'respond']
+"""Kinds of answers. `deny_session` also denies later calls, `note` denies with a note, `edit` approves changed
+arguments, and `respond` gives the tool's result in its place."""
 
 LABELS: Mapping[AnswerKind, str] = {
     'approve': 'Approve',
     'session': 'Approve for this session',
     'always': 'Approve always',
     'deny': 'Deny',
+    'deny_session': 'Deny for this session',
     'note': 'Deny with a note',
     'edit': 'Edit arguments',
     'respond': 'Answer in its place',
@@ -78,6 +79,8 @@ class AnswerOptions:
     """Possible values of `remember` for an approval: `session`, `always`, both or none."""
     remember_options: tuple[tuple[str, str], ...] = ()
     """Scopes for which an approval can be remembered, as pairs of kind and escaped description. `exact` comes first."""
+    denial_covers: str | None = None
+    """Escaped description of the calls that a denial for this session covers; `None` if it is not offered."""
 
 
 def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) -> AnswerOptions:
@@ -90,13 +93,16 @@ def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) ->
         is_whole: Whether the approver sees the whole request. With `None`, the UI must show what `display` returns.
     """
     spans = remember_spans(request, is_whole=is_whole)
+    denies = may_deny_for_session(request, is_whole=is_whole)
+    deny_session: tuple[AnswerKind, ...] = ('deny_session',) if denies else ()
     approve: tuple[AnswerKind, ...] = ('approve',) if request.allows('approve') else ()
     edit: tuple[AnswerKind, ...] = ('edit',) if request.args and request.allows('edit') else ()
     respond: tuple[AnswerKind, ...] = ('respond',) if request.allows('respond') else ()
     return AnswerOptions(
-        answers=(*approve, *spans, 'deny', 'note', *edit, *respond),
+        answers=(*approve, *spans, 'deny', *deny_session, 'note', *edit, *respond),
         spans=spans,
         remember_options=tuple(remember_choices(request)) if spans else (),
+        denial_covers=remember_choices(request)[0][1] if denies else None,
     )
 
 
@@ -118,7 +124,7 @@ def decision_on(
         approved: Whether the call may run.
         note: Reason for a denial, which the model reads. The log also records the notes of approvals.
         override_args: All shown arguments, as changed by the approver. The controller judges the changed call again.
-        remember: How long to remember an approval.
+        remember: How long to remember the answer. A denial can be remembered for the session only.
         remember_option: The chosen entry of `AnswerOptions.remember_options`, by its kind.
         response: The tool's result, a JSON value, in place of an execution; `None` for no response.
         is_whole: See `answer_options`.
@@ -127,13 +133,16 @@ def decision_on(
         NotOffered: The request does not offer this answer.
     """
     if remember != 'none':
-        if not approved or override_args is not None:
-            raise NotOffered('only an approval of unchanged arguments can be remembered')
+        if override_args is not None or response is not None:
+            raise NotOffered('only a denial, or an approval of unchanged arguments, can be remembered')
         options = answer_options(request, is_whole=is_whole)
-        if remember not in options.spans:
-            raise NotOffered(f'the request does not offer `remember={remember!r}`')
-        if remember_option not in dict(options.remember_options):
-            raise NotOffered('the request does not offer this option for remembering the approval')
+        what, spans, kinds = 'approval', options.spans, [kind for kind, _ in options.remember_options]
+        if not approved:
+            what, spans, kinds = 'denial', ('session',) if 'deny_session' in options.answers else (), [EXACT]
+        if remember not in spans:
+            raise NotOffered(f'the request does not offer `remember={remember!r}` for the {what}')
+        if remember_option not in kinds:
+            raise NotOffered(f'the request does not offer this option for remembering the {what}')
     if override_args is not None:
         if not approved:
             raise NotOffered('a denial cannot change arguments')

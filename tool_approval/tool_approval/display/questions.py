@@ -22,6 +22,7 @@ KEYS: Final[Mapping[str, str]] = {
     's': 'approve for this session',
     'v': 'view everything, page by page',
     'd': 'deny with a note',
+    'x': 'deny for this session',
     'e': 'edit arguments',
     'w': 'write the result, in place of the tool',
     'r': 'approve, and choose what to remember for this session',
@@ -105,8 +106,8 @@ def _folded(text: str) -> str:
 def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> tuple[str, ...]:
     """Return the keyboard keys with which an approver can answer a request.
 
-    The keys `s`, `r` and `a` are missing if the request is not shown in full. The key `r` requires several scopes, and
-    `a` requires a store. Keys for answers that the tool does not allow are missing.
+    The keys `s`, `r`, `a` and `x` are missing if the request is not shown in full. The key `r` requires several scopes,
+    and `a` requires a store. Keys for answers that the tool does not allow are missing.
 
     Args:
         request: Request to answer.
@@ -118,6 +119,8 @@ def offered_keys(request: ApprovalRequest, *, is_whole: bool | None = None) -> t
     left_out = {key for key, span in (('s', 'session'), ('r', 'session'), ('a', 'always')) if span not in spans}
     if 'r' not in left_out and len(remember_choices(request)) == 1:
         left_out.add('r')
+    if not may_deny_for_session(request, is_whole=is_whole):
+        left_out.add('x')
     left_out |= {key for key, answer in _ANSWERED_BY.items() if not request.allows(answer)}
     return tuple(key for key in KEYS if key not in left_out)
 
@@ -136,14 +139,28 @@ def remember_spans(
         request: Request to answer.
         is_whole: Whether the request is shown in full, if already known.
     """
-    if is_whole is None:
-        is_whole = is_shown_whole(request)
-    if not is_whole or request.hides_arguments or not _is_distinct(request):
-        return ()
-    if not (request.allows('approve') and request.allows('remember')):
+    if not (request.allows('approve') and _may_remember(request, is_whole=is_whole)):
         return ()
     is_offered = {'session': request.facts.can_remember_session, 'always': request.facts.can_remember_always}
     return tuple(span for span in ('session', 'always') if is_offered[span])
+
+
+def may_deny_for_session(request: ApprovalRequest, *, is_whole: bool | None = None) -> bool:
+    """Return whether a denial can be remembered for the session. It covers the scope `exact` of `remember_choices`.
+
+    The limits are those of `remember_spans`, but the tool need not allow to approve the call.
+
+    Args:
+        request: Request to answer.
+        is_whole: Whether the request is shown in full, if already known.
+    """
+    return request.facts.can_remember_session and _may_remember(request, is_whole=is_whole)
+
+
+def _may_remember(request: ApprovalRequest, *, is_whole: bool | None) -> bool:
+    if not request.allows('remember') or request.hides_arguments:
+        return False
+    return (is_shown_whole(request) if is_whole is None else is_whole) and _is_distinct(request)
 
 
 def _is_distinct(request: ApprovalRequest) -> bool:

@@ -4,9 +4,13 @@ import termios
 
 import pytest
 from inline_snapshot import snapshot
+from tool_approval.core.memory import DENIED_BEFORE
 from tool_approval.core.request import RejectedEdit
 
+from tests.approval.parts import ListSink
+from tests.approval.parts import decide as decided
 from tool_approval import (
+    ApprovalController,
     ApprovalDecision,
     ApprovalMemory,
     ApprovalPresentation,
@@ -15,7 +19,7 @@ from tool_approval import (
     StoreError,
 )
 
-from .person import Person, Step, ask, looking
+from .person import Person, Step, ask, looking, make_ui
 
 REQUEST = ApprovalRequest(tool_name='delete', args={'path': 'notes.txt', 'force': False})
 WIDER = REQUEST.model_copy(
@@ -50,6 +54,13 @@ def decide(*steps: Step, request: ApprovalRequest = REQUEST, **options: object) 
         (REQUEST, [(Q, 'd'), ('Note: ', 'Keep it'), ('Note: Keep it', '\r')], {'approved': False, 'note': 'Keep it'}),
         (REQUEST, [(Q, 'd'), ('Note: ', '\r')], {'approved': False}),
         (REQUEST, [(Q, 'd'), ('Note: ', 'x'), ('Note: x', '\x1b'), (Q, 'y')], {'approved': True}),
+        (REQUEST, [(Q, 'x'), ('Note: ', '\r')], {'approved': False, 'remember': 'session'}),
+        (
+            WIDER,
+            [(Q, 'x'), ('Note: ', 'No'), ('Note: No', '\r')],
+            {'approved': False, 'remember': 'session', 'note': 'No'},
+        ),
+        (REQUEST, [(Q, 'x'), ('Note: ', '\x1b'), (Q, 'y')], {'approved': True}),
         (REQUEST, [(Q, 's')], {'approved': True, 'remember': 'session'}),
         (WIDER, [(Q, 's')], {'approved': True, 'remember': 'session'}),
         (BRIEF, [(Q, 's')], {'approved': True, 'remember': 'session', 'remember_option': 'folder'}),
@@ -76,14 +87,14 @@ def test_each_key_gives_the_decision_it_is_labelled_with(
     assert decide(*steps, request=request_) == ApprovalDecision(**fields, decided_by=('ada',))
 
 
-@pytest.mark.parametrize('key', ['a', 'r', 'l', 'x', '\r', ' ', '\x1b', 'yy'])
+@pytest.mark.parametrize('key', ['a', 'r', 'l', 'z', '\r', ' ', '\x1b', 'yy'])
 def test_a_key_that_is_not_offered_does_nothing(key: str) -> None:
     _, person = ask(REQUEST, steps=[(Q, key), (Q, 'n')])
 
     assert b'ignored' in person.sent
 
 
-@pytest.mark.parametrize('key', ['s', 'r', 'a'])
+@pytest.mark.parametrize('key', ['s', 'r', 'a', 'x'])
 def test_cut_request_cannot_be_remembered(key: str) -> None:
     request = LONG.model_copy(update={'metadata': {'can_remember_always': True}})
 
@@ -160,6 +171,47 @@ def test_all_of_a_long_text_is_viewed_page_by_page() -> None:
     assert person.text.splitlines()[-1] == snapshot("✗ ada denied delete: path='notes.txt', force=False")
 
 
+def test_a_denial_for_the_session_says_what_it_covers_before_and_after() -> None:
+    seen: list[str] = []
+    request = REQUEST.model_copy(update={'payload': {'path': 'notes.txt'}})
+    steps = [(Q, 'x'), ('Note: ', looking(seen, 'No')), ('Note: No', '\r')]
+
+    _, person = ask(request, steps=steps)
+
+    assert seen[0].splitlines()[-4:] == snapshot(
+        [
+            'Deny now and, until the session ends, without asking:',
+            "  every delete with path: 'notes.txt'",
+            'The note may be empty. Enter denies; Esc goes back.',
+            'Note:',
+        ]
+    )
+    assert person.text.splitlines()[-1] == snapshot(
+        "✗ ada denied for this session (No): every delete with path: 'notes.txt'"
+    )
+
+
+def test_a_call_that_was_denied_for_the_session_is_asked_about_again_only_after_that_is_revoked() -> None:
+    log, memory, listed = ListSink(), ApprovalMemory(), list[str]()
+    other = ApprovalRequest(tool_name='delete', args={'path': 'other.txt'})
+    steps = [(Q, 'x'), ('Note: ', 'No'), ('Note: No', '\r')]
+    steps += [(Q, 'l'), ("Press an approval's number", looking(listed, '1')), (Q, 'n'), (Q, 'y')]
+
+    with Person(steps) as person:
+        controller = ApprovalController(ui=make_ui(person, memory=memory), memory=memory, audit=log)
+        decisions = [decided(controller, each) for each in (REQUEST, REQUEST, other, REQUEST)]
+        person.assert_done()
+
+    assert [decision.approved for decision in decisions] == [False, False, False, True]
+    assert decisions[1].note == f'{DENIED_BEFORE} The note was: No'
+    assert [(entry['how'], entry['decided_by']) for entry in log.decisions()] == snapshot(
+        [('person', ['ada']), ('memory', ['ada']), ('person', ['ada']), ('person', ['ada'])]
+    )
+    assert [line.strip() for line in listed[0].splitlines() if 'by ada' in line] == snapshot(
+        ["1  denied  delete: delete(path='notes.txt', force=False), by ada"]
+    )
+
+
 def test_remembered_approvals_are_listed_and_revoked() -> None:
     memory = ApprovalMemory()
     for number in range(11):
@@ -224,7 +276,7 @@ RENAMES = editor("file.write_text(text.replace('notes.txt', 'old.txt'))")
 
 
 def test_changed_arguments_need_an_approval_of_their_own_and_are_never_remembered() -> None:
-    decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 's'), (Q, 'y')], VISUAL=RENAMES)
+    decisions, person = ask(REQUEST, steps=[(Q, 'e'), (Q, 's'), (Q, 'x'), (Q, 'y')], VISUAL=RENAMES)
 
     assert decisions == [
         ApprovalDecision(approved=True, override_args={'path': 'old.txt', 'force': False}, decided_by=('ada',))
@@ -515,6 +567,7 @@ def test_more_is_opened_by_a_key_and_says_what_each_key_covers() -> None:
 │ s  approve for this session: every file in notes/
 │ v  view everything, page by page
 │ d  deny with a note
+│ x  deny for this session: exactly this call
 │ e  edit arguments
 │ r  approve, and choose what to remember for this session
 │ a  approve, and choose what to always remember

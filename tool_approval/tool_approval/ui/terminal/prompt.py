@@ -99,8 +99,8 @@ class Prompt:
                     decision = decision_on(request, approved=True, override_args=edited)
                 case 'n':
                     decision = decision_on(request, approved=False)
-                case 'd':
-                    decision = self._noted(request)
+                case 'd' | 'x':
+                    decision = self._noted(request, 'none' if key == 'd' else 'session')
                 case 'w':
                     decision, hint = self._responded(request)
                 case 's':
@@ -146,7 +146,7 @@ class Prompt:
 
     def _draw(self, request: ApprovalRequest, *, before: ApprovalRequest | None = None) -> list[str]:
         """Draw a request and, if `before` is given, the changes from `before`. Return the offered keys."""
-        left_out = ('l' if self._memory is None else '') + ('' if before is None else 'sra')
+        left_out = ('l' if self._memory is None else '') + ('' if before is None else 'srax')
         keys = [key for key in offered_keys(request) if key not in left_out]
         self._dialogue.draw(
             partial(render_request, request, color=self._color, ascii_only=self._ascii_only, keys=keys, before=before)
@@ -159,12 +159,17 @@ class Prompt:
         page(dialogue.terminal, dialogue.keyboard, lambda columns: whole(width=columns).split('\n')[:-1])
         dialogue.show()
 
-    def _noted(self, request: ApprovalRequest) -> ApprovalDecision | None:
+    def _noted(self, request: ApprovalRequest, remember: Remember) -> ApprovalDecision | None:
         dialogue = self._dialogue
-        dialogue.show('Deny with a note. Enter sends it; Esc goes back.', question='')
+        lines = ['Deny with a note. Enter sends it; Esc goes back.']
+        if remember == 'session':
+            covered = remember_choices(request, ascii_only=self._ascii_only)[0][1]
+            last = 'The note may be empty. Enter denies; Esc goes back.'
+            lines = ['Deny now and, until the session ends, without asking:', f'  {covered}', last]
+        dialogue.show(*lines, question='')
         note = read_line(dialogue.terminal, dialogue.keyboard, 'Note: ')
         dialogue.show()
-        return None if note is None else decision_on(request, approved=False, note=note.strip())
+        return None if note is None else decision_on(request, approved=False, note=note.strip(), remember=remember)
 
     def _responded(self, request: ApprovalRequest) -> tuple[ApprovalDecision | None, str]:
         """Ask for the result of the call; without a text, return to the question, with a line to show."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tool_approval.answering import may_approve_together, place_in_response
+from tool_approval.core.canonical import EXACT
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import (
@@ -119,8 +120,9 @@ def render_more(request: ApprovalRequest, width: int, *, keys: Sequence[str], as
     The digests of two requests differ if the requests differ in any value, shown or not.
     """
     layout = Layout(max(width, NARROWEST), color=False, ascii_only=ascii_only)
-    covered = dict(remember_choices(request, ascii_only=ascii_only))[session_choice(request)[0]]
-    does = {**KEYS, 's': f'{KEYS["s"]}: {covered}'}
+    choices = dict(remember_choices(request, ascii_only=ascii_only))
+    covered = {'s': choices[session_choice(request)[0]], 'x': choices[EXACT]}
+    does = {**KEYS, **{key: f'{KEYS[key]}: {text}' for key, text in covered.items()}}
     labelled = [(f'{key} ', does[key]) for key in KEYS if key in keys and key != '?']
     labelled += [(f'{label}:', text) for label, text in _facts(request, layout, is_more=True)]
     labelled.append(('mark:', f'{request_digest(request)} (a different request has a different mark)'))
@@ -268,12 +270,13 @@ def outcome_text(request: ApprovalRequest, decision: ApprovalDecision, *, ascii_
     verb = 'approved' if decision.approved else 'denied'
     if decision.override_args is not None:
         verb = 'changed and approved'
-    if decision.approved and decision.remember != 'none':
+    note = f' ({decision.note})' if decision.note else ''
+    if decision.remember != 'none':
         span = 'for this session' if decision.remember == 'session' else 'always'
         covered = dict(remember_choices(request, ascii_only=ascii_only))[decision.remember_option]
         name = escape_line(request.tool_name, ascii_only=ascii_only)
-        return f'{verb} {span}: {covered}' if name in covered else f'{verb} {name} {span}: {covered}'
+        noted = '' if decision.approved else escape_line(note, ascii_only=ascii_only)
+        return f'{verb} {span}{noted}: {covered}' if name in covered else f'{verb} {name} {span}{noted}: {covered}'
     if decision.response is not None:
         verb = 'answered in place of'
-    note = f' ({decision.note})' if decision.note else ''
     return escape_line(f'{verb} {request.tool_name}{note}: {summary(request)}', ascii_only=ascii_only)
