@@ -134,7 +134,7 @@ def test_an_approval_for_the_session_answers_the_next_one(site, visit):
     page = visit()
     asked = site.ask(requests.command())
 
-    remembering = card(page, 'run_shell').locator('details')
+    remembering = card(page, 'run_shell').locator('details').filter(has_text='Approve and remember')
     remembering.get_by_text('Approve and remember').click()
     remembering.get_by_label('every "git push" in /home/ada/garden').check()
     remembering.get_by_role('button', name='Approve for this session').click()
@@ -145,6 +145,22 @@ def test_an_approval_for_the_session_answers_the_next_one(site, visit):
     assert second.approved
     expect(page.locator('article')).to_have_count(1)
     settled(page, 'run_shell', 'Approved for this session by ada')
+
+
+def test_a_denial_for_the_session_answers_the_next_one(site, visit):
+    page = visit()
+    asked = site.ask(requests.command())
+
+    denying = card(page, 'run_shell').locator('details').filter(has_text='Deny and remember')
+    denying.get_by_text('Deny and remember').click()
+    assert axe(page) == []
+    denying.get_by_role('button', name='Deny for this session').click()
+    [first] = site.decisions(asked)
+    [second] = site.decisions(site.ask(requests.command()))
+
+    assert (first.approved, first.remember, first.remember_option) == (False, 'session', 'exact')
+    assert not second.approved
+    settled(page, 'run_shell', 'Denied for this session by ada')
 
 
 def test_shortened_text_has_a_page_of_its_own_and_cannot_be_remembered(site, visit):

@@ -78,7 +78,8 @@ def test_long_request_is_returned_whole_on_demand(desk):
     assert (cut['is_whole'], whole['is_whole']) == (False, False)
     assert len(cut['lines']) < 200
     assert len(whole['lines']) > 900
-    assert cut['remember'] == []
+    assert (cut['remember'], cut['denial_covers']) == ([], None)
+    assert 'deny_session' not in cut['answers']
 
 
 def test_open_requests_are_listed_filtered_and_counted(desk):
@@ -120,6 +121,18 @@ def test_a_decision_answers_once(desk):
     assert "denied by 'ada'" in second.json()['error']['message']
 
 
+def test_a_denial_is_remembered_for_the_session(desk):
+    entry = desk.post()
+
+    view = desk.client.get(f'/api/v1/requests/{entry.id}').json()
+    answer = desk.decide(entry, approved=False, remember='session', note='Never.').json()['answer']
+
+    assert 'deny_session' in view['answers']
+    assert view['denial_covers'] == 'exactly this call'
+    assert (answer['approved'], answer['remember'], answer['remember_option']) == (False, 'session', 'exact')
+    assert desk.now(entry).outcome == 'Denied for this session by ada'
+
+
 def test_unlisted_approver_cannot_decide(desk):
     entry = desk.post(approvers=(ApproverRule(users=frozenset({'bob'})),))
 
@@ -136,7 +149,9 @@ def test_unlisted_approver_cannot_decide(desk):
     [
         {'remember': 'always'},
         {'remember': 'session', 'remember_option': 'folder'},
-        {'remember': 'session', 'approved': False},
+        {'remember': 'always', 'approved': False},
+        {'remember': 'session', 'approved': False, 'remember_option': 'folder'},
+        {'remember': 'session', 'approved': False, 'response': 'x'},
         {'remember': 'session', 'override_args': {'path': 'b'}},
         {'approved': False, 'override_args': {'path': 'b'}},
     ],

@@ -238,6 +238,21 @@ def test_an_approval_for_the_session_covers_what_was_chosen(desk):
     assert 'Approved for this session by ada' in shown(desk, '/history')
 
 
+def test_a_denial_for_the_session_says_what_it_covers_and_takes_no_wider_choice(desk):
+    option = RememberOption(kind='folder', label='every file in notes/', payload={'folder': 'notes'})
+    entry = desk.post(request_for(remember_options=(option,)))
+
+    page = shown(desk)
+    desk.answer(entry, 'deny_session', remember_option='folder', note='Never.')
+
+    covers = 'Until the session ends, this denial will cover exactly this call, without a question.'
+    assert f'Deny and remember {covers} Deny for this session' in page
+    decision = desk.now(entry).answer.decision
+    assert (decision.approved, decision.remember, decision.remember_option) == (False, 'session', 'exact')
+    assert decision.note == 'Never.'
+    assert 'Denied for this session by ada' in shown(desk, '/history')
+
+
 def test_always_is_offered_if_there_is_a_store(desk):
     entry = desk.post(request_for(metadata={'can_remember_always': True}))
 
@@ -763,13 +778,15 @@ def test_only_allowed_answers_are_offered_and_taken(desk):
     entry = desk.post(request_for('a', answers=('respond',)))
 
     page = desk.client.get('/').text
-    refused = [desk.answer(entry), desk.answer(entry, args='{"path": "b"}'), desk.answer(entry, 'session')]
+    refused = [desk.answer(entry, said) for said in ('approve', 'session', 'deny_session')]
+    refused.append(desk.answer(entry, args='{"path": "b"}'))
     editing = desk.client.get(f'/requests/{entry.id}/edit')
     by_api = desk.decide(entry)
 
     assert 'value="respond"' in page
-    assert not any(text in page for text in ('value="approve"', 'value="session"', '>Edit arguments<'))
-    assert [each.status_code for each in [*refused, editing, by_api]] == [422] * 5
+    unoffered = ('value="approve"', 'value="session"', 'value="deny_session"', '>Edit arguments<')
+    assert not any(text in page for text in unoffered)
+    assert [each.status_code for each in [*refused, editing, by_api]] == [422] * 6
     assert desk.client.get(f'/api/v1/requests/{entry.id}').json()['answers'] == ['deny', 'note', 'respond']
     assert desk.now(entry).state == 'pending'
 

@@ -210,6 +210,7 @@ def _foot(entry: InboxEntry, context: PageContext, name: str, *, is_whole: bool)
         note_field(f'note-{entry.id}'),
         element('div', *buttons(name, can_approve='approve' in options.answers), edit, class_='buttons'),
         _remembering(options, name),
+        _denying(options, name),
         method='post',
         action=f'{request}/answer',
         class_='actions answer',
@@ -289,6 +290,18 @@ def _remembering(options: AnswerOptions, name: str) -> Html | None:
     spans = [_button(span, f': {name}', 'remember') for span in options.spans]
     return element(
         'details', element('summary', 'Approve and remember'), covered, element('div', *spans, class_='buttons')
+    )
+
+
+def _denying(options: AnswerOptions, name: str) -> Html | None:
+    """Render the denial for the session, with what it covers."""
+    if options.denial_covers is None:
+        return None
+    return element(
+        'details',
+        element('summary', 'Deny and remember'),
+        element('p', f'Until the session ends, this denial will cover {options.denial_covers}, without a question.'),
+        element('div', _button('deny_session', f': {name}', 'deny'), class_='buttons'),
     )
 
 

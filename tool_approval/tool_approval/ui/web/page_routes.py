@@ -44,7 +44,7 @@ _MOST_TOGETHER = 100
 _MOST_PAGES = 9_999_999
 """Maximum page number, far above the number of pages of any request."""
 
-_ANSWERS = ('approve', 'deny', 'session', 'always', 'respond')
+_ANSWERS = ('approve', 'deny', 'deny_session', 'session', 'always', 'respond')
 
 
 class PageRoutes:
@@ -318,7 +318,7 @@ def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -
     if said not in _ANSWERS:
         raise HttpRefusal(400, 'malformed', f'the answer must be one of {", ".join(_ANSWERS)}')
     values: dict[str, object] = {
-        'approved': said not in ('deny', 'respond'),
+        'approved': said in ('approve', 'session', 'always'),
         'note': _text(fields, 'note').strip() or None,
         'digest': single(fields, 'digest') or '' if digest is None else digest,
     }
@@ -329,6 +329,8 @@ def _decision_fields(fields: list[tuple[str, str]], digest: str | None = None) -
     if said in ('session', 'always'):
         values['remember'] = said
         values['remember_option'] = single(fields, 'remember_option') or ''
+    if said == 'deny_session':  # The choice of what to remember, in the same form, is for approvals.
+        values['remember'] = 'session'
     return values
 
 

@@ -98,9 +98,9 @@ class AnswerView(ApiModel):
     override_args: dict[str, Any] | None
     """All arguments after editing, without hidden ones; `null` if no argument was edited."""
     remember: Remember
-    """How long the approval is remembered."""
+    """How long the approval or denial is remembered."""
     remember_option: str
-    """Scope of the remembered approval."""
+    """Scope of the remembered approval; `exact` for a denial."""
     response: Any
     """Result that the approver gave in the tool's place; `null` if there is none. Untrusted."""
     at: datetime
@@ -146,11 +146,14 @@ class RequestView(ApiModel):
     """Lines of the content."""
     is_whole: bool
     """Whether the request is shown whole, without cut lines or hidden arguments. If a request is not shown whole, its
-    approval cannot be remembered."""
+    approval or denial cannot be remembered."""
     remember: tuple[Remember, ...]
-    """Allowed values for `remember` in addition to `none`."""
+    """Allowed values for `remember` in addition to `none`, for an approval."""
     choices: tuple[ChoiceView, ...]
     """Choices of which calls a remembered approval covers."""
+    denial_covers: str | None
+    """Escaped description of the calls that `approved: false` with `remember: session` denies until the session ends;
+    `null` if the request does not offer it."""
     can_answer: bool
     """Whether the request is open and the visitor may answer it."""
     why_not: str | None
@@ -248,9 +251,11 @@ class DecisionBody(ApiModel):
     override_args: dict[str, Any] | None = None
     """All arguments after editing, without hidden ones; `null` leaves the arguments unchanged."""
     remember: Remember = 'none'
-    """How long to remember an approval."""
+    """How long to remember the answer. A denial can be remembered for the session only, if the request has
+    `denial_covers`."""
     remember_option: str = Field(default=EXACT, max_length=200)
-    """The `option` of one of the request's `choices`, which says which calls a remembered approval covers."""
+    """The `option` of one of the request's `choices`, which says which calls a remembered approval covers; `exact`
+    for a denial."""
     response: Any = None
     """Result of the call in the tool's place, any JSON value but `null`; `approved` is then `false`."""
 
@@ -309,6 +314,7 @@ def view_of(entry: InboxEntry, visitor: Approver, *, whole: bool = False) -> Req
         is_whole=is_whole,
         remember=options.spans,
         choices=tuple(ChoiceView(option=option, label=label) for option, label in options.remember_options),
+        denial_covers=options.denial_covers,
         can_answer=problem is None,
         why_not=problem,
         posted_at=entry.posted_at,
