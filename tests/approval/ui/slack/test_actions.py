@@ -37,6 +37,7 @@ async def says(scene, *words):
         ('approve', 'approved', 'none', '*Approved*; answered by `u0ada` (`U0ADA`)'),
         ('approve_session', 'approved', 'session', '*Approved* for this session'),
         ('deny', 'denied', 'none', '*Denied*'),
+        ('deny_session', 'denied', 'session', '*Denied* for this session'),
     ],
 )
 async def test_press_settles_the_request_and_the_message_shows_how(scene, button, state, remember, told):
@@ -107,7 +108,7 @@ async def test_whole_request_is_viewed_page_by_page(scene):
         assert scene.slack.calls.count('views.update') == 1
 
 
-@pytest.mark.parametrize('name', ['approve', 'approve_session', 'deny', 'deny_note'])
+@pytest.mark.parametrize('name', ['approve', 'approve_session', 'deny', 'deny_session', 'deny_note'])
 async def test_unlisted_user_gets_a_private_refusal_and_changes_nothing(scene, name):
     scene.slack.groups['S0OPS'] = ['U0CAROL']
     async with scene.following():
@@ -392,8 +393,9 @@ async def test_what_the_tool_does_not_allow_has_no_button_and_is_refused(scene):
         entry = await scene.post(ApprovalRequest(tool_name='t', args={'a': 'x'}, answers=('edit',)))
         message = await posted(scene)
         value = buttons_of(message)['deny']
-        await scene.send(press_of('approve', value))
-        await scene.slack.until(lambda: len(scene.slack.whispers) == 1)
+        for button in ('approve', 'deny_session'):
+            await scene.send(press_of(button, value))
+        await scene.slack.until(lambda: len(scene.slack.whispers) == 2)
 
         assert set(buttons_of(message)) == {'deny', 'deny_note', 'edit'}
         assert (await scene.inbox.get(entry.id)).state == 'pending'

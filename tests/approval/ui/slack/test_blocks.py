@@ -104,9 +104,11 @@ def test_a_plain_request_reads_well():
         '*extra access*\n```\nwrites to .git\n```\n'
         '```\n$ rm -rf build\n```\n'
         'Expires at 12:00:00 UTC; the call is then denied.\n'
+        'Approvers are not asked again for:\n```\nexactly this call\n```\n'
         'Approvers are not asked again for:\n```\nexactly this call\n```'
     )
-    assert list(buttons_of({'blocks': message.blocks})) == ['approve', 'approve_session', 'deny', 'deny_note', 'edit']
+    names = list(buttons_of({'blocks': message.blocks}))
+    assert names == ['approve', 'approve_session', 'deny', 'deny_session', 'deny_note', 'edit']
     assert set(buttons_of({'blocks': message.blocks}).values()) == {f'{"i" * 43}.{"d" * 64}.0'}
 
 
@@ -132,9 +134,10 @@ def test_look_alike_characters_are_warned_of():
 def test_session_approval_is_not_offered_if_something_is_not_shown(request_):
     names = buttons_of({'blocks': message_of(entry_of(request_)).blocks})
 
-    assert 'approve_session' not in names
-    with pytest.raises(NotOffered):
-        decision_of(pressed('approve_session'), request_)
+    for button in ('approve_session', 'deny_session'):
+        assert button not in names
+        with pytest.raises(NotOffered):
+            decision_of(pressed(button), request_)
 
 
 def test_scope_of_a_session_approval_is_shown_before_the_answer():
@@ -143,6 +146,21 @@ def test_scope_of_a_session_approval_is_shown_before_the_answer():
 
     assert decision_of(pressed('approve_session'), request).remember == 'session'
     assert "Approvers are not asked again for:\n```\nevery send with to: 'bob'\n```" in shown(blocks)
+
+
+def test_scope_of_a_denial_for_the_session_is_shown_before_the_answer():
+    request = ApprovalRequest(tool_name='send', args={'to': 'bob', 'text': 'hi'}, payload={'to': 'bob'})
+    [*_, actions] = message_of(entry_of(request)).blocks
+    [button] = [each for each in actions['elements'] if each['action_id'] == 'deny_session']
+
+    decision = decision_of(pressed('deny_session'), request)
+
+    assert (decision.approved, decision.remember, decision.remember_option) == (False, 'session', 'exact')
+    assert button['confirm']['title']['text'] == 'Deny for this session?'
+    assert button['confirm']['confirm']['text'] == 'Deny'
+    assert button['confirm']['text']['text'] == (
+        "Approvers are not asked again for:\n```\nevery send with to: 'bob'\n```"
+    )
 
 
 def test_bounded_approvals_have_a_button_each_and_say_what_they_cover():
@@ -154,7 +172,8 @@ def test_bounded_approvals_have_a_button_each_and_say_what_they_cover():
 
     names = list(buttons_of({'blocks': blocks}))
     assert names == [
-        'approve', 'approve_session', 'approve_bounded_0', 'approve_bounded_1', 'deny', 'deny_note', 'edit',
+        'approve', 'approve_session', 'approve_bounded_0', 'approve_bounded_1', 'deny', 'deny_session',
+        'deny_note', 'edit',
     ]  # fmt: skip
     texts = [each['text']['text'] for each in blocks[-1]['elements']]
     assert texts[2] == 'Approve 10 times, counting this call'

@@ -32,6 +32,7 @@ from .blocks import (
     APPROVE,
     BOUNDED,
     DENY,
+    DENY_SESSION,
     EDIT,
     LONGEST_NOTE,
     NOTE,
@@ -118,8 +119,9 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
     if press.action == CHANGED_FORM:
         edited = read_arguments(press.target.partition('\n')[2])
         return decision_on(request, approved=True, override_args=edited)
-    if press.action == SESSION:
-        return decision_on(request, approved=True, remember='session', is_whole=is_whole_in_message(request))
+    if press.action in (SESSION, DENY_SESSION):
+        is_whole, approved = is_whole_in_message(request), press.action == SESSION
+        return decision_on(request, approved=approved, remember='session', is_whole=is_whole)
     if press.action in BOUNDED:
         offered = bounded_options(request).get(press.action)
         if offered is None:
@@ -252,7 +254,7 @@ class ButtonActions:
     async def _carry_out(self, press: Press) -> None:
         entry, by = await self._checked(press)
         _, digest, page = press.target.partition('\n')[0].split('.')
-        if press.action in (APPROVE, SESSION, *BOUNDED, DENY, NOTE_FORM, RESPONSE_FORM, CHANGED_FORM):
+        if press.action in (APPROVE, SESSION, *BOUNDED, DENY, DENY_SESSION, NOTE_FORM, RESPONSE_FORM, CHANGED_FORM):
             # In a thread, as below: a request may have several megabytes.
             decision = await asyncio.to_thread(decision_of, press, entry.request)
             # The message is updated when the inbox reports the change.

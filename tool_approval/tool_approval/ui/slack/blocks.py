@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from tool_approval.answering import LABELS, answer_options, draft_of, outcome_words, place_in_response
 from tool_approval.core.bounds import Bounds
@@ -25,7 +25,7 @@ View = Mapping[str, Any]
 """A modal view, which Slack shows to one person."""
 
 APPROVE, SESSION, DENY, NOTE, FULL = 'approve', 'approve_session', 'deny', 'deny_note', 'view_full'
-EDIT, RESPOND = 'edit', 'respond'
+EDIT, RESPOND, DENY_SESSION = 'edit', 'respond', 'deny_session'
 BOUNDED = tuple(f'approve_bounded_{number}' for number in range(MOST_OPTIONS))
 PREVIOUS, NEXT = 'previous_page', 'next_page'
 """Ids of the buttons in messages and in the full view."""
@@ -91,7 +91,7 @@ def is_body_whole(request: ApprovalRequest) -> bool:
 
 
 def is_whole_in_message(request: ApprovalRequest) -> bool:
-    """Return whether the message shows the whole request and the dialog shows all that a session approval covers."""
+    """Return whether the message shows the whole request, and the dialog all that an answer for the session covers."""
     return is_body_whole(request) and _is_dialog_whole(request)
 
 
@@ -189,7 +189,11 @@ def _buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
         confirm = _confirmation(remember_choices(request)[0][1])
         buttons.append(_button(entry, SESSION, LABELS['session'], confirm=confirm))
     buttons += _bounded_buttons(entry, is_whole=is_whole)
-    buttons += [_button(entry, DENY, LABELS['deny'], style='danger'), _button(entry, NOTE, LABELS['note'])]
+    buttons.append(_button(entry, DENY, LABELS['deny'], style='danger'))
+    if options.denial_covers is not None:
+        confirm = _confirmation(options.denial_covers, 'deny_session')
+        buttons.append(_button(entry, DENY_SESSION, LABELS['deny_session'], confirm=confirm))
+    buttons.append(_button(entry, NOTE, LABELS['note']))
     if is_editable(request):
         buttons.append(_button(entry, EDIT, LABELS['edit']))
     return buttons if is_whole else [*buttons, _button(entry, FULL, 'View full request')]
@@ -208,11 +212,11 @@ def _bounded_buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
     return buttons
 
 
-def _confirmation(label: str) -> Block:
+def _confirmation(label: str, kind: Literal['session', 'deny_session'] = 'session') -> Block:
     return {
-        'title': _label(f'{LABELS["session"]}?'),
+        'title': _label(f'{LABELS[kind]}?'),
         'text': {'type': 'mrkdwn', 'text': _covered(label), 'verbatim': True},
-        'confirm': _label(LABELS['approve']),
+        'confirm': _label(LABELS['approve' if kind == 'session' else 'deny']),
         'deny': _label('Back'),
     }
 
@@ -231,7 +235,7 @@ def bounded_options(request: ApprovalRequest) -> dict[str, tuple[str, Bounds]]:
 
 
 def _covered(label: str) -> str:
-    """Return a text that describes what a session approval covers."""
+    """Return a text that describes what an approval or a denial for the session covers."""
     return '\n'.join(['Approvers are not asked again for:', *sections([(False, label)])])
 
 

@@ -27,6 +27,7 @@ from .blocks import (
     APPROVE,
     BOUNDED,
     DENY,
+    DENY_SESSION,
     EDIT,
     FULL,
     NEXT,
@@ -120,7 +121,7 @@ class SlackBot:
         # The library's decorators are untyped.
         listening: Any = self._app
         listening.use(self._refuse_replays)
-        for name in (APPROVE, SESSION, *BOUNDED, DENY, NOTE, FULL, PREVIOUS, NEXT, EDIT, RESPOND):
+        for name in (APPROVE, SESSION, *BOUNDED, DENY, DENY_SESSION, NOTE, FULL, PREVIOUS, NEXT, EDIT, RESPOND):
             listening.action(name)(take)
         for name in (NOTE_FORM, RESPONSE_FORM, EDIT_FORM, CHANGED_FORM):
             listening.view(name)(take)
