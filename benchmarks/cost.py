@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .pairing import Checkpoint, Job, Pair, paired_round
-from .spread import Spread, ratios, spread
+from .spread import Spread, ratios
 from .variants import Script, Variant
 
 
@@ -56,10 +56,6 @@ class Comparison:
     """Name of the variant that it is compared with."""
     cpu: Spread
     """Ratios of computing time."""
-    wall: Spread
-    """Ratios of elapsed time."""
-    cpu_ms: Spread
-    """Computing time of one run of the variant, in milliseconds."""
 
 
 def job(variant: Variant, script: Script, repeats: int) -> Job:
@@ -98,8 +94,6 @@ async def compare(
             variant=variant.name,
             reference=reference.name,
             cpu=ratios((mine.cpu_s, theirs.cpu_s) for mine, theirs in measured),
-            wall=ratios((mine.wall_s, theirs.wall_s) for mine, theirs in measured),
-            cpu_ms=spread(mine.cpu_s / (2 * case.repeats) * 1000 for mine, _ in measured),
         )
         for (variant, reference), measured in zip(contests, pairs, strict=True)
     ]

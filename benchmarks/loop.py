@@ -15,7 +15,7 @@ from .page import page
 from .results import Release, Results, Stall
 from .spread import ratios, spread
 from .targets import CONTROL, LAYER, OURS, OURS_SYNC, UPSTREAM, UPSTREAM_THREAD
-from .variants import approve, approve_async, approve_in_thread, check_same_work, ours, plain, stop_resume, upstream
+from .variants import approve, approve_async, approve_in_thread, check_same_work, ours, stop_resume, upstream
 
 WHAT = ('cost', 'growth', 'waiting', 'stall')
 
@@ -41,15 +41,14 @@ async def _measure(what: set[str], folder: Path, *, is_quick: bool) -> Results:
     reference = upstream(approve_async, UPSTREAM)
     again = upstream(approve_async, CONTROL)
     mine, mine_sync = ours(approve_async, OURS), ours(approve, OURS_SYNC)
-    blocking, resumed, unasked = upstream(approve, 'upstream, sync'), stop_resume(approve_async), plain()
-    threaded = upstream(approve_in_thread, UPSTREAM_THREAD)
+    resumed, threaded = stop_resume(approve_async), upstream(approve_in_thread, UPSTREAM_THREAD)
     layer = approval.layered(LAYER, approval.asked_each_time(approval.sink(folder)))
-    await check_same_work([reference, again, mine, mine_sync, blocking, threaded, resumed, unasked, layer])
+    await check_same_work([reference, again, mine, mine_sync, threaded, resumed, layer])
     # Otherwise every full collection would look through the imported modules.
     gc.collect()
     gc.freeze()
     if 'cost' in what:
-        against_reference = [again, unasked, blocking, threaded, resumed, mine, mine_sync, layer]
+        against_reference = [again, mine, mine_sync, layer]
         contests = [*((each, reference) for each in against_reference), (mine_sync, threaded), (resumed, mine)]
         for case in cost.QUICK_CASES if is_quick else cost.CASES:
             results.comparisons += await cost.compare(case, contests, note=_note)
@@ -57,8 +56,7 @@ async def _measure(what: set[str], folder: Path, *, is_quick: bool) -> Results:
         for variant in (reference, mine):
             results.growth[variant.name] = await cost.growth(variant, rounds=2 if is_quick else 8, note=_note)
     if 'waiting' in what:
-        for runs, rounds in ((1, 5), (20, 2)) if is_quick else ((1, 40), (100, 10), (1000, 3)):
-            results.releases += await _releases(runs, rounds)
+        results.releases += await (_releases(20, 2) if is_quick else _releases(1000, 3))
     if 'stall' in what:
         results.stalls += await _stalls(rounds=3 if is_quick else 16)
     return results
@@ -88,9 +86,8 @@ async def _stalls(rounds: int) -> list[Stall]:
     return [
         Stall(
             variant=name,
-            longest_ms=spread(gap.longest_s * 1000 for gap in gaps),
-            idle_ms=spread(gap.idle_s * 1000 for gap in gaps),
-            ratio=ratios((mine.longest_s, theirs.longest_s) for mine, theirs in zip(gaps, measured[OURS], strict=True)),
+            longest_ms=spread(gap * 1000 for gap in gaps),
+            ratio=ratios(zip(gaps, measured[OURS], strict=True)),
         )
         for name, gaps in measured.items()
     ]

@@ -19,11 +19,10 @@ N is the number of model responses in one run. Each response has one call to app
 K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
 So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
-Each ratio is the median over several pairs of runs. The quartiles follow in brackets, and then the extremes.
+Each ratio is the median over several pairs of runs. The quartiles follow in brackets.
 The two runs of a pair alternate: at each model request, the other run continues.
 Each pair is measured twice, in both orders.
 The targets apply to the computing time of all threads, because other processes affect elapsed time more.
-In "upstream, sync", upstream calls the sync handler on the event loop, which is blocked meanwhile.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
 must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
 """
@@ -35,17 +34,15 @@ M runs wait for their answers at the same time, and then all are answered.
 The table shows the memory of one waiting run, measured in a fresh process.
 "Traced" is the memory that Python has allocated (`tracemalloc`).
 "Resident" is the growth of the resident memory of the process, including the stacks of threads.
-Pydantic AI's capability with a sync handler is not measured: the handler of the first run would block all other runs.
 
 """
 
 _STANDING = """\
 ## The event loop
 
-50 runs take place at the same time. A handler takes 20 ms, except in "upstream, async, answering at once".
+50 runs take place at the same time. A handler takes 20 ms.
 A separate task on the event loop sleeps for one millisecond, again and again.
 "Longest gap" is the longest time between two wake-ups of this task, including the computing time of the runs.
-For "not computing", the computing time of the event loop's thread is subtracted from each gap.
 
 """
 
@@ -86,32 +83,14 @@ def _cost(comparisons: Sequence[Comparison]) -> Iterator[str]:
     if not comparisons:
         return
     yield from (*_COST.splitlines(), _noise(comparisons), '')
-    yield from _table(
-        ('size', 'variant', 'compared with', 'computing time', 'elapsed time', 'ms a run', 'pairs'),
-        (
-            (
-                each.case,
-                each.variant,
-                each.reference,
-                _full(each.cpu),
-                _full(each.wall),
-                f'{each.cpu_ms.median:.2f}',
-                str(each.cpu.count),
-            )
-            for each in comparisons
-        ),
-    )
 
 
 def _noise(comparisons: Iterable[Comparison]) -> str:
-    controls = [each for each in comparisons if each.variant == CONTROL]
-    cpu, wall = (
-        max(abs(quartile - 1) for ratio in kind for quartile in (ratio.lower, ratio.upper))
-        for kind in ([each.cpu for each in controls], [each.wall for each in controls])
-    )
+    controls = [each.cpu for each in comparisons if each.variant == CONTROL]
+    cpu = max(abs(quartile - 1) for ratio in controls for quartile in (ratio.lower, ratio.upper))
     return (
         f'On a machine without noise, the ratio of a variant to itself ("{CONTROL}") would be 1. The quartiles '
-        f'of this ratio differed from 1 by up to {cpu:.1%} in computing time and {wall:.1%} in elapsed time.'
+        f'of this ratio differed from 1 by up to {cpu:.1%}.'
     )
 
 
@@ -129,8 +108,7 @@ def _waiting(releases: Sequence[Release]) -> Iterator[str]:
                 _full(each.cpu),
                 f'{each.wall_ms.median:.1f}',
                 f'{each.memory.traced / 1000:.1f}',
-                # The memory of a single run is smaller than the steps in which a process grows.
-                '' if each.memory.resident is None or each.runs == 1 else f'{each.memory.resident / 1000:.1f}',
+                '' if each.memory.resident is None else f'{each.memory.resident / 1000:.1f}',
             )
             for each in releases
         ),
@@ -142,13 +120,13 @@ def _standing(stalls: Sequence[Stall]) -> Iterator[str]:
         return
     yield from _STANDING.splitlines()
     yield from _table(
-        ('variant', 'longest gap, ms', 'not computing, ms', 'ratio to ours, async'),
-        ((each.variant, _tenths(each.longest_ms), _tenths(each.idle_ms), _full(each.ratio)) for each in stalls),
+        ('variant', 'longest gap, ms', 'ratio to ours, async'),
+        ((each.variant, _tenths(each.longest_ms), _full(each.ratio)) for each in stalls),
     )
 
 
 def _full(ratio: Spread) -> str:
-    return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}] {ratio.lowest:.2f}–{ratio.highest:.2f}'
+    return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}]'
 
 
 def _tenths(value: Spread) -> str:

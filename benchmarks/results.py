@@ -35,8 +35,6 @@ class Stall:
     """Name of the measured variant."""
     longest_ms: Spread
     """Longest gap between two ticks, in milliseconds."""
-    idle_ms: Spread
-    """Longest gap, without the time that the thread of the event loop computed."""
     ratio: Spread
     """Ratio of the longest gap to that of `ours, async` in the same round."""
 

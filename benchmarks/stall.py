@@ -6,12 +6,11 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext
 
-from .variants import Script, Variant, approve, approve_async, ours, upstream
+from .variants import Script, Variant, approve, ours, upstream
 
 HANDLER_S = 0.02
 """Seconds that a handler takes."""
@@ -31,7 +30,6 @@ def _blocking(ctx: RunContext[object], requests: DeferredToolRequests) -> Deferr
 
 STALLING: Mapping[str, Callable[[], Variant]] = MappingProxyType(
     {
-        'upstream, async, answering at once': lambda: upstream(approve_async, 'upstream, async, answering at once'),
         'upstream, async': lambda: upstream(_sleeping, 'upstream, async'),
         'upstream, sync': lambda: upstream(_blocking, 'upstream, sync'),
         'ours, async': lambda: ours(_sleeping, 'ours, async'),
@@ -42,31 +40,21 @@ STALLING: Mapping[str, Callable[[], Variant]] = MappingProxyType(
 """Variants by name."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Gap:
-    """The longest gaps between two ticks of a task."""
-
-    longest_s: float
-    """Longest gap, in seconds."""
-    idle_s: float
-    """Longest gap without the time that the thread of the event loop computed. It was blocked or not scheduled."""
-
-
-async def longest_gap(variant: Variant, *, runs: int) -> Gap:
-    """Return how long a task has to wait for its turn while `runs` other runs are active.
+async def longest_gap(variant: Variant, *, runs: int) -> float:
+    """Return how many seconds a task has to wait for its turn while `runs` other runs are active.
 
     The work of the runs counts: they compute between two awaits, one after another.
     """
-    longest = idle = 0.0
+    longest = 0.0
 
     async def tick() -> None:
-        nonlocal longest, idle
-        wall_s, cpu_s = time.perf_counter(), time.thread_time()
+        nonlocal longest
+        woken_s = time.perf_counter()
         while True:
             await asyncio.sleep(0.001)
-            gap_s, computed_s = time.perf_counter() - wall_s, time.thread_time() - cpu_s
-            longest, idle = max(longest, gap_s), max(idle, gap_s - computed_s)
-            wall_s, cpu_s = wall_s + gap_s, cpu_s + computed_s
+            gap_s = time.perf_counter() - woken_s
+            longest = max(longest, gap_s)
+            woken_s += gap_s
 
     model = _SCRIPT.model()
     ticking = asyncio.ensure_future(tick())
@@ -74,15 +62,15 @@ async def longest_gap(variant: Variant, *, runs: int) -> Gap:
     await asyncio.gather(*(variant.run(model) for _ in range(runs)))
     await asyncio.sleep(0.005)
     ticking.cancel()
-    return Gap(longest_s=longest, idle_s=idle)
+    return longest
 
 
-async def gaps(*, runs: int, rounds: int, note: Callable[[str], None]) -> dict[str, list[Gap]]:
+async def gaps(*, runs: int, rounds: int, note: Callable[[str], None]) -> dict[str, list[float]]:
     """Return the gaps of each variant in each round. The variants rotate from round to round."""
     variants = [make() for make in STALLING.values()]
     for variant in variants:
         await longest_gap(variant, runs=2)
-    measured: dict[str, list[Gap]] = {name: [] for name in STALLING}
+    measured: dict[str, list[float]] = {name: [] for name in STALLING}
     for number in range(rounds):
         note(f'event loop: round {number + 1} of {rounds}')
         for turn in range(len(variants)):

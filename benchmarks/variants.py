@@ -92,11 +92,6 @@ async def touch(number: int) -> str:
     return f'touched {number}'
 
 
-def plain() -> Variant:
-    """Return a variant without approval, in which the tool is an ordinary one."""
-    return _variant('no approval', _with_tool(pydantic_ai.Agent(), requires_approval=False))
-
-
 def upstream(handler: AsyncHandler | SyncHandler, name: str) -> Variant:
     """Return a variant with the host's capability `HandleDeferredToolCalls`."""
     return _variant(name, _with_tool(pydantic_ai.Agent(capabilities=[HandleDeferredToolCalls(handler=handler)])))
@@ -146,8 +141,8 @@ def _variant(name: str, agent: pydantic_ai.Agent[Any, str]) -> Variant:
     return Variant(name=name, run=run)
 
 
-def _with_tool(agent: AgentT, *, requires_approval: bool = True) -> AgentT:
-    agent.tool_plain(requires_approval=requires_approval)(touch)
+def _with_tool(agent: AgentT) -> AgentT:
+    agent.tool_plain(requires_approval=True)(touch)
     return agent
 
 

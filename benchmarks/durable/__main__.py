@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from benchmarks.inbox import places
@@ -20,7 +19,7 @@ from .answers import BURST, Burst, Resumed, measure_burst, measure_resumed
 from .faults import OURS, disturb
 from .page import page
 from .parked import PARKED, Parked, measure_parked
-from .stories import Story, langgraph, measure_stories
+from .stories import langgraph, measure_stories
 from .workers import url_of
 
 
@@ -56,9 +55,8 @@ def main() -> None:
     parked: list[Parked] = []
     resumed: list[Resumed] = []
     bursts: list[Burst] = []
-    stories: dict[str, dict[str, list[Story]]] = {}
+    stories: dict[str, dict[str, list[list[float]]]] = {}
     other: dict[str, Spread] | str | None = None
-    begin = time.monotonic()
     with places(syncs=True) as makers:
         for make in reversed(makers):
             place = make()
@@ -72,7 +70,7 @@ def main() -> None:
             print(f'{store}: parked', file=sys.stderr)
             resumed.append(measure_resumed(place, PARKED // count * count, min(count, 2000) // 2))
             bursts.append(measure_burst(place, min(count // 2, BURST)))
-    text = page(parked, resumed, bursts, stories, other, (time.monotonic() - begin) / 60)
+    text = page(parked, resumed, bursts, stories, other)
     print(text, end='')
     if options.write is not None:
         options.write.write_text(text, encoding='utf-8')

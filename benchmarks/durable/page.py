@@ -11,7 +11,7 @@ from benchmarks.spread import Spread, ratios
 
 from .answers import BEGUN, BURST_AIM, P99_LIMIT_S, RATE, Burst, Resumed
 from .parked import BYTES_LIMIT, PARKED, Parked
-from .stories import ASKED, COST_LIMIT, PLAIN, Story
+from .stories import ASKED, COST_LIMIT, PLAIN
 
 
 def milliseconds(of: Spread) -> str:
@@ -23,9 +23,8 @@ def page(
     parked: Sequence[Parked],
     resumed: Sequence[Resumed],
     bursts: Sequence[Burst],
-    stories: dict[str, dict[str, list[Story]]],
+    stories: dict[str, dict[str, list[list[float]]]],
     other: dict[str, Spread] | str | None,
-    minutes: float,
 ) -> str:
     """The page of the documentation."""
     lines = [
@@ -36,7 +35,6 @@ def page(
             f'Measured on CPython {platform.python_version()}, {platform.system()} {platform.machine()}, '
             f'{os.cpu_count()} processors, shared by all processes and the database.'
         ),
-        f'The measurements took {minutes:.0f} minutes; parking the runs took most of this time.',
         '"Load" is the load average of the last minute.',
         'SQLite and PostgreSQL both synced to the disk.',
         '',
@@ -121,28 +119,21 @@ def page(
         ),
         'Each figure is a median in milliseconds.',
         'The column "from the start" shows the time from when another process starts the run until the run ends.',
-        'The column "from the first segment" shows the time from when the first segment begins until the run ends.',
-        'For an approved run, each of these two times includes the answer, and the time until a worker notices it.',
-        'The column "processor" shows the processor time of the worker.',
+        'For an approved run, this time includes the answer, and the time until a worker notices it.',
         'The three programs took turns. Each ratio compares measurements of the same turn.',
-        'The table shows the median ratio for each of these three columns, with quartiles in brackets.',
-        (
-            'The limit applies to the column "from the start": a run that is approved immediately may take at most '
-            f'{COST_LIMIT:g} times as long as the DBOS workflow.'
-        ),
+        f'A run that is approved immediately may take at most {COST_LIMIT:g} times as long as the DBOS workflow.',
         '',
-        '| store | program | from the start | from the first segment | processor | ratios to DBOS | verdict |',
-        f'|{" --- |" * 7}',
+        '| store | program | from the start | ratio to DBOS | verdict |',
+        f'|{" --- |" * 5}',
     ]
     for store, told in stories.items():
-        base = [[median(getattr(each, kind)) for each in told[PLAIN]] for kind in ('whole', 'begun', 'cpu')]
+        plain = [median(each) for each in told[PLAIN]]
         for name, each_round in told.items():
-            taken = [[median(getattr(each, kind)) for each in each_round] for kind in ('whole', 'begun', 'cpu')]
-            to_plain = [ratios(zip(ours, plain, strict=True)) for ours, plain in zip(taken, base, strict=True)]
-            shown = ' | '.join(f'{median(each) * 1000:.0f}' for each in taken)
-            verdict = '' if name != ASKED else 'met' if to_plain[0].median <= COST_LIMIT else '**MISSED**'
-            by = ', '.join(f'{each.median:.1f} [{each.lower:.1f}–{each.upper:.1f}]' for each in to_plain)
-            lines.append(f'| {store} | {name} | {shown} | {by} | {verdict} |')
+            taken = [median(each) for each in each_round]
+            ratio = ratios(zip(taken, plain, strict=True))
+            verdict = '' if name != ASKED else 'met' if ratio.median <= COST_LIMIT else '**MISSED**'
+            by = f'{ratio.median:.1f} [{ratio.lower:.1f}–{ratio.upper:.1f}]'
+            lines.append(f'| {store} | {name} | {median(taken) * 1000:.0f} | {by} | {verdict} |')
     lines.append('')
     if isinstance(other, str):
         lines.append(f'LangGraph was not measured: {other}')

@@ -8,7 +8,6 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from tool_approval.durable import open_store
 from tool_approval.inbox import Approver, Inbox
@@ -31,66 +30,51 @@ LANGGRAPH = Environment(
 )
 
 
-@dataclass(kw_only=True)
-class Story:
-    """One call after the other, one way."""
-
-    whole: list[float] = field(default_factory=list[float])
-    """Seconds from the start of a run to its end."""
-    begun: list[float] = field(default_factory=list[float])
-    """Seconds from the beginning of its first segment to its end."""
-    cpu: list[float] = field(default_factory=list[float])
-    """Seconds of computing in the worker."""
-
-
-def story_of_ours(url: str, runs: int, policy: str) -> Story:
-    """Runs that ask, and are answered at once; or that need not ask."""
-    told = Story()
+def story_of_ours(url: str, runs: int, policy: str) -> list[float]:
+    """Seconds from the start of each run to its end: runs that ask, and are answered at once; or that need not ask."""
+    took: list[float] = []
     process = Worker(worker, url, policy)
 
     async def run_all() -> None:
         durable = durable_agent(url, None, policy)
         with Inbox(open_store(url).inbox_store) as inbox:
             for number in range(runs):
-                run_id, before = str(number), process.ask('cpu')
-                begin = time.monotonic()
+                run_id, begin = str(number), time.monotonic()
                 await durable.start(run_id, run_id=run_id)
                 if policy == 'required':
                     await asyncio.to_thread(process.stamp, 'parked', run_id)
                     [entry] = await inbox.open()
                     yes = ApprovalDecision(approved=True)
                     await inbox.decide(entry.id, yes, by=Approver(id='ada'), digest=entry.digest)
-                _note(told, process, run_id, begin, before)
+                _note(took, process, run_id, begin)
         durable.store.close()
 
     asyncio.run(run_all())
     process.stop()
-    return told
+    return took
 
 
-def story_of_dbos(url: str, runs: int) -> Story:
+def story_of_dbos(url: str, runs: int) -> list[float]:
     """The same steps without a question."""
-    told = Story()
+    took: list[float] = []
     process = Worker(plain_worker, url)
     for number in range(runs):
-        before, begin = process.ask('cpu'), time.monotonic()
+        begin = time.monotonic()
         process.send(str(number))
-        _note(told, process, str(number), begin, before)
+        _note(took, process, str(number), begin)
     process.stop()
-    return told
+    return took
 
 
-def _note(told: Story, process: Worker, run_id: str, begin: float, cpu: float) -> None:
+def _note(took: list[float], process: Worker, run_id: str, begin: float) -> None:
     ended = process.stamp('ended', run_id)
     if run_id != '0':  # the first one also pays for what is made once
-        told.whole.append(ended - begin)
-        told.begun.append(ended - process.stamp('began 0', run_id))
-        told.cpu.append(process.ask('cpu') - cpu)
+        took.append(ended - begin)
 
 
-def measure_stories(make: Callable[[], Place], runs: int, rounds: int) -> dict[str, list[Story]]:
+def measure_stories(make: Callable[[], Place], runs: int, rounds: int) -> dict[str, list[list[float]]]:
     """Each way again and again, in turns."""
-    told: dict[str, list[Story]] = defaultdict(list)
+    told: dict[str, list[list[float]]] = defaultdict(list)
     for _ in range(rounds):
         told[ASKED].append(story_of_ours(url_of(make()), runs, 'required'))
         told[UNASKED].append(story_of_ours(url_of(make()), runs, 'none'))

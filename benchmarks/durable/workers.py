@@ -118,8 +118,8 @@ class Link:
 
     async def orders(self) -> None:
         """Do what is ordered, until the end."""
-        while (order := await asyncio.to_thread(self._pipe.recv)) != 'stop':
-            self.answer(_cost() if order == 'cost' else time.process_time())
+        while await asyncio.to_thread(self._pipe.recv) != 'stop':
+            self.answer(_cost())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,10 +233,7 @@ def plain_worker(pipe: Connection[Any, Any], url: str) -> None:
         await asyncio.to_thread(engine.start)
         link.answer('ready')
         while (order := await asyncio.to_thread(pipe.recv)) != 'stop':
-            if order == 'cpu':
-                link.answer(time.process_time())
-            else:
-                await asyncio.to_thread(engine.begin, [(order, 0)])
+            await asyncio.to_thread(engine.begin, [(order, 0)])
         await asyncio.to_thread(engine.close)
 
     asyncio.run(serve())

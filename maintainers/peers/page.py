@@ -20,7 +20,6 @@ Model requests, questions and executions are counted. A measurement with a wrong
 
 Every system runs in a separate environment and process.
 The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
-Keys and proxies are removed from the environment, tracing is off, and no network is needed.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
 Two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
@@ -28,6 +27,9 @@ A figure is a median, with the quartiles in brackets.
 Ratios and differences compare measurements of the same round.
 A ratio above 1 means that a system is slower than this project with an async handler ("ours").
 """
+
+_SHOWN = ((10, 1), (1, 100))
+"""Numbers of responses and of calls in each, of the cases that have a table."""
 
 _DIFFERENCES = """\
 ## What is not the same
@@ -42,14 +44,11 @@ run starts after the answer. If the answer comes at once, a second run costs mor
 is needed while the call waits for its answer.
 - To end and resume a run, LangChain needs a checkpointer, and writes a checkpoint for each step. In this benchmark, \
 the checkpointer is in memory. Checkpoints are part of the cost of LangChain's approval; a run without approval \
-writes none. A finished run is deleted from the checkpointer.
-- The OpenAI Agents SDK binds each approval to its call, and copies the state of the run on each resume.
+writes none.
 - Inspect AI is made for evaluations. This benchmark runs no evaluation, but only the loop (`generate`, \
-`execute_tools`) that Inspect AI's documentation gives for custom agents. An evaluation adds the cost of its sample, \
-log and display.
+`execute_tools`) that Inspect AI's documentation gives for custom agents.
 - `pydantic-ai-blocking-approval` is installed without its dependencies, and uses the same release of \
-`pydantic-ai-slim` as this project. `pydantic-ai-blocking-approval` has no rules with patterns, remembers no \
-approvals and writes no log.
+`pydantic-ai-slim` as this project.
 - The *whole layer* is our controller with a policy, session memory and an approver. The *whole layer with audit \
 log* also writes each question and each answer to a file before the tool runs. Inspect AI keeps approvals in its \
 transcript, which is in memory in this benchmark. The other systems keep no record.
@@ -62,8 +61,6 @@ M runs are started, each with one call to approve. All M runs wait before the fi
 Two computing times are given per run: from the start until the run waits, and from the answer to the end of the run.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 `traced` and `resident` are measured in a fresh process, after a first run that is not counted.
-For a single run, `resident` is left out, because the memory of a process grows in steps that are larger than one run \
-needs.
 In the rows of stop and resume, LangChain and the OpenAI Agents SDK, the figures describe a stopped run, not a waiting \
 run.
 In this benchmark, a stopped run stays in memory. If it were saved in a file, it would take no memory.
@@ -92,8 +89,8 @@ def page(results: Results, *, pictures: str) -> str:
         '',
         *_verdict(found),
         *(f'![{title}]({pictures}-{kind}.svg)\n' for kind, title in _titles(results)),
-        *(line for case, each in found for line in _cost_table(case, each)),
-        *_waiting_tables(results.crowds),
+        *(line for case, each in found if (case.rounds, case.calls) in _SHOWN for line in _cost_table(case, each)),
+        *_waiting_tables(results.crowds[-1:]),
         *_DIFFERENCES.splitlines(),
         '',
         *_version_table(results),
@@ -176,12 +173,10 @@ def _cost_table(case: Case, found: Sequence[Cost]) -> Iterator[str]:
             f'{each.plain_cpu_ms.median:.1f}',
             _range(each.added_ms, 2),
             '1' if each.peer == REFERENCE else _range(each.ratio, 2),
-            _range(each.wall_ms, 1),
-            str(each.cpu_ms.count),
         )
         for each in found
     ]
-    rows += [(peer, reason, '', '', '', '', '') for peer, reason in case.failures.items()]
+    rows += [(peer, reason, '', '', '') for peer, reason in case.failures.items()]
     yield from _table(
         (
             'system',
@@ -189,8 +184,6 @@ def _cost_table(case: Case, found: Sequence[Cost]) -> Iterator[str]:
             'without approval, ms',
             'approval adds, ms per call',
             'whole run, ratio to ours',
-            'elapsed, ms per run',
-            'rounds',
         ),
         rows,
     )
@@ -207,19 +200,17 @@ def _waiting_tables(crowds: Sequence[Crowd]) -> Iterator[str]:
                 each.peer,
                 _range(each.asked_ms, 2),
                 _range(each.done_ms, 2),
-                _range(each.wall_ms, 1),
                 _kilobytes(each.traced),
-                '' if crowd.runs == 1 else _kilobytes(each.resident),
+                _kilobytes(each.resident),
             )
             for each in waiting(crowd)
         ]
-        rows += [(peer, reason, '', '', '', '') for peer, reason in crowd.failures.items()]
+        rows += [(peer, reason, '', '', '') for peer, reason in crowd.failures.items()]
         yield from _table(
             (
                 'system',
                 'until it waits, ms',
                 'to its end, ms',
-                'elapsed until all are done, ms',
                 'kB traced',
                 'kB resident',
             ),
@@ -229,7 +220,12 @@ def _waiting_tables(crowds: Sequence[Crowd]) -> Iterator[str]:
 
 def _version_table(results: Results) -> Iterator[str]:
     yield from ('## Versions', '')
-    rows = [(peer, ', '.join(f'{k} {v}' for k, v in versions.items())) for peer, versions in results.versions.items()]
+    rows = [
+        (peer, ', '.join(f'{k} {v}' for k, v in versions.items()))
+        for peer, versions in results.versions.items()
+        # All variants of this project use the same packages.
+        if peer == REFERENCE or not peer.startswith('ours')
+    ]
     rows += [(peer, f'not measured: {reason}') for peer, reason in results.missing.items()]
     yield from _table(('system', 'packages'), rows)
 

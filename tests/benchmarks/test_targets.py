@@ -20,10 +20,8 @@ def around(median: float) -> Spread:
     return spread([median - 0.02, median, median + 0.02])
 
 
-def comparison(case: str, variant: str, reference: str, cpu: float, wall: float = 9) -> Comparison:
-    return Comparison(
-        case=case, variant=variant, reference=reference, cpu=around(cpu), wall=around(wall), cpu_ms=around(1)
-    )
+def comparison(case: str, variant: str, reference: str, cpu: float) -> Comparison:
+    return Comparison(case=case, variant=variant, reference=reference, cpu=around(cpu))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +82,7 @@ def test_growth_is_linear_unless_the_host_grows_faster(ours: float, host: float,
 @pytest.mark.parametrize(('sync', 'holds'), [(0.8, True), (1.005, True), (1.02, False)])
 def test_sync_handler_may_stall_the_loop_as_an_async_one_does(sync: float, holds: bool):
     stalls = [
-        Stall(variant=name, longest_ms=around(1), idle_ms=around(1), ratio=around(ratio))
+        Stall(variant=name, longest_ms=around(1), ratio=around(ratio))
         for name, ratio in ((OURS_CONTROL, 1.0), (OURS_SYNC, sync))
     ]
 

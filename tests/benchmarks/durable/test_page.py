@@ -10,7 +10,7 @@ pytest.importorskip('dbos', reason='the development environment has DBOS')
 from benchmarks.durable.answers import BEGUN, Burst, Resumed
 from benchmarks.durable.page import page
 from benchmarks.durable.parked import Parked
-from benchmarks.durable.stories import ASKED, PLAIN, UNASKED, Story
+from benchmarks.durable.stories import ASKED, PLAIN, UNASKED
 from benchmarks.spread import spread
 
 PAGE = Path(__file__).parents[3] / 'docs' / 'benchmarks' / 'durable.md'
@@ -27,11 +27,8 @@ def made(seconds_from_answer, bytes_in_store, cost):
         delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'call executed', 'run ended')}
         resumed.append(Resumed(store=store, parked=1, answers=1, delays=delays, lost=0, twice=0, load=0.0))
         bursts.append(Burst(store=store, answers=1, answered=1.0, begun=1.0, ended=1.0, load=0.0))
-        stories[store] = {
-            name: [Story(whole=[took], begun=[took], cpu=[took])]
-            for name, took in ((ASKED, cost), (UNASKED, 1.0), (PLAIN, 1.0))
-        }
-    return page(parked, resumed, bursts, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])}, 1)
+        stories[store] = {name: [[took]] for name, took in ((ASKED, cost), (UNASKED, 1.0), (PLAIN, 1.0))}
+    return page(parked, resumed, bursts, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])})
 
 
 def shape(text):
