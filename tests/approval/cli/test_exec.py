@@ -300,6 +300,7 @@ def test_a_process_without_streams_runs_its_command(folder, monkeypatch):
     assert main(['exec', '--', 'echo x; exit 3']) == 3
 
 
+@confining
 def test_a_command_that_cannot_be_started_is_named(run):
     finished = run('--', 'echo ' + 'x' * 200_000)
 
