@@ -115,7 +115,7 @@ def _access(result: ShellResult, explanation: Explanation, had: ExtraAccess, pla
     output = f'{result.stdout}\n{result.stderr}'
     # It may have asked a server outside of the conversation, and `curl --silent` prints nothing.
     is_refused = bool(result.exit_status) and explanation.is_local and 'network' in explanation.needs
-    suggested = {'network'} if is_refused and not had.network else set[str]()
+    suggested = {'network'} if is_refused and not had.network and place.lacking(['network']).network else set[str]()
     lacked: list[AccessName] = [
         name for name in ACCESS_NAMES if name in suggested or _is_lacked(name, had, output, place)
     ]
