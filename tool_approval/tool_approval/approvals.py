@@ -10,12 +10,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from .audit import JsonlAuditSink, load_key
+from .core.calls import ExecutionLedger
 from .core.config import Default, ToolRule
 from .core.controller import VALID_FOR, ApprovalController
 from .core.decision import ApprovalDecision, ApprovalMode
 from .core.errors import ApprovalConfigError
 from .core.execute import execute_tool
-from .core.gate import ExecutionLedger, Gate
+from .core.gate import Gate
 from .core.memory import ApprovalMemory
 from .core.policy import ApprovalPolicy
 from .core.protocols import ApprovalUI, AuditSink, Presenter

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from tool_approval.core.arguments import read_arguments
-from tool_approval.core.gate import DENIED, NO_ARGUMENTS, Allowed, Binding, Call, Gate, GateResult, Refused
+from tool_approval.core.calls import NO_ARGUMENTS, Allowed, Call, GateResult, Refused
+from tool_approval.core.gate import DENIED, Binding, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import CallBlocked, take_approval
 from tool_approval.testing import RecordingUI, approve_all

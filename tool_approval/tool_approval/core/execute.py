@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments
+from .calls import Allowed, Call, ExecutedCall, ExecutionLedger, Kept, Refused, Responded
 from .canonical import canonical_json
 from .controller import ApprovalController
 from .edit_effects import is_same
 from .edits import Reading, edited
 from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError, UsedUp
-from .gate import CHANGED, Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
+from .gate import CHANGED, Gate
 from .request import CallFacts
 from .tool_checks import has_check, judging
 

@@ -37,10 +37,11 @@ from mcp_types import (
 )
 
 from tool_approval.core.arguments import read_arguments
+from tool_approval.core.calls import Allowed, Call, Refused, Responded, cannot_be_judged
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Call, Gate, Refused, Responded, cannot_be_judged
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import judging
 

@@ -46,11 +46,12 @@ from pydantic import BaseModel, ValidationError
 
 from tool_approval.approvals import Approvals
 from tool_approval.core.arguments import materialised, read_arguments
+from tool_approval.core.calls import Allowed, Call, Refused, Responded, cannot_be_judged
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError, UsedUp, check_type
 from tool_approval.core.fields import parameters_of
-from tool_approval.core.gate import CHANGED, Allowed, Call, Gate, Refused, Responded, cannot_be_judged
+from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import judging
 

@@ -10,7 +10,7 @@ from pydantic_ai import RunContext, RunUsage
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed, UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.testing import RecordingUI

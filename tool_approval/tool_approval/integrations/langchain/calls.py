@@ -15,11 +15,12 @@ from pydantic import PydanticUserError
 
 from tool_approval.core.arguments import CallArguments, as_json
 from tool_approval.core.arguments import read_arguments as read_json
+from tool_approval.core.calls import Allowed, Call, GateResult, Refused
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of, place_in
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Refused
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import ApprovalContext, CallFacts
 
 from .validation import injected_fields, is_model, validated

@@ -26,9 +26,10 @@ from langgraph.types import Command
 from tool_approval.core.arguments import as_json
 from tool_approval.core.asking import passing_on
 from tool_approval.core.binding import Binding
+from tool_approval.core.calls import GateResult, Prepared, Refused, Responded
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import CHANGED, Gate, GateResult, Prepared, Refused, Responded
+from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 

@@ -12,21 +12,21 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from tool_approval.core.arguments import CallArguments, materialised, restored
 from tool_approval.core.binding import Binding
-from tool_approval.core.canonical import copied, decode_arguments
-from tool_approval.core.controller import ApprovalController
-from tool_approval.core.decision import ALL_ANSWERS, both_allow
-from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import (
+from tool_approval.core.calls import (
     Allowed,
     Call,
     ExecutionLedger,
-    Gate,
     GateResult,
     Prepared,
     Refused,
     Responded,
     cannot_be_judged,
 )
+from tool_approval.core.canonical import copied, decode_arguments
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ALL_ANSWERS, both_allow
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.tool_checks import has_check
 from tool_approval.core.verdict import ApprovalResult, make_request

@@ -12,9 +12,10 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from tool_approval.core.calls import ExecutionLedger, GateResult, Prepared, Refused, Responded
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import ExecutionLedger, Gate, GateResult, Prepared, Refused, Responded
+from tool_approval.core.gate import Gate
 from tool_approval.core.tool_checks import has_check, judging
 
 from .arguments import call_arguments, checks_of
