@@ -107,7 +107,7 @@ class Approvals:
         """Whether the model is informed of arguments that an approver changed."""
         self._ledger = parts.get('ledger')
         self._original = self
-        assert self.gate, 'the gate checks `default`'
+        _ = self.gate  # checks `default`
 
     @property
     def controller(self) -> ApprovalController:
@@ -192,6 +192,17 @@ class Approvals:
         finally:
             _tests.reset(token)
             test.end()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Refuse to be called as the handler or capability of a framework, which has a class of its own.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError(
+            'these `Approvals` are for code without a framework: for Pydantic AI, import `Approvals` from '
+            '`tool_approval.integrations.pydantic_ai`'
+        )
 
     def _test(self) -> _Test | None:
         tests = _tests.get()

@@ -24,7 +24,7 @@ from .controller import CLOCK_SKEW, ApprovalController, Decided
 from .decision import ApprovalDecision
 from .entries import Outcome, changed_payload
 from .errors import AuditError, NotCanonicalError, UsedUp, check_type
-from .presentation import EXTRA_ACCESS
+from .presentation import EXTRA_ACCESS, SHOWN_FILES
 from .request import ApprovalContext, ApprovalRequest
 from .tool_checks import Approved, approved, has_check
 from .verdict import ApprovalResult, make_request
@@ -35,6 +35,11 @@ _log = logging.getLogger('tool_approval')
 
 CHANGED = 'The call changed after it was approved, so it was not run.'
 """Reason for refusing a call that differs from the approved call."""
+
+OTHER_ACCESS = (
+    'The changed arguments need other access or other files than the approver was shown, so the call was not run.'
+)
+"""Reason for refusing an approver's change."""
 
 EXPIRED = 'The approval of this call has expired, so the call was not run. Call the tool again to ask anew.'
 """Reason for refusing a call that was approved too long ago."""
@@ -184,28 +189,55 @@ class Gate:
         read = [_shown_by(reread) for reread in rereads]
         all_decided = await self.controller.decide([prepared.request for _, prepared in asked], read)
         for (index, prepared), decided, reread in zip(asked, all_decided, rereads, strict=True):
-            settled[index] = self._settle(prepared, decided, reread)
+            settled[index] = await self._judge_changed(prepared, self._settle(prepared, decided, reread))
         return [settled[index] for index in range(len(calls))]
 
-    async def judge_changed(self, settled: GateResult) -> GateResult:
+    async def settle(
+        self, prepared: Prepared, again: Callable[[Call], Awaitable[Call]] | None = None, *, is_kept: bool = False
+    ) -> GateResult:
+        """Decide a single call that runs at once if it is allowed: `decide_all` and `confirm` in one.
+
+        Args:
+            prepared: The call.
+            again: Reads the call anew after the decision, as its arguments may have changed; `None` if they cannot.
+            is_kept: See `confirm`.
+
+        Raises:
+            AuditError: A refusal could not be logged. Nothing has run.
+            StoreError: Remembered approvals cannot be trusted or stored. Nothing has run.
+        """
+        [settled] = await self.decide_all([prepared])
+        if not isinstance(settled, Allowed):
+            return settled
+        if settled.request is not None:  # the facts may have changed while the approver was asked
+            prepared = await self.prepare(settled.call)
+        if again is not None:
+            prepared = prepared._replace(call=await again(settled.call))
+        return self.confirm(prepared, settled.binding, is_kept=is_kept)
+
+    async def _judge_changed(self, prepared: Prepared, settled: GateResult) -> GateResult:
         """Judge arguments changed by an approver, and bind the approval to the values that the tool declares for them.
 
         If the tool declares different values after the change, `confirm` would refuse the call without this step.
-
-        Raises:
-            AuditError: The refusal of a blocked call could not be logged. Nothing has run.
         """
-        if not isinstance(settled, Allowed) or settled.binding is None or not settled.binding.has_changed_arguments:
+        if not isinstance(settled, Allowed) or settled.binding is None or not prepared.call.checks:
             return settled
-        prepared = await self.prepare(settled.call)
-        if prepared.verdict.is_blocked:
-            self.record(settled, 'refused')
-            return self.block(prepared)
-        request = prepared.request
-        if request.bound_to.get(EXTRA_ACCESS) != settled.binding.bound_to.get(EXTRA_ACCESS):
-            # The approver saw the extra access of the arguments before the change.
+        if not settled.binding.has_changed_arguments:
+            return settled
+        # Attack: what the tool declared, and the approver saw, changes while the approver edits another argument.
+        declared = (await self.prepare(prepared.call)).verdict.bound_to
+        if {**declared, **prepared.call.bound_to} != {**settled.binding.declared, **prepared.call.bound_to}:
             self.record(settled, 'refused')
             return Refused(reason=CHANGED)
+        changed = await self.prepare(settled.call)
+        if changed.verdict.is_blocked:
+            self.record(settled, 'refused')
+            return self.block(changed)
+        request = changed.request
+        if any(request.bound_to.get(key) != settled.binding.bound_to.get(key) for key in (EXTRA_ACCESS, SHOWN_FILES)):
+            # The approver saw the access and the files of the arguments before the change.
+            self.record(settled, 'refused')
+            return Refused(reason=OTHER_ACCESS)
         try:
             digest = self.controller.digest(request.tool_name, request.args, request.bound)
         except NotCanonicalError as error:
@@ -244,7 +276,12 @@ class Gate:
         if binding is not None and prepared.verdict.is_needs_approval and not prepared.request.allows(answer):
             self.record(allowed, 'refused')
             return Refused(reason=f'The tool does not allow the answer `{answer}`, so the call was not run.')
-        return allowed
+        if binding is None or binding.decided_at is not None or not binding.by_policy:
+            return allowed
+        # Attack: an adapter takes a call that a rule allowed for an approved one, and a rule has changed since.
+        if prepared.verdict.is_needs_approval:
+            return self.refuse(prepared, CHANGED)
+        return self.run_unasked(prepared, binding)
 
     async def keep(
         self,

@@ -12,7 +12,7 @@ from .arguments import ARGUMENTS, TYPES, CallArguments
 from .canonical import canonical_json, digest, hash_text
 from .decision import ApprovalDecision, ApprovalMode
 from .entries import How, Outcome, decision_entry, outcome_entry, question_entry, unasked_entry
-from .errors import AuditError, NotCanonicalError
+from .errors import AuditError, NotCanonicalError, without_text
 from .protocols import ApprovalUI, AuditSink, UIAbilities
 from .request import ApprovalRequest
 
@@ -81,6 +81,15 @@ class Recorder:
         """Whether calls that run unasked are logged."""
         return self.audit is not None and self._log_unasked
 
+    def _write(self, entry: Mapping[str, Any]) -> None:
+        assert self.audit is not None, 'there is a log to write to'
+        try:
+            self.audit.record(entry)
+        except AuditError:
+            raise
+        except Exception as error:
+            raise AuditError(type(self.audit).__name__, f'the sink failed with {without_text(error)}') from error
+
     def record_unasked(self, request: ApprovalRequest, *, note: str | None = None) -> None:
         """Log a call without a question: it is about to run, or, with a note, it is blocked.
 
@@ -89,7 +98,7 @@ class Recorder:
         """
         if self.audit is not None and (note is not None or self.logs_unasked):
             digest = self.digest_of(request)
-            self.audit.record(unasked_entry(request, digest=digest, at=self.now(), note=note))
+            self._write(unasked_entry(request, digest=digest, at=self.now(), note=note))
 
     def record_decision(
         self, request: ApprovalRequest, *, approved: bool, note: str | None, by: str, answered_by: str | None = None
@@ -120,7 +129,7 @@ class Recorder:
         if abilities.only_reads:
             return
         asked: Sequence[str] = () if abilities.asks is None else abilities.asks(request)
-        self.audit.record(
+        self._write(
             question_entry(
                 request, digest=self.digest_of(request), at=self.now(), ui=type(self.ui).__name__, asked=asked
             )
@@ -181,7 +190,7 @@ class Recorder:
         self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, how: How, **details: Any
     ) -> None:
         if self.audit is not None:
-            self.audit.record(
+            self._write(
                 decision_entry(request, decision, digest=digest, at=self.now(), mode=self.mode, how=how, **details)
             )
 
