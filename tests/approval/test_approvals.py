@@ -70,7 +70,7 @@ def test_mode_of_the_settings_file_holds_unless_another_is_given(tmp_path: Path)
 def test_approvals_without_a_framework_say_what_a_framework_needs():
     agent = Agent(TestModel(), capabilities=[Approvals()])
 
-    with pytest.raises(TypeError, match='import `Approvals` from `tool_approval.integrations.pydantic_ai`'):
+    with pytest.raises(TypeError, match=r'import `Approvals` from `tool_approval.integrations.pydantic_ai`'):
         agent.run_sync('go')
 
 

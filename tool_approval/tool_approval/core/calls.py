@@ -52,7 +52,7 @@ class Call(NamedTuple):
     tool_call_id: str | None = None
     """Id of the call, or `None` if the framework has none."""
     checks: Sequence[object] = ()
-    """Objects that may have approval checks, highest precedence first: a toolset, then the function."""
+    """Objects that may have approval checks: toolsets and the function. The strictest verdict counts."""
     framework_context: object = None
     """Value passed to the checks that accept a framework context."""
     judged_as: str | None = None
