@@ -17,7 +17,6 @@ from tool_approval.display import (
     cell_width,
     changes,
     display,
-    display_lines,
     escape_line,
     escape_text,
     facts,
@@ -55,7 +54,7 @@ def request(**args) -> ApprovalRequest:
 
 
 def drawn(subject, **options) -> list[tuple[str, str]]:
-    return [(line.kind, line.text) for line in display_lines(subject, **options)]
+    return [(line.kind, line.text) for line in display(subject, **options).lines]
 
 
 def presented(type, content, **metadata) -> ApprovalPresentation:
@@ -177,7 +176,7 @@ def test_keys_that_are_no_plain_words_are_quoted() -> None:
 
 
 def test_a_text_of_several_lines_is_numbered_and_counted() -> None:
-    lines = display_lines(request(content='ok\n... [4,000 more lines]\nrm'))
+    lines = display(request(content='ok\n... [4,000 more lines]\nrm')).lines
 
     assert [(line.kind, line.number, line.text) for line in lines] == [
         ('heading', None, 'content: 3 lines, no newline at the end'),
@@ -199,7 +198,7 @@ def test_long_text_shows_its_ends_and_counts_the_rest() -> None:
 
 
 def test_a_long_argument_leaves_room_for_the_others() -> None:
-    texts = [line.text for line in display_lines(request(note='x\n' * 5000, command='rm -rf ~/work'))]
+    texts = [line.text for line in display(request(note='x\n' * 5000, command='rm -rf ~/work')).lines]
 
     assert 'command: "rm -rf ~/work"' in texts
 
@@ -244,7 +243,7 @@ def test_the_whole_is_shown_when_it_is_asked_for() -> None:
 def test_line_of_a_diff_that_looks_like_a_header_is_no_header() -> None:
     diff = '--- a.txt\n+++ a.txt\n@@ -1,2 +1,2 @@\n same\n--- a/other\n+++ b/other\n'
 
-    lines = display_lines(presented('diff', diff))
+    lines = display(presented('diff', diff)).lines
 
     assert [(line.kind, line.number, line.text) for line in lines] == [
         ('text', None, '--- a.txt'),
@@ -449,7 +448,7 @@ def test_names_of_hidden_arguments_may_be_cut(count: int) -> None:
 
 
 def test_spans_are_escapes_and_keys() -> None:
-    [line] = display_lines(request(key='a\x1bb'))
+    [line] = display(request(key='a\x1bb')).lines
 
     assert [(line.text[span.start : span.end], span.role) for span in line.spans] == [
         ('key:', 'key'),
@@ -538,7 +537,7 @@ def test_ordinary_and_hidden_texts_raise_no_warning(call: ApprovalRequest) -> No
 def test_values_that_are_not_json_are_drawn_too() -> None:
     call = ApprovalRequest(tool_name='t', args={'x': Faulty(), 'y': {1: b'z'}, 'n': 10**5000}, description='d')
 
-    texts = [line.text for line in display_lines(call)]
+    texts = [line.text for line in display(call).lines]
     assert texts[0] == 'x: a value of type Faulty that cannot be shown'
     assert "  (int 1): b'z'" in texts
     assert len(request_digest(call)) == 16
@@ -646,7 +645,7 @@ def test_a_cut_line_of_a_diff_keeps_its_sign_where_it_begins_alone() -> None:
 
 
 def test_own_words_of_the_display_have_no_spans() -> None:
-    [line] = display_lines(request())
+    [line] = display(request()).lines
 
     assert line.spans == ()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_approval.core.config import parse_config
+from tool_approval.core.config import parse_document, read_config
 
 from tests.cases import rows
 from tests.tables import table
@@ -47,6 +47,11 @@ CONFIG = PolicyConfig(
     },
     auto_grant={'container': ['fs.write', 'net.external']},
 )
+
+
+def parse_config(text, source=None):
+    document, line_of = parse_document(text, source=source)
+    return read_config(document, source=source, line_of=line_of)
 
 
 def mistake_in(text):

@@ -3,14 +3,14 @@
 from itertools import combinations
 
 import pytest
-from tool_approval.display import display, display_lines
+from tool_approval.display import display
 
 from tool_approval import ApprovalPresentation, ApprovalRequest
 
 
 def drawn(value: object) -> list[str]:
     call = ApprovalRequest(tool_name='t', args={'x': value}, description='d')
-    return [line.text for line in display_lines(call)][1:]
+    return [line.text for line in display(call).lines][1:]
 
 
 KEYS = [1, '1', 1.0, '1.0', True, 'True', 'true', None, 'None', 'null', b'a', "b'a'", (1,), '(1,)', '(int 1)', '1.', '']

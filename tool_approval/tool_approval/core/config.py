@@ -29,7 +29,7 @@ from .approvers import ApproverRule
 from .conditions import Condition, hold
 from .decision import AllowedAnswer
 from .errors import LONGEST_SHOWN, ApprovalConfigError, MissingExtraError, Path, dotted, printable
-from .offers import Offer
+from .offers import Offer, as_tuple
 
 LineOf: TypeAlias = Callable[[Path], int | None]
 """Return the 1-based line number of the value at a key path, or `None` if unknown."""
@@ -41,11 +41,6 @@ Approval = Literal['required', 'none', 'blocked']
 
 Default = Literal['required', 'none']
 """Value of `approval` for tools that have neither a rule nor a check."""
-
-
-def _as_tuple(names: object) -> object:
-    # YAML and JSON have lists, but strict validation accepts only a tuple.
-    return tuple(cast('list[object]', names)) if isinstance(names, list) else names
 
 
 class RuleCase(BaseModel):
@@ -86,16 +81,16 @@ class ToolRule(BaseModel):
     """Whether the tool requires approval, runs without asking or is blocked; `None` leaves the decision to the tool."""
     description: str | None = None
     """One line for the approver."""
-    answers: Annotated[tuple[AllowedAnswer, ...], BeforeValidator(_as_tuple)] | None = None
+    answers: Annotated[tuple[AllowedAnswer, ...], BeforeValidator(as_tuple)] | None = None
     """Answers that an approver may give, beside `deny`: `approve`, `edit`, `respond` and `remember`. `None` leaves the
     choice to the tool, and a tool that does not choose allows all but `respond`. If both choose, both must allow."""
-    remember: Annotated[tuple[Offer, ...], BeforeValidator(_as_tuple)] = ()
+    remember: Annotated[tuple[Offer, ...], BeforeValidator(as_tuple)] = ()
     """Bounded approvals to offer in questions, beside one call and the whole session. They grant nothing by
     themselves."""
     approvers: str | None = None
     """Name of the entry under `approvers` that says who must approve. `None` leaves that to the UI. Whether an approval
     is needed is not changed."""
-    cases: Annotated[tuple[RuleCase, ...], BeforeValidator(_as_tuple)] = ()
+    cases: Annotated[tuple[RuleCase, ...], BeforeValidator(as_tuple)] = ()
     """Exceptions for calls with certain arguments. The first case whose conditions hold applies instead of `approval`.
     If a value is missing or cannot be compared, the strictest of the rule and all its cases applies."""
 
@@ -138,7 +133,7 @@ class ToolRules:
         # Highest precedence first. The pattern itself breaks ties, so that the order of the mapping has no effect.
         globs = sorted(
             (name for name in rules if any(character in name for character in '*?[')),
-            key=lambda name: (_literals(name), _STRICTNESS[_applied(rules[name], None).approval], name),
+            key=lambda name: (count_literals(name), _STRICTNESS[_applied(rules[name], None).approval], name),
             reverse=True,
         )
         self._globs = [(re.compile(translate(name)).fullmatch, name) for name in globs]
@@ -220,7 +215,8 @@ _CAUTION: Final[tuple[Approval | None, ...]] = ('none', None, 'required', 'block
 _STRICTNESS: Final[dict[Approval | None, int]] = {None: 0, 'none': 1, 'required': 2, 'blocked': 3}
 
 
-def _literals(pattern: str) -> int:
+def count_literals(pattern: str) -> int:
+    """Return the number of characters of a glob that stand for themselves."""
     # As `fnmatch` reads them: a class matches one character, a `]` at the start of a class is literal, and so is a `[`
     # that is never closed.
     return len(re.sub(r'\[!?+\]?+[^\]]*+\]|[*?]', '', pattern))
@@ -284,21 +280,6 @@ def read_model(model: type[M], document: Mapping[str, Any], *, source: str | Non
             source=source,
             line=line_of(path),
         ) from None
-
-
-def parse_config(text: str, *, source: str | None = None) -> PolicyConfig:
-    """Read a configuration in YAML or JSON.
-
-    Args:
-        text: The document.
-        source: File that the text comes from, named in errors.
-
-    Raises:
-        ApprovalConfigError: The text is not YAML, has a duplicate key, or is not a valid configuration.
-        MissingExtraError: PyYAML is not installed.
-    """
-    document, line_of = parse_document(text, source=source)
-    return read_config(document, source=source, line_of=line_of)
 
 
 def parse_document(text: str, *, source: str | None = None) -> tuple[dict[str, Any], LineOf]:

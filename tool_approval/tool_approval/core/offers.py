@@ -21,15 +21,15 @@ MOST_OPTIONS: Final = 8
 """Maximum number of options of a request. UIs have one digit key for each, and one for exactly this call."""
 
 
-def _as_tuple(names: object) -> object:
-    # YAML and JSON have lists.
+def as_tuple(names: object) -> object:
+    """Return a list as a tuple: YAML and JSON have lists, but strict validation accepts only tuples."""
     return tuple(cast('list[object]', names)) if isinstance(names, list) else names
 
 
 class Offer(Bounds):
     """A bounded approval that questions about a tool offer."""
 
-    same: Annotated[tuple[str, ...], BeforeValidator(_as_tuple)] | None = None
+    same: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = None
     """Names of the arguments that later calls must have in common with the call; any other argument may differ. `None`
     means all arguments but those of `total`."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .fact_texts import facts, name_of
     from .lines import OURS, DisplayLine, LineKind, Span
     from .questions import KEYS, offered_keys, remember_choices
-    from .show import Display, changes, display, display_lines, is_shown_whole
+    from .show import Display, changes, display, is_shown_whole
     from .warnings import warnings_of
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     'cell_width',
     'changes',
     'display',
-    'display_lines',
     'escape_line',
     'escape_text',
     'facts',
@@ -50,7 +49,7 @@ if not TYPE_CHECKING:  # pragma: no branch - type checkers must report names tha
             'fact_texts': ('facts', 'name_of'),
             'lines': ('OURS', 'DisplayLine', 'LineKind', 'Span'),
             'questions': ('KEYS', 'offered_keys', 'remember_choices'),
-            'show': ('Display', 'changes', 'display', 'display_lines', 'is_shown_whole'),
+            'show': ('Display', 'changes', 'display', 'is_shown_whole'),
             'warnings': ('warnings_of',),
         },
     )

@@ -222,13 +222,6 @@ def display(
     return Display(lines=shown, is_whole=is_whole)
 
 
-def display_lines(
-    subject: ApprovalRequest | ApprovalPresentation, *, whole: bool = False, ascii_only: bool = False
-) -> Sequence[DisplayLine]:
-    """Call `display`, and return only the lines."""
-    return display(subject, whole=whole, ascii_only=ascii_only).lines
-
-
 def is_shown_whole(request: ApprovalRequest) -> bool:
     """Return whether `display` shows a request in full."""
     return display(request).is_whole

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from fnmatch import translate
 
 from tool_approval.core.approvers import ApproverRule
+from tool_approval.core.config import count_literals
 from tool_approval.core.errors import check_type
 
 
@@ -31,7 +32,9 @@ class ApproverRules:
                 check_type(f'approvers[{name!r}].escalate.to', later.to, 'an `ApproverRule`', ApproverRule)
                 later = later.to.escalate
         self._exact = dict(rules)
-        self._globs = [(re.compile(translate(pattern)), _literals(pattern), rule) for pattern, rule in rules.items()]
+        self._globs = [
+            (re.compile(translate(pattern)), count_literals(pattern), rule) for pattern, rule in rules.items()
+        ]
 
     def for_tool(self, tool_name: str) -> tuple[ApproverRule, ...]:
         """Return one or more rules for a tool. Each of these rules must list the approver."""
@@ -40,7 +43,3 @@ class ApproverRules:
         found = [(weight, rule) for pattern, weight, rule in self._globs if pattern.fullmatch(tool_name)]
         most = max((weight for weight, _ in found), default=0)
         return tuple(rule for weight, rule in found if weight == most) or (ApproverRule(),)
-
-
-def _literals(pattern: str) -> int:
-    return len(re.sub(r'\[!?+\]?+[^\]]*+\]|[*?]', '', pattern))

@@ -30,6 +30,7 @@ from tool_approval.core.config import (
 )
 from tool_approval.core.decision import read_mode
 from tool_approval.core.errors import ApprovalConfigError, printable
+from tool_approval.core.offers import as_tuple
 from tool_approval.core.policy import ApprovalPolicy
 from tool_approval.os_sandbox import OSSandboxFallback
 from tool_approval.tools.file_sandbox import PathConfig, SandboxConfig
@@ -58,11 +59,6 @@ def _read_mode(mode: object) -> object:
             '`interactive` or `strict` here, or choose `approve_all` on the command line or in code'
         )
     return known or mode
-
-
-def _as_tuple(names: object) -> object:
-    # YAML and JSON have lists, but strict validation accepts only a tuple.
-    return tuple(cast('list[object]', names)) if isinstance(names, list) else names
 
 
 class PathSettings(PathConfig):
@@ -122,7 +118,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
-    extends: Annotated[tuple[PresetName, ...], BeforeValidator(_as_tuple)] = ()
+    extends: Annotated[tuple[PresetName, ...], BeforeValidator(as_tuple)] = ()
     """Presets. The directories and shell rules of presets are added to those of this file. `shell.default` of the last
     preset applies unless this file has one."""
     mode: Annotated[Mode, BeforeValidator(_read_mode)] = 'interactive'

@@ -7,7 +7,8 @@ import wcwidth
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tool_approval.core.request import LineageEntry, RememberOption
-from tool_approval.ui.terminal import KEYS, offered_keys, remember_choices, render_request, render_whole
+from tool_approval.display import KEYS, offered_keys, remember_choices
+from tool_approval.ui.terminal import render_request, render_whole
 from tool_approval.ui.terminal.layout import NARROWEST
 from tool_approval.ui.terminal.render import render_more
 

@@ -8,19 +8,15 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from tool_approval.core.offers import as_tuple
+
 from .environment import may_be_passed
 
 _GLOB: Final = frozenset('*?')
 
-
-def _as_tuple(items: object) -> object:
-    # YAML and JSON have lists; strict validation accepts only tuples.
-    return tuple(cast('list[object]', items)) if isinstance(items, list) else items
-
-
 _PLAIN: Final = re.compile(r'[A-Za-z0-9_][\w.+-]*', re.ASCII)
 
-_Texts = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
+_Texts = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 _WORDS: Final = {
     'required': {'approval': True},
@@ -107,7 +103,7 @@ class ShellConfig(BaseModel):
 
     default: ShellDefault = Field(default_factory=ShellDefault)
     """Default for commands that no rule matches."""
-    rules: Annotated[tuple[ShellRule, ...], BeforeValidator(_as_tuple)] = ()
+    rules: Annotated[tuple[ShellRule, ...], BeforeValidator(as_tuple)] = ()
     """Rules in order. For each command, the decision comes from the first rule that matches."""
     host: _Texts = ()
     """First words of commands that may run outside of the OS sandbox, as the user, each time a person approves: of git,

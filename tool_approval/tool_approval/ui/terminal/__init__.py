@@ -5,19 +5,16 @@ from typing import TYPE_CHECKING
 from tool_approval.core import lazy_exports
 
 if TYPE_CHECKING:
-    from tool_approval.display import KEYS, offered_keys, remember_choices
-
     from .render import render_request, render_whole
     from .terminal_ui import TerminalUI
 
-__all__ = ['KEYS', 'TerminalUI', 'offered_keys', 'remember_choices', 'render_request', 'render_whole']
+__all__ = ['TerminalUI', 'render_request', 'render_whole']
 
 # Rendering requests needs pydantic, and the assistant's input line must appear before that is imported.
 if not TYPE_CHECKING:  # pragma: no branch - for a type checker, a name that is not above is a mistake
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
-            '..display': ('KEYS', 'offered_keys', 'remember_choices'),
             'render': ('render_request', 'render_whole'),
             'terminal_ui': ('TerminalUI',),
         },
