@@ -30,6 +30,7 @@ SUBJECTS = {
     'streaming': 'how-to/streaming.html',
     'sandbox': 'how-to/os-sandbox.html',
     'Slack': 'how-to/slack.html',
+    'phone': 'how-to/phone.html',
 }
 """Words that a reader searches for, and the page that answers."""
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import http.client
+import http.server
 import json
 import os
+import queue
 import random
 import re
 import signal
@@ -28,7 +30,9 @@ class Served:
     """The command while it runs."""
 
     def __init__(self, place, *arguments, stdin=None):
-        command = [sys.executable, '-W', 'error', '-P', '-m', 'tool_approval.cli', 'serve', '--port', '0', *arguments]
+        # Apprise imports a deprecated module.
+        warnings = ['-W', 'error', '-W', "ignore:'imghdr' is deprecated:DeprecationWarning"]
+        command = [sys.executable, *warnings, '-P', '-m', 'tool_approval.cli', 'serve', '--port', '0', *arguments]
         environment = {**os.environ, 'XDG_STATE_HOME': str(place)}
         self.process = subprocess.Popen(
             command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, cwd=place
@@ -295,7 +299,7 @@ def test_server_behind_a_proxy_answers_to_the_allowed_name(tool_approval, stoppe
     finished = tool_approval('serve', *arguments)
 
     assert finished.status == 0
-    assert stopped[0][1] == {'path': '/approvals', 'trusts_proxy': True}
+    assert stopped[0][1] == {'path': '/approvals', 'trusts_proxy': True, 'beside': []}
 
 
 def test_serving_on_all_addresses_warns(tool_approval, stopped):
@@ -396,3 +400,133 @@ def test_a_user_without_a_name_is_called_user(monkeypatch, error):
     monkeypatch.setattr('getpass.getuser', unnamed)
 
     assert named_approver(None).id == 'user'
+
+
+NOTIFY = """\
+notify:
+  people:
+    ada: [ADA_PHONE, ADA_MAIL]
+  webhook: {url: HOOK_URL, secret: HOOK_SECRET, people: {U1: bob}}
+"""
+VARIABLES = {
+    'ADA_PHONE': 'ntfys://ntfy.example/s3cret-topic',
+    'ADA_MAIL': 'mailtos://ada:s3cret@example.org',
+    'HOOK_URL': 'https://bot.example/s3cret',
+    'HOOK_SECRET': 'whsec_czNjcmV0czNjcmV0czNjcmV0czNjcmV0',
+}
+PEOPLE = ['--approver', 'ada', '--approver', 'bob', '--config', 'phone.yaml', '--port', '0']
+
+
+@pytest.fixture
+def phone(work, monkeypatch):
+    pytest.importorskip('apprise')
+    (work / 'phone.yaml').write_text(NOTIFY)
+    for name, value in VARIABLES.items():
+        monkeypatch.setenv(name, value)
+    return work / 'phone.yaml'
+
+
+def test_notifications_go_where_a_named_file_says(tool_approval, stopped, phone):
+    finished = tool_approval('serve', *PEOPLE, '--allow-host', 'approvals.example', '--behind-proxy')
+
+    assert finished.status == 0
+    assert len(stopped[0][1]['beside']) == 3
+    assert [line.partition(': ')[2] for line in finished.err.splitlines()[1:4]] == [
+        'requests are sent to ada (ADA_PHONE)',
+        'requests are sent to ada (ADA_MAIL)',
+        'requests are sent to the webhook (HOOK_URL)',
+    ]
+    assert 'https://approvals.example/' in finished.out
+    assert 's3cret' not in finished.out + finished.err
+
+
+def test_a_link_is_sent_while_the_page_is_served_and_is_not_printed(serve, phone, tmp_path, monkeypatch):
+    got = queue.Queue()
+
+    class Ntfy(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got.put(json.loads(self.rfile.read(int(self.headers['content-length'])))['message'])
+            self.send_error(500)
+
+        def log_message(self, *args):
+            pass
+
+    phone.write_text('notify: {people: {ada: [ADA_PHONE]}}')
+    with http.server.ThreadingHTTPServer(('127.0.0.1', 0), Ntfy) as ntfy:
+        threading.Thread(target=ntfy.serve_forever, args=(0.01,), daemon=True).start()
+        monkeypatch.setenv('ADA_PHONE', f'ntfy://127.0.0.1:{ntfy.server_address[1]}/s3cret-topic')
+        served = serve('--approver', 'ada', '--config', str(phone))
+        served.link()
+        with Inbox(SQLiteStore(tmp_path / 'tool-approval' / 'inbox.sqlite')) as inbox:
+            asyncio.run(inbox.post(request_for('notes.txt')))
+            link = urlsplit(got.get(timeout=30).rpartition(' ')[2])
+            shown = ask(link, link.path)
+            while 'could not be notified' not in (line := served.process.stderr.readline()):
+                assert line
+        status, out, err = served.end()
+        ntfy.shutdown()
+
+    assert (shown[0], 'notes.txt' in shown[2]) == (200, True)
+    assert 'ada (ADA_PHONE) could not be notified' in line
+    assert status == 0
+    assert link.path.split('/')[-2] not in out + err + line
+
+
+def test_a_file_that_is_not_named_adds_no_notifications(tool_approval, stopped, phone):
+    phone.rename(phone.with_name('approvals.yaml'))
+
+    assert tool_approval('serve', '--port', '0').status == 0
+    assert stopped[0][1]['beside'] == []
+
+
+def test_links_that_open_only_on_this_machine_are_reported(tool_approval, stopped, phone):
+    phone.write_text('notify: {people: {ada: [ADA_PHONE]}}')
+
+    finished = tool_approval('serve', *PEOPLE)
+
+    assert len(stopped[0][1]['beside']) == 1
+    assert 'open only on this machine' in finished.err
+
+
+def test_links_are_not_sent_for_a_page_that_others_can_listen_to(tool_approval, stopped, phone):
+    finished = tool_approval('serve', *PEOPLE, '--host', '0.0.0.0', '--allow-host', 'pc.example')
+
+    assert (finished.status, stopped) == (2, [])
+    assert 'TLS' in finished.err
+
+
+@pytest.mark.parametrize(
+    ('settings', 'told'),
+    [
+        ('mode: strict', 'has no key `notify`'),
+        ('notify: {people: {zoe: [ADA_PHONE]}}', "'zoe' is neither"),
+        ('notify: {people: {ada: [NOWHERE]}}', "'NOWHERE' is neither"),
+        ('notify: {people: {ada: [HOOK_SECRET]}}', 'is invalid: Apprise does not know this URL'),
+        ('notify: {people: {ada: ["ntfy://x"]}}', 'notify.people.ada'),
+        ('notify: {webhook: {url: HOOK_URL, secret: HOOK_URL, people: {U1: ada}}}', 'is invalid: the secret'),
+        ('notify: {webhook: {url: HOOK_URL, secret: HOOK_SECRET, people: {}}}', 'notify.webhook.people'),
+        ('notify: {webhook: {url: HOOK_URL, secret: HOOK_SECRET, people: {U1: zoe}}}', "'zoe' is neither"),
+    ],
+)
+def test_settings_that_would_notify_nobody_are_refused(tool_approval, stopped, phone, settings, told):
+    phone.write_text(settings)
+
+    finished = tool_approval('serve', *PEOPLE)
+
+    assert (finished.status, finished.out, stopped) == (2, '', [])
+    assert told in finished.err
+    assert 's3cret' not in finished.err
+
+
+def test_a_channel_that_fails_is_named_at_the_terminal_once_and_on_the_page_until_it_works(capsys):
+    from tool_approval.cli.output import Output
+
+    unreached = set()
+    seen = []
+    output = Output()
+    for is_notified in (True, False, False, True, False):
+        command_module._report('ada (PHONE)', unreached, output, is_notified)
+        seen.append(set(unreached))
+
+    assert seen == [set(), {'ada (PHONE)'}, {'ada (PHONE)'}, set(), {'ada (PHONE)'}]
+    assert capsys.readouterr().err.count('ada (PHONE) could not be notified') == 2

@@ -3,7 +3,15 @@ import logging
 import threading
 
 import pytest
-from tool_approval.inbox import AlreadySettled, Approver, Inbox, InboxUI, InboxUnavailable
+from tool_approval.inbox import (
+    AlreadySettled,
+    Approver,
+    Inbox,
+    InboxUI,
+    InboxUnavailable,
+    UnknownRequest,
+    notify_channel,
+)
 from tool_approval.inbox.stores import SQLiteStore
 
 from tests.approval.parts import request_for
@@ -163,3 +171,123 @@ async def test_a_page_answers_while_channels_wait(inbox, tmp_path):
 
     assert decision.decided_by == ('carol',)
     assert channel.told == [('posted', 'pending'), ('settled', 'approved', 'carol')]
+
+
+class Reports(Recording):
+    """A channel in a process without the runs. It says when it has been told so many things."""
+
+    def __init__(self):
+        super().__init__()
+        self.reports, self.fails = [], False
+        self._changed = asyncio.Event()
+
+    async def posted(self, entry):
+        await super().posted(entry)
+        if self.fails:
+            raise RuntimeError
+
+    def report(self, is_notified):
+        self.reports.append(is_notified)
+        self._changed.set()
+
+    async def has(self, count):
+        async with asyncio.timeout(20):
+            while len(self.reports) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@pytest.fixture
+async def reports(inbox):
+    """A channel that follows the inbox from its own inbox, as in another process."""
+    with Inbox(SQLiteStore(inbox.store.path)) as other:
+        channel = Reports()
+        channel.inbox = other
+        following = asyncio.create_task(notify_channel(other, channel, report=channel.report))
+        yield channel
+        following.cancel()
+        await asyncio.wait([following])
+
+
+async def test_a_channel_of_another_process_learns_of_all_requests_once(inbox, reports):
+    ids = [await inbox.post(request_for('a'))]
+    await reports.has(1)
+    ids.append(await inbox.post(request_for('b')))
+    await reports.has(2)
+    await answer(inbox, await inbox.get(ids[0]), YES, by=Approver(id='ada'))
+    await reports.has(3)
+    await inbox.withdraw(ids[1])
+    await reports.has(4)
+
+    assert reports.told == [
+        ('posted', 'pending'),
+        ('posted', 'pending'),
+        ('settled', 'approved', 'ada'),
+        ('settled', 'withdrawn', None),
+    ]
+    assert reports.reports == [True] * 4
+
+
+async def test_a_channel_of_another_process_learns_of_requests_that_were_open_before(inbox, reports):
+    request_id = await inbox.post(request_for())
+    settled = await inbox.post(request_for())
+    await inbox.withdraw(settled)
+    again = Reports()
+
+    following = asyncio.create_task(notify_channel(reports.inbox, again, report=again.report))
+    await again.has(1)
+    await inbox.withdraw(request_id)
+    await again.has(2)
+    following.cancel()
+
+    assert again.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
+
+
+async def test_a_failed_notification_is_reported_and_the_next_one_is_sent(inbox, reports, caplog):
+    reports.fails = True
+    await inbox.post(request_for('a'))
+    await reports.has(1)
+    reports.fails = False
+    await inbox.post(request_for('b'))
+    await reports.has(2)
+
+    assert reports.reports == [False, True]
+    assert 'Reports.posted failed with RuntimeError' in caplog.text
+
+
+async def test_notifications_go_on_after_an_outage_of_the_store(inbox, reports, monkeypatch, caplog):
+    monkeypatch.setattr('tool_approval.inbox.inbox_ui.RETRY_S', 0.0)
+    await inbox.post(request_for('a'))
+    await reports.has(1)
+    whole, away = reports.inbox.get, []
+
+    async def fail_twice(request_id):
+        if len(away) < 2:
+            away.append(request_id)
+            raise InboxUnavailable('here', 'it is away')
+        return await whole(request_id)
+
+    monkeypatch.setattr(reports.inbox, 'get', fail_twice)
+    await inbox.post(request_for('b'))
+    await reports.has(2)
+
+    assert reports.told == [('posted', 'pending')] * 2
+    assert 'notifications go on in' in caplog.text
+
+
+async def test_a_request_that_cannot_be_read_is_left_out(inbox, reports, monkeypatch):
+    first = await inbox.post(request_for('a'))
+    await reports.has(1)
+    whole = reports.inbox.get
+
+    async def unknown(request_id):
+        if request_id == first:
+            raise UnknownRequest
+        return await whole(request_id)
+
+    monkeypatch.setattr(reports.inbox, 'get', unknown)
+    await inbox.withdraw(first)
+    await inbox.post(request_for('b'))
+    await reports.has(2)
+
+    assert reports.told == [('posted', 'pending')] * 2

@@ -61,6 +61,7 @@ def test_untrusted_pre_approvals_grants_and_descriptions_are_dropped():
                 'custom_tools': {'b': {'approval': 'required', 'description': 'Harmless.'}},
                 'auto_grant': {'vm': ['net']},
                 'audit': {'unasked': False},
+                'notify': {'people': {'eve': ['HOME']}},
             }
         )
     )

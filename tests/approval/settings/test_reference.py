@@ -9,7 +9,7 @@ from tool_approval.core.approvers import ApproverRule, Escalation, Timeout
 from tool_approval.core.conditions import Condition
 from tool_approval.core.config import RuleCase, ToolRule
 from tool_approval.settings import PathSettings, SandboxSettings, Settings, parse_settings
-from tool_approval.settings.model import AuditSettings
+from tool_approval.settings.model import AuditSettings, NotifySettings, WebhookSettings
 from tool_approval.tools.file_sandbox import PathApproval
 from tool_approval.tools.shell import ShellConfig, ShellDefault, ShellRule
 
@@ -30,6 +30,8 @@ SECTIONS = {
     '`shell.default`': ShellDefault,
     '`shell.rules`': ShellRule,
     '`audit`': AuditSettings,
+    '`notify`': NotifySettings,
+    '`notify.webhook`': WebhookSettings,
 }
 
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tool_approval.inbox import Approver, Inbox, InboxUI
 from tool_approval.inbox.store import InboxStore
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.ui.web import LocalLogin, inbox_app
+from tool_approval.ui.web import Links, LocalLogin, inbox_app
 from tool_approval.ui.web.serving import listen
 
 from tests.home import furnish
@@ -53,7 +53,8 @@ class Site:
         self.login = LocalLogin()
         self._listening = listen('127.0.0.1', 0)
         self.host = f'127.0.0.1:{self._listening.getsockname()[1]}'
-        app = inbox_app(self.inbox, authenticate=self.login, hosts=[self.host])
+        self.links = Links(f'http://{self.host}')
+        app = inbox_app(self.inbox, authenticate=self.login, hosts=[self.host], links=self.links)
         config = uvicorn.Config(
             app, log_config=None, log_level='critical', lifespan='off', ws='none', timeout_graceful_shutdown=1
         )
@@ -121,6 +122,13 @@ def visit(browser: Browser, site: Site) -> Generator[Callable[..., Page]]:
     """Opens the page in a browser of its own; no error may appear in its console."""
     with _visits(browser) as opened:
         yield partial(_visit, opened, site)
+
+
+@pytest.fixture
+def open_browser(browser: Browser) -> Generator[Callable[..., Page]]:
+    """Opens a browser without a login; no error may appear in its console."""
+    with _visits(browser) as opened:
+        yield opened
 
 
 @pytest.fixture

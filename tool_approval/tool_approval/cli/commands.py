@@ -433,6 +433,7 @@ exit status: 0 = done, 2 = failed
             ),
             _option('--path', help='serve below this path; by default, a path that cannot be guessed'),
             _option('--allow-host', action='append', default=[], metavar='NAME', help="a host name in the page's URL"),
+            _option('--config', metavar='FILE', help='settings whose key `notify` says who is notified, and where'),
             _flag('--behind-proxy', 'trust the headers that a proxy on this machine sends about the client and TLS'),
         ),
         ending="""\
@@ -441,6 +442,7 @@ examples:
   tool-approval serve --store state/inbox.sqlite          another inbox
   tool-approval serve --approver ada --approver bob=ops   two people; bob is in the group ops
   tool-approval serve --path /approvals --allow-host approvals.example --behind-proxy
+  tool-approval serve --config phone.yaml                 send links to phones, as phone.yaml says
 
 Each printed line has one person's link. The link works once and expires after an hour. Ctrl-C stops serving the page.
 """,

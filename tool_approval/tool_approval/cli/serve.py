@@ -13,9 +13,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
-from tool_approval.inbox import Approver, Inbox
-from tool_approval.ui.web import LocalLogin, inbox_app, serving
+from tool_approval.inbox import Approver, Channel, Inbox, notify_channel
+from tool_approval.ui.web import Links, LocalLogin, Webhook, inbox_app, serving
 
 from .log_file import log_of_run
 from .output import Output, UsageError
@@ -47,15 +48,24 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
         address, port = listening.getsockname()[:2]
         own = [f'[{address}]:{port}' if ':' in address else f'{address}:{port}', f'localhost:{port}']
         hosts = [*(own if is_local else ()), *options.allow_host]
+        has_tls = options.behind_proxy and options.allow_host
+        page = f'https://{options.allow_host[0]}{path}' if has_tls else f'http://{hosts[0]}{path}'
         login = LocalLogin()
+        links = Links(page)
+        channels: dict[str, Channel] = {}
+        if options.config is not None:
+            if not (has_tls or is_local):
+                raise UsageError('others could read the links that are sent; use a proxy with TLS and --behind-proxy')
+            channels = _channels(options.config, approvers, inbox, links)
+        webhook = next((each for each in channels.values() if isinstance(each, Webhook)), None)
         try:
-            app = inbox_app(inbox, authenticate=login, hosts=hosts, log=_log(options))
+            app = inbox_app(inbox, authenticate=login, hosts=hosts, log=_log(options), links=links, webhook=webhook)
         except ValueError as error:
             raise UsageError(str(error)) from None
 
         def print_links() -> None:
             for approver in approvers:
-                output.line(f'{approver.id}: http://{hosts[0]}{path}/?token={login.ticket(approver)}')
+                output.line(f'{approver.id}: {page}/?token={login.ticket(approver)}')
             output.flush()
 
         print_links()
@@ -68,10 +78,57 @@ def _serve(options: argparse.Namespace, approvers: list[Approver], path: str, ou
         output.note(f'each link works once and lasts an hour{more}. Ctrl-C stops the page, but requests keep waiting')
         if not is_local:
             output.note('other machines can reach the page; without TLS, others can read it and answer as any approver')
+        if channels and not has_tls:
+            output.note('the links that are sent open only on this machine; for a phone, use a proxy with TLS')
+        for name in channels:
+            output.note(f'requests are sent to {name}')
+        beside = [
+            partial(notify_channel, inbox, channel, report=partial(_report, name, links.unreached, output))
+            for name, channel in channels.items()
+        ]
         try:
-            serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy)
+            serving.serve(app, listening, path=path, trusts_proxy=options.behind_proxy, beside=beside)
         except KeyboardInterrupt:
             output.note('the page is closed')
+
+
+def _channels(config: str, approvers: list[Approver], inbox: Inbox, links: Links) -> dict[str, Channel]:
+    """Return the channels of a settings file by name.
+
+    Raises:
+        UsageError: A person is not an approver, or a variable is missing or has an invalid value.
+        ApprovalError: The settings cannot be read, or a library is missing.
+    """
+    from tool_approval.settings.files import load_settings
+
+    notify = load_settings(os.path.abspath(config), named=True).settings.notify
+    if notify is None:
+        raise UsageError(f'{config} has no key `notify`')
+    known = {approver.id: approver for approver in approvers}
+    channels: dict[str, Channel] = {}
+    try:
+        for person, variable in ((person, each) for person, places in notify.people.items() for each in places):
+            from tool_approval.ui.notify import AppriseChannel  # a webhook alone does not need Apprise
+
+            channels[f'{person} ({variable})'] = AppriseChannel(os.environ[variable], known[person], links.make)
+        if (hook := notify.webhook) is not None:
+            people = {name: known[person] for name, person in hook.people.items()}
+            channels[f'the webhook ({hook.url})'] = Webhook(
+                inbox, os.environ[hook.url], os.environ[hook.secret], people
+            )
+    except KeyError as missing:
+        problem = f'{missing} is neither an --approver nor a variable of the environment'
+        raise UsageError(f'`notify` in {config}: {problem}') from None
+    except ValueError as error:
+        raise UsageError(f'a variable that `notify` in {config} names is invalid: {error}') from None
+    return channels
+
+
+def _report(name: str, unreached: set[str], output: Output, is_notified: bool) -> None:
+    """Say on the page and at the terminal whether a channel can be notified."""
+    if not is_notified and name not in unreached:
+        output.note(f'{name} could not be notified')
+    (unreached.discard if is_notified else unreached.add)(name)
 
 
 def _log(options: argparse.Namespace) -> str | None:

@@ -17,7 +17,7 @@ from .errors import (
     refusal_text,
 )
 from .inbox import Inbox
-from .inbox_ui import Channel, InboxUI
+from .inbox_ui import Channel, InboxUI, notify_channel
 from .remembered import InboxApprovalStore
 from .store import MOVES, InboxStore, Row, Settled, State
 
@@ -48,5 +48,6 @@ __all__ = (
     'State',
     'Timeout',
     'UnknownRequest',
+    'notify_channel',
     'refusal_text',
 )

@@ -22,7 +22,7 @@ from tool_approval.core.threads import call_sync_or_async
 
 from .approvers import ApproverRules
 from .entry import Answer, Content, InboxEntry
-from .errors import InboxUnavailable, OtherContent, RequestTooLarge
+from .errors import InboxError, InboxUnavailable, OtherContent, RequestTooLarge, UnknownRequest
 from .inbox import GRACE_S, Inbox, check_inbox
 from .store import Settled
 
@@ -42,7 +42,7 @@ class Channel(Protocol):
     order.
 
     Only the process of the run calls the channels, and only until the run ends. A UI that must outlive the run, such as
-    the web page, follows `Inbox.changes` in its own process.
+    the web page, follows `Inbox.changes` in its own process. `notify_channel` does this for a channel.
     """
 
     def posted(self, entry: InboxEntry) -> Awaitable[None] | None:
@@ -55,8 +55,9 @@ class Channel(Protocol):
 
 
 async def _tell(
-    channel: Channel, what: Literal['posted', 'settled'], entry: InboxEntry, before: asyncio.Future[None] | None = None
-) -> None:
+    channel: Channel, what: Literal['posted', 'settled'], entry: InboxEntry, before: asyncio.Future[bool] | None = None
+) -> bool:
+    """Notify a channel, and return whether that succeeded."""
     if before is not None:
         await before
     try:
@@ -64,6 +65,56 @@ async def _tell(
             await call_sync_or_async(getattr(channel, what), entry)
     except Exception as error:  # noqa: BLE001 - one channel must not stop the others
         _log.error('%s.%s failed with %s', type(channel).__name__, what, without_text(error))
+        return False
+    return True
+
+
+LONGEST_PAUSE_S = 60.0
+"""Maximum seconds between attempts to read the inbox."""
+
+
+async def notify_channel(
+    inbox: Inbox, channel: Channel, *, report: Callable[[bool], None] = lambda is_notified: None
+) -> None:
+    """Notify a channel of the requests of all processes, one after another, until cancelled.
+
+    Requests that are open at the start are posted, too. Requests that were posted before are not reported as settled.
+
+    Args:
+        inbox: Inbox with the requests.
+        channel: Channel to notify. A failure is logged, and not repeated.
+        report: Function that is called after each notification with whether it succeeded.
+    """
+    told: set[str] = set()
+    pause_s = RETRY_S
+    while True:
+        try:
+            async with contextlib.aclosing(inbox.changes()) as changes:
+                async for changed in changes:
+                    for request_id in changed or [*told, *(entry.id for entry in await inbox.open())]:
+                        what = await _news(inbox, request_id, told)
+                        if what is not None:
+                            report(await _tell(channel, *what))
+                    pause_s = RETRY_S
+        except InboxError as error:
+            _log.error('%s; notifications go on in %g seconds', error, pause_s)
+        await asyncio.sleep(pause_s)
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+
+async def _news(
+    inbox: Inbox, request_id: str, told: set[str]
+) -> tuple[Literal['posted', 'settled'], InboxEntry] | None:
+    """Return the notification that a channel lacks about a request, and update the ids of open requests in `told`."""
+    try:
+        entry = await inbox.get(request_id)
+    except UnknownRequest:
+        told.discard(request_id)
+        return None
+    if (entry.state == 'pending') is (request_id in told):
+        return None
+    told ^= {request_id}
+    return ('posted' if entry.state == 'pending' else 'settled'), entry
 
 
 TIMEOUT_S = 3600.0
@@ -134,7 +185,7 @@ class InboxUI:
         self._requester = requester
         self._forbid_self_approval = forbid_self_approval
         self._now = now
-        self._telling: set[asyncio.Future[None]] = set()
+        self._telling: set[asyncio.Future[bool]] = set()
 
     async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
         """Post a request and wait for the decision. If several people must agree, post a request for each vote."""
@@ -289,7 +340,7 @@ class InboxUI:
             return None
         return entry if entry.state == 'denied' else None
 
-    def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
+    def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[bool]]], entry: InboxEntry) -> None:
         for channel, before in posted:
             task = asyncio.ensure_future(_tell(channel, 'settled', entry, before))
             self._telling.add(task)

@@ -231,6 +231,7 @@ def effective(loaded: LoadedSettings) -> Settings:
       commands. Rules that require approval do not apply in a removed root. If a rule blocks commands in a removed
       root, the rule blocks these commands everywhere.
     - `audit` is ignored: calls that run unasked are logged.
+    - `notify` is ignored.
     - Commands have no network. The time limit of commands is the shorter of the file's limit and the default.
     """
     settings = expanded(loaded.settings)

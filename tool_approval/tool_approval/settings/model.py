@@ -113,6 +113,36 @@ class AuditSettings(BaseModel):
     """Whether the log has a line for each call that runs unasked."""
 
 
+_Variable = Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$')]
+"""Name of an environment variable. Its value is a secret, so it must not be in the file, which an agent can read."""
+
+
+class WebhookSettings(BaseModel):
+    """The key `notify.webhook` of the settings."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    url: _Variable
+    """Environment variable with the address to which requests are sent."""
+    secret: _Variable
+    """Environment variable with the secret that signs requests and answers: `whsec_` and 24 to 64 bytes in base64."""
+    people: dict[str, str] = Field(min_length=1)
+    """Maps the ids with which the receiver names people to the ids of approvers. Other people cannot answer."""
+
+
+class NotifySettings(BaseModel):
+    """The key `notify` of the settings."""
+
+    model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
+
+    people: dict[str, Annotated[tuple[_Variable, ...], BeforeValidator(_as_tuple)]] = Field(
+        default_factory=dict[str, tuple[str, ...]]
+    )
+    """Maps the ids of approvers to environment variables, each with one Apprise URL."""
+    webhook: WebhookSettings | None = None
+    """Endpoint that gets each request, and sends answers."""
+
+
 class Settings(BaseModel):
     """Content of a settings file. A missing key grants no access."""
 
@@ -140,6 +170,8 @@ class Settings(BaseModel):
     """Rules of the shell tool; `None` means that every command needs approval."""
     audit: AuditSettings = AuditSettings()
     """Content of the audit log, if there is one."""
+    notify: NotifySettings | None = None
+    """People to notify of requests. Only `tool-approval serve --config` uses this key."""
 
     @model_validator(mode='after')
     def _names_are_said_once(self) -> Self:

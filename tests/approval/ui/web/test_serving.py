@@ -1,3 +1,4 @@
+import asyncio
 import builtins
 import importlib
 import socket
@@ -24,10 +25,10 @@ def test_a_taken_port_leaves_no_socket_behind():
         listen('127.0.0.1', first.getsockname()[1])
 
 
-def test_server_serves_below_its_path_until_stopped(monkeypatch):
+def test_server_serves_below_its_path_with_what_runs_beside_it_until_stopped(monkeypatch):
     import uvicorn
 
-    servers = []
+    servers, beside = [], []
 
     class Server(uvicorn.Server):
         def __init__(self, config):
@@ -38,9 +39,16 @@ def test_server_serves_below_its_path_until_stopped(monkeypatch):
         await send({'type': 'http.response.start', 'status': 200, 'headers': []})
         await send({'type': 'http.response.body', 'body': scope['root_path'].encode()})
 
+    async def follow():
+        beside.append('begun')
+        try:
+            await asyncio.Event().wait()
+        finally:
+            beside.append('ended')
+
     monkeypatch.setattr(uvicorn, 'Server', Server)
     with listen('127.0.0.1', 0) as listening:
-        thread = threading.Thread(target=serve, args=(app, listening), kwargs={'path': '/a'})
+        thread = threading.Thread(target=serve, args=(app, listening), kwargs={'path': '/a', 'beside': [follow]})
         thread.start()
         with socket.create_connection(listening.getsockname(), timeout=20) as client:
             client.sendall(b'GET /a/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
@@ -52,12 +60,18 @@ def test_server_serves_below_its_path_until_stopped(monkeypatch):
     assert b'\r\n/a\r\n' in answer
     assert b'server:' not in answer.lower()
     assert not thread.is_alive()
+    assert beside == ['begun', 'ended']
 
 
 @pytest.mark.parametrize(
-    ('library', 'module'), [('starlette', 'tool_approval.ui.web.app'), ('uvicorn', 'tool_approval.ui.web.serving')]
+    ('library', 'module', 'extra'),
+    [
+        ('starlette', 'tool_approval.ui.web.app', 'web'),
+        ('uvicorn', 'tool_approval.ui.web.serving', 'web'),
+        ('apprise', 'tool_approval.ui.notify', 'notify'),
+    ],
 )
-def test_error_for_a_missing_library_names_its_extra(monkeypatch, library, module):
+def test_error_for_a_missing_library_names_its_extra(monkeypatch, library, module, extra):
     real = builtins.__import__
 
     def without(name, *rest, **more):
@@ -65,8 +79,8 @@ def test_error_for_a_missing_library_names_its_extra(monkeypatch, library, modul
             raise ImportError(name)
         return real(name, *rest, **more)
 
-    monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setattr(builtins, '__import__', without)
 
-    with pytest.raises(MissingExtraError, match=r'tool_approval\[web\]'):
+    with pytest.raises(MissingExtraError, match=rf'tool_approval\[{extra}\]'):
         importlib.import_module(module)

@@ -21,6 +21,7 @@ from tool_approval.core.decision import is_reserved
 from tool_approval.core.errors import check_type
 from tool_approval.inbox import ApproverRule, Inbox
 from tool_approval.inbox.inbox import check_inbox
+from tool_approval.ui.replays import Replays
 
 from .actions import ButtonActions, People
 from .blocks import (
@@ -40,7 +41,7 @@ from .blocks import (
 )
 from .channel import RateLimits, SlackChannel, Sleep
 from .edit_views import CHANGED_FORM, EDIT_FORM
-from .endpoint import Replays, SlackEndpoint
+from .endpoint import SlackEndpoint
 from .sync import MessageSync
 
 _CHANNEL = re.compile(r'[CGD][A-Z0-9]{2,40}')

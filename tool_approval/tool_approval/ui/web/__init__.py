@@ -2,6 +2,7 @@
 
 from .app import inbox_app
 from .guard import Limits
-from .visitors import Authenticate, LocalLogin
+from .visitors import Authenticate, Links, LocalLogin
+from .webhook import Webhook
 
-__all__ = ['Authenticate', 'Limits', 'LocalLogin', 'inbox_app']
+__all__ = ['Authenticate', 'Limits', 'Links', 'LocalLogin', 'Webhook', 'inbox_app']

@@ -24,9 +24,10 @@ except ImportError:
 from .api import ApiRoutes
 from .events import BEAT_S, Streams
 from .guard import Guard, Limits, RateLimit
-from .page_routes import PageRoutes
+from .page_routes import LinkRoutes, PageRoutes
 from .runs import Runs
-from .visitors import Authenticate, Hosts, LocalLogin, Visitors
+from .visitors import Authenticate, Hosts, Links, LocalLogin, Visitors
+from .webhook import Webhook
 
 _STATIC = {'inbox.css': 'text/css', 'inbox.js': 'text/javascript'}
 
@@ -39,6 +40,8 @@ def inbox_app(
     secret: bytes | None = None,
     limits: Limits | None = None,
     log: str | os.PathLike[str] | None = None,
+    links: Links | None = None,
+    webhook: Webhook | None = None,
     beat_s: float = BEAT_S,
     clock: Callable[[], float] = time.monotonic,
 ) -> ASGIApp:
@@ -57,6 +60,8 @@ def inbox_app(
             page use the same secret. `None` creates a random secret.
         limits: Limits on HTTP requests.
         log: Audit log to show at `/log`, to every approver. `None` shows none.
+        links: Links with which approvers answer without a login, at `/link/...`. `None` serves none.
+        webhook: Webhook whose answers are taken at `/api/webhook`. `None` takes none.
         beat_s: Seconds between the keep-alive messages that each open page receives.
         clock: Clock that returns monotonic seconds, for rate limits.
 
@@ -74,12 +79,18 @@ def inbox_app(
     login = authenticate if isinstance(authenticate, LocalLogin) else None
     streams = Streams(inbox, visitors, limits, beat_s=beat_s)
     runs = Runs(inbox)
+    static = Route('/static/{name}', _static, methods=['GET'])
     routes = [
-        *PageRoutes(inbox, runs, visitors, login, log).routes(),
+        *PageRoutes(inbox, runs, visitors, login, log, links).routes(),
         Route('/events', streams.respond, methods=['GET']),
-        Route('/static/{name}', _static, methods=['GET']),
+        static,
         Mount('/api/v1', routes=ApiRoutes(inbox, runs, visitors).routes()),
     ]
+    if links is not None:
+        linked = [*LinkRoutes(inbox, runs, links).routes(), static]
+        routes.append(Mount('/link/{secret}', app=Router(linked, redirect_slashes=False)))
+    if webhook is not None:
+        routes.append(Route('/api/webhook', webhook.respond, methods=['POST']))
     # No redirects for missing slashes: they would repeat the host that the client sent.
     router = Router(routes, redirect_slashes=False)
     return Guard(router, hosts=Hosts(hosts), limits=limits, rate=RateLimit(limits, clock))

@@ -95,6 +95,8 @@ class PageContext:
     """Whether there are durable runs to show."""
     has_log: bool = False
     """Whether the page shows an audit log."""
+    has_lists: bool = True
+    """Whether the visitor can see other requests."""
 
 
 def card_of(entry: InboxEntry, context: PageContext, *, page: int | None = None) -> Html:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
+from collections.abc import Callable, Coroutine
 from datetime import UTC, date, datetime, timedelta
+from hmac import compare_digest
 from itertools import groupby
 from typing import Any
 from urllib.parse import urlencode
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from tool_approval.answering import NotOffered, UnreadableArguments, is_changed, read_arguments, with_arguments
 from tool_approval.display import escape_line, name_of
-from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError
+from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError, OtherContent
 
 from .bodies import answer, check_group, checked, read_form, single
-from .cards import PageContext, card_of
+from .cards import PageContext, card_of, timed
 from .edit_form import edit_form, entered_in, preview_of, read_entered
 from .guard import draw_apart, wants_json
 from .html import Html, element
@@ -27,7 +31,7 @@ from .pages import Filter, base_of, damaged, list_of, page, search_form, sentenc
 from .refusals import HttpRefusal, refusal_of
 from .runs import RunRoutes, Runs
 from .view import DecisionBody, why_not
-from .visitors import LocalLogin, Visitors
+from .visitors import Links, LocalLogin, Visitors
 
 HISTORY_AT_ONCE = 50
 """Number of requests on a page of the history."""
@@ -57,8 +61,12 @@ class PageRoutes:
         visitors: Visitors,
         login: LocalLogin | None,
         log: str | os.PathLike[str] | None = None,
+        links: Links | None = None,
     ) -> None:
-        """Show an inbox. With a `login`, the pages also log visitors in and out; with a `log`, they show this log."""
+        """Show an inbox. With a `login`, the pages also log visitors in and out; with a `log`, they show this log; with
+        `links`, they say which channels cannot be notified.
+        """
+        self._links = links
         self._log = log
         self._inbox = inbox
         self._runs = runs
@@ -94,7 +102,9 @@ class PageRoutes:
         entries = await self._inbox.open()
         found = [entry for entry in entries if chosen.passes(entry)]
         body = (chosen.form(entries, context.base), damaged(entries), list_of(found, context))
-        return page(request, 'Open requests', *body, context=context, is_live=True)
+        failed = () if self._links is None else sorted(self._links.unreached)
+        told = [element('p', f'The last notification to {each} failed.', class_='notice') for each in failed]
+        return page(request, 'Open requests', *told, *body, context=context, is_live=True)
 
     async def history(self, request: Request) -> Response:
         """Show settled requests by day, newest first. The parameter `q` contains words to search for."""
@@ -251,7 +261,48 @@ class PageRoutes:
             can_log_out=self._login is not None,
             has_runs=has_runs,
             has_log=self._log is not None,
+            has_lists='secret' not in request.path_params,
         )
+
+
+class LinkRoutes:
+    """Handlers of the links for one request and approver."""
+
+    def __init__(self, inbox: Inbox, runs: Runs, links: Links) -> None:
+        self._inbox = inbox
+        self._links = links
+        # Another key than that of the pages, so that a link does not show the token of the approver's session.
+        visitors = Visitors(lambda request: links.find(request).approver, secrets.token_bytes(32))
+        self._pages = PageRoutes(inbox, runs, visitors, None)
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes below a link: those of its request."""
+        pages = self._pages
+        return [
+            Route('/', self._bound(pages.one), methods=['GET']),
+            Route('/requests/{id}', self._bound(pages.one), methods=['GET']),
+            Route('/requests/{id}/answer', self._bound(pages.answer), methods=['POST']),
+            Route('/requests/{id}/edit', self._bound(pages.edit), methods=['GET']),
+            Route('/requests/{id}/edit', self._bound(pages.preview), methods=['POST']),
+        ]
+
+    def _bound(
+        self, handle: Callable[[Request], Coroutine[Any, Any, Response]]
+    ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        async def respond(request: Request) -> Response:
+            link = self._links.find(request)
+            # Attack: the holder of a link answers another request (test_links.py).
+            if request.path_params.setdefault('id', link.request_id) != link.request_id:
+                raise HTTPException(404)
+            entry = await self._inbox.get(link.request_id)
+            if not compare_digest(entry.digest, link.digest):
+                raise OtherContent
+            if entry.state == 'pending':
+                return await handle(request)
+            told = element('p', entry.outcome, timed(', ', entry.settled_at), class_=f'outcome {entry.state}')
+            return page(request, 'Request settled', told, status=200 if request.method in ('GET', 'HEAD') else 409)
+
+        return respond
 
 
 def read_moment(request: Request) -> datetime | None:

@@ -80,6 +80,11 @@ def sentence(text: str) -> str:
 
 
 def _navigation(request: Request, context: PageContext) -> Html:
+    who = element(
+        'span', element('span', 'Logged in as ', class_='spoken'), short_name(context.visitor.id), class_='who'
+    )
+    if not context.has_lists:
+        return who
     here = request.url.path.removeprefix(context.base)
     places = [('Open', '/'), ('History', '/history')]
     places += [('Runs', '/runs')] if context.has_runs else []
@@ -93,9 +98,6 @@ def _navigation(request: Request, context: PageContext) -> Html:
         csrf = element('input', type='hidden', name='csrf', value=context.token)
         button = element('button', 'Log out', type='submit')
         leave = element('form', csrf, button, method='post', action=f'{context.base}/logout')
-    who = element(
-        'span', element('span', 'Logged in as ', class_='spoken'), short_name(context.visitor.id), class_='who'
-    )
     return joined(element('nav', *links, aria_label='Pages'), who, leave)
 
 

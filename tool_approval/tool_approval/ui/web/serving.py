@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+from collections.abc import Callable, Coroutine, Sequence
 from ipaddress import ip_address
+from typing import Any
 
 from starlette.routing import Mount, Router
 from starlette.types import ASGIApp
@@ -49,7 +52,14 @@ def listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bool = False) -> None:
+def serve(
+    app: ASGIApp,
+    listening: socket.socket,
+    *,
+    path: str,
+    trusts_proxy: bool = False,
+    beside: Sequence[Callable[[], Coroutine[Any, Any, None]]] = (),
+) -> None:
     """Serve an application below a path, until Ctrl-C or SIGTERM.
 
     Args:
@@ -57,6 +67,7 @@ def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bo
         listening: Socket from `listen`.
         path: Path with a leading slash and no trailing slash.
         trusts_proxy: Whether to trust the client address and scheme in the headers of a proxy on this machine.
+        beside: Coroutine functions to run on the same event loop, until the server ends.
     """
     config = uvicorn.Config(
         Router([Mount(path, app=app)], redirect_slashes=False),
@@ -72,4 +83,14 @@ def serve(app: ASGIApp, listening: socket.socket, *, path: str, trusts_proxy: bo
         # The event streams of open pages do not end by themselves.
         timeout_graceful_shutdown=1,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+
+    async def run() -> None:
+        tasks = [asyncio.ensure_future(each()) for each in beside]
+        try:
+            await uvicorn.Server(config).serve(sockets=[listening])
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        runner.run(run())

@@ -8,13 +8,15 @@ import re
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
 from urllib.parse import urlsplit
 
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 
-from tool_approval.inbox import Approver
+from tool_approval.inbox import Approver, InboxEntry
 
 from .refusals import HttpRefusal
 
@@ -95,6 +97,72 @@ class LocalLogin:
     def _find(self, kept: dict[bytes, tuple[Approver, float]], secret: str) -> Approver | None:
         approver, ends_at = kept.get(_hash(secret), (None, 0.0))
         return approver if self._clock() < ends_at else None
+
+
+@dataclass(frozen=True)
+class Link:
+    """The request and the approver of a link."""
+
+    request_id: str
+    """Id of the request."""
+    digest: str
+    """Digest of the request when the link was made."""
+    approver: Approver
+    """Approver for whom the link was made."""
+
+
+LINK_S = 7 * 86_400.0
+"""Seconds until the link to a request without a deadline expires. Chosen: a week, after which people ask anew."""
+
+
+class Links:
+    """Secret links for `inbox_app(links=...)`: with a link, one approver can answer one request without a login.
+
+    A link only shows the request; the answer is a form. After the answer, or if the request is settled otherwise, the
+    link shows the outcome. It expires with the request. Hashes of the secrets are kept in memory.
+    """
+
+    def __init__(
+        self,
+        page: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Start without links.
+
+        Args:
+            page: URL of the page, without a trailing slash.
+            clock: Returns monotonic seconds.
+            now: Returns the current time.
+        """
+        self._page = page
+        self._clock = clock
+        self._now = now
+        self._links: dict[bytes, tuple[Link, float]] = {}
+        self.unreached: set[str] = set()
+        """Names of the channels whose last notification failed. The page shows them."""
+
+    def make(self, entry: InboxEntry, approver: Approver) -> str:
+        """Return the URL at which this approver can answer this request. Any thread may call this method."""
+        now, ends = self._clock(), entry.content.expires_at
+        for key in [key for key, (_, ends_at) in list(self._links.items()) if ends_at <= now]:
+            self._links.pop(key, None)
+        lasts_s = LINK_S if ends is None else (ends - self._now()).total_seconds()
+        secret = secrets.token_urlsafe(32)
+        self._links[_hash(secret)] = (Link(entry.id, entry.digest, approver), now + lasts_s)
+        return f'{self._page}/link/{secret}/'
+
+    def find(self, request: Request) -> Link:
+        """Return the link through which an HTTP request came.
+
+        Raises:
+            HttpRefusal: The link is unknown or has expired.
+        """
+        link, ends_at = self._links.get(_hash(request.path_params['secret']), (None, 0.0))
+        if link is None or self._clock() >= ends_at:
+            raise HttpRefusal(404, 'unknown_link', 'this link does not exist, or has expired')
+        return link
 
 
 def _hash(secret: str) -> bytes:

@@ -1,5 +1,5 @@
-from tool_approval.ui.slack import endpoint
-from tool_approval.ui.slack.endpoint import Replays
+from tool_approval.ui import replays
+from tool_approval.ui.replays import Replays
 
 
 def test_a_signature_is_new_once_for_ten_minutes():
@@ -14,7 +14,7 @@ def test_a_signature_is_new_once_for_ten_minutes():
 
 
 def test_when_there_are_too_many_none_is_new_until_some_are_old(monkeypatch):
-    monkeypatch.setattr(endpoint, 'MOST', 2)
+    monkeypatch.setattr(replays, 'MOST', 2)
     seconds = 0.0
     seen = Replays(lambda: seconds)
     assert [seen.is_new(each) for each in 'abc'] == [True, True, False]
