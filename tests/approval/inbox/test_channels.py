@@ -1,9 +1,10 @@
 import asyncio
 import logging
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
-from tool_approval.inbox import AlreadySettled, Approver, Inbox, InboxUI, InboxUnavailable
+from tool_approval.inbox import AlreadySettled, Approver, ApproverRule, Escalation, Inbox, InboxUI, InboxUnavailable
 from tool_approval.inbox.stores import SQLiteStore
 
 from tests.approval.parts import request_for
@@ -133,6 +134,44 @@ async def test_channels_learn_that_the_request_of_a_cancelled_run_was_withdrawn(
     await ui.aclose()
 
     assert channel.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
+
+
+async def test_channels_are_notified_again_when_others_may_answer(inbox):
+    class Later(Recording):
+        async def posted(self, entry):
+            await super().posted(entry)
+            if self.told.count(('posted', 'pending')) == 2:
+                await answer(inbox, entry, by=Approver(id='zoe'))
+
+    shortly = Escalation(after=timedelta(seconds=0.1), to=ApproverRule(users={'zoe'}))
+    channels = [Recording(), Later()]
+    ui = InboxUI(inbox, channels=channels, approvers={'*': ApproverRule(users={'ada'}, escalate=shortly)})
+
+    decision = await ask(ui)
+
+    assert decision.decided_by == ('zoe',)
+    told = [('posted', 'pending'), ('posted', 'pending'), ('settled', 'approved', 'zoe')]
+    assert [each.told for each in channels] == [told, told]
+
+
+async def test_channels_are_notified_once_if_others_could_answer_from_the_start(inbox):
+    class Votes(Recording):
+        async def posted(self, entry):
+            await super().posted(entry)
+            await answer(inbox, entry, by=Approver(id=next(people)))
+
+    people = iter(['ada', 'zoe'])
+    channel = Votes()
+    earlier = Escalation(after='1h', to=ApproverRule(users={'zoe'}))
+    rule = ApproverRule(users={'ada'}, count=2, escalate=earlier)
+
+    asked_long_ago = InboxUI(
+        inbox, channels=[channel], approvers={'*': rule}, now=lambda: datetime.now(UTC) - timedelta(hours=2)
+    )
+    decision = await ask(asked_long_ago)
+
+    assert decision.decided_by == ('ada', 'zoe')
+    assert [each[0] for each in channel.told] == ['posted', 'settled', 'posted', 'settled']
 
 
 async def test_channels_learn_of_the_expiry_even_if_the_store_is_unavailable(inbox, monkeypatch):

@@ -115,6 +115,17 @@ class ApproverRule(BaseModel):
         return ApproverRule(users=self.users | others.users, groups=self.groups | others.groups)
 
     @property
+    def others_after(self) -> list[timedelta]:
+        """Times since the call was first asked about after which others may answer, too, in order."""
+        found: list[timedelta] = []
+        rule, waited = self, _AT_ONCE
+        while rule.escalate is not None:
+            waited += rule.escalate.after
+            found.append(waited)
+            rule = rule.escalate.to
+        return found
+
+    @property
     def names(self) -> list[str]:
         """The people and groups who may answer at once, in words."""
         return [*sorted(self.users), *(f'group {name}' for name in sorted(self.groups))]

@@ -41,12 +41,14 @@ class Channel(Protocol):
     request, `settled` is called after `posted` has returned or failed. Notifications of different requests come in any
     order.
 
+    If a rule's `escalate` lets others answer after a time, `posted` is called again then, with the same entry.
+
     Only the process of the run calls the channels, and only until the run ends. A UI that must outlive the run, such as
     the web page, follows `Inbox.changes` in its own process.
     """
 
     def posted(self, entry: InboxEntry) -> Awaitable[None] | None:
-        """Notify approvers of a new request."""
+        """Notify approvers of a request that is new, or that others may answer from now on."""
         ...  # pragma: no cover - a protocol has no body
 
     def settled(self, entry: InboxEntry) -> Awaitable[None] | None:
@@ -154,7 +156,10 @@ class InboxUI:
         if isinstance(entry, ApprovalDecision):
             return entry
         # The run does not wait for the channels.
-        posted = [(channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels]
+        posted: list[tuple[Channel, asyncio.Future[None]]] = [
+            (channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels
+        ]
+        telling_others = asyncio.ensure_future(self._tell_others(posted, entry))
         try:
             settled = await self.inbox.wait(entry.id, max(0.0, ends_at - loop.time()), digest=entry.digest)
         except ApprovalError as error:
@@ -172,6 +177,8 @@ class InboxUI:
             if denied is None:
                 raise
             return self.decision_of(denied)
+        finally:
+            telling_others.cancel()
         self._settled(posted, settled)
         return self.decision_of(settled)
 
@@ -288,6 +295,15 @@ class InboxUI:
             _log.warning('Another UI approved a call. Could not read the inbox to check for an earlier denial.')
             return None
         return entry if entry.state == 'denied' else None
+
+    async def _tell_others(self, posted: list[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
+        for at in entry.others_at:
+            if at > entry.posted_at:
+                await asyncio.sleep((at - self._now()).total_seconds())
+                posted[:] = [
+                    (channel, asyncio.ensure_future(_tell(channel, 'posted', entry, before)))
+                    for channel, before in posted
+                ]
 
     def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[None]]], entry: InboxEntry) -> None:
         for channel, before in posted:
