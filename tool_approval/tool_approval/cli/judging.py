@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from tool_approval.core.approvers import ApproverRule
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.config import InForce, ToolRules
 from tool_approval.core.errors import NotCanonicalError
@@ -136,15 +137,15 @@ class Judgement:
     """Lines that describe the extra access, as a question would show them to the approver; empty if there is none."""
     remember: Sequence[str] | None = None
     """Words of a rule that would spare the question about a command; `None` if there are none."""
-    approvers: Sequence[str] = ()
-    """The people who must approve, in words, for each rule that says so; empty if no one is asked."""
+    approvers: Sequence[ApproverRule] = ()
+    """Each rule that says who must approve; empty if no one is asked."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` and `approvers` if there are any."""
         deciding = self.deciding
         extra = {'extra_access': list(self.extra_access)} if self.extra_access else {}
         parts = [asdict(part) for part in self.parts]
-        who = {'approvers': list(self.approvers)} if self.approvers else {}
+        who = {'approvers': [rule.text for rule in self.approvers]} if self.approvers else {}
         return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': parts, **extra, **who}
 
 
@@ -252,7 +253,7 @@ class CallJudge:
         if strictest.deciding.decision == 'ask':
             names = SHELL_TOOLS if tool in SHELL_TOOLS else (tool,)
             asked = [self._policy.approvers_of(ApprovalRequest(tool_name=name, args=args)) for name in names]
-            strictest = replace(strictest, approvers=list(dict.fromkeys(rule.text for each in asked for rule in each)))
+            strictest = replace(strictest, approvers=list(dict.fromkeys(rule for each in asked for rule in each)))
         is_asking = any(part.decision == 'ask' and part.kind != 'tool' for part in strictest.parts)
         if tool not in SHELL_TOOLS or strictest.deciding.decision != 'ask' or not is_asking:
             return strictest

@@ -106,8 +106,9 @@ class InboxUI:
             timeout: Seconds until a request expires and its call is denied, even if the store is unavailable. Rules
                 with a `timeout` of their own replace it.
             channels: Channels to notify of each request and its outcome.
-            approvers: Rules for who may answer in this inbox, by tool name or glob; see `ApproverRules`. The rules that
-                the settings name for a call apply, too. `None` accepts everyone with access to a channel.
+            approvers: Limit of this inbox as a whole: who may answer in it, by tool name or glob, whatever the settings
+                say; see `ApproverRules`. `approvers` of the settings, which say who must approve a call, apply, too.
+                `None` accepts everyone with access to a channel.
             requester: Id of the person the agent works for, or a function that returns it for a request. `None` uses
                 the requester of the request, which `Approvals(requester=...)` sets.
             forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
