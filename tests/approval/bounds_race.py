@@ -11,13 +11,14 @@ import argparse
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import pytest
 from tool_approval.core.errors import UsedUp
 from tool_approval.core.offers import Offer, with_offers
 from tool_approval.storage import FileApprovalStore
@@ -26,6 +27,8 @@ from tool_approval import ApprovalDecision, ApprovalMemory, ApprovalRequest
 
 PROCESSES = 8
 MOST_CALLS = 3
+ROUNDS = (12, pytest.param(10_000, marks=pytest.mark.slow))
+"""Rounds of the tests; `make test-slow` runs the long ones."""
 AMOUNTS = (0, 0.1, 0.2, 0.3, 1, 2.05, 5, 9.99, 20)
 
 
@@ -121,11 +124,9 @@ def race(make: Open, *, rounds: int, seed: int = 0) -> Tally:
             exhausted += len(let) < sum(map(len, amounts))
         return Tally(rounds, calls, ran, exhausted)
     finally:
-        gate.abort()
         for each in workers:
-            each.join(timeout=60)
-            if each.is_alive():
-                each.terminate()
+            each.kill()
+            each.join()
 
 
 def check(number: int, offer: Offer, first: float, let: list[float], memory: ApprovalMemory) -> None:
@@ -145,7 +146,7 @@ def check(number: int, offer: Offer, first: float, let: list[float], memory: App
 
 
 @contextmanager
-def opener(store: str) -> Iterator[Open]:
+def opener(store: str) -> Generator[Open]:
     """Yield a function that opens the memory, as each process does."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

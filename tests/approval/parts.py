@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, execute_tool
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalRefused, ApprovalRequest, execute_tool
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 KEY = b'k' * 32
@@ -88,6 +88,15 @@ def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 def run_tool(function: Callable[..., Any], args: Mapping[str, Any], controller: ApprovalController, **rest: Any) -> Any:
     return asyncio.run(execute_tool(function, function.__name__, args, controller, **rest))
+
+
+class CheckingLedger:
+    """A ledger that only checks right before a call runs."""
+
+    async def execute(self, call: Any, run: Callable[[], Any], *, check: Callable[[], str | None], **how: Any) -> Any:
+        if (reason := check()) is not None:
+            raise ApprovalRefused(call.tool_name, reason)
+        return await run()
 
 
 def in_threads(*jobs: Callable[[], None]) -> None:

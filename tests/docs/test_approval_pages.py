@@ -42,9 +42,13 @@ def test_every_field_of_a_line_is_in_a_table(tmp_path: Path):
     sink = SettingsAudit(Sink(), load_settings(directory=tmp_path))
     controller = tool_approval.ApprovalController('approve_all', audit=sink)
     asyncio.run(tool_approval.execute_tool(delete, 'delete', {'path': 'a'}, controller, default='required'))
-    answer = tool_approval.ApprovalDecision(approved=False, response='done by hand')
-    rules = {'delete': {'approval': 'required', 'answers': ['respond']}}
-    asking = tool_approval.ApprovalController(policy=rules, ui=RecordingUI(answer), audit=sink)
+    answer = tool_approval.ApprovalDecision(approved=False, response='done by hand', decided_by=('ada',))
+    rules = tool_approval.ApprovalPolicy(
+        {'delete': {'approval': 'required', 'answers': ['respond'], 'approvers': 'leads'}},
+        approvers={'leads': {'users': ['ada']}},
+    )
+    ui = tool_approval.Reviewed(lambda call: {'approve': False}, then=RecordingUI(answer), may_approve={}, shadow=True)
+    asking = tool_approval.ApprovalController(policy=rules, ui=ui, audit=sink)
     asyncio.run(tool_approval.execute_tool(delete, 'delete', {'path': 'a'}, asking))
     unknown = tool_approval.ApprovalRequest(tool_name='delete', args={'path': 'a'})
     controller.record_outcome(unknown, 'executed', settled_by='ada')

@@ -9,7 +9,7 @@ from tool_approval.audit.stats import count, stats_lines
 START = datetime(2026, 3, 4, 12, 59, tzinfo=UTC)
 
 
-def call(fate='approved', how='person', by=('ada',), answered_s=5.0, at=START):
+def call(fate='approved', how='person', by=('ada',), answered_s=5.0, at=START, **more):
     return LoggedCall(
         line=1,
         at=at,
@@ -21,6 +21,7 @@ def call(fate='approved', how='person', by=('ada',), answered_s=5.0, at=START):
         is_changed=False,
         settings_digest=None,
         answered_s=answered_s,
+        **more,
     )
 
 
@@ -73,3 +74,17 @@ def test_ten_people_are_named_and_the_others_counted():
 
     assert lines[-11:-8] == [('by p11', '1 of 2 (50 %)'), ('by p00', '1 of 1 (100 %)'), ('by p01', '1 of 1 (100 %)')]
     assert lines[-1] == ('by others', '2 more approvers')
+
+
+def test_a_reviewer_in_shadow_mode_is_compared_with_the_answers_of_people():
+    calls = [
+        *(call(reviewer_would='approve') for _ in range(3)),
+        call('denied', reviewer_would='approve'),
+        call(reviewer_would='ask'),
+        call(how='memory', reviewer_would='approve'),
+        call(),
+    ]
+
+    told = 'would have approved 4 of 5; of these, people approved 3 of 4 (75 %)'
+    assert dict(stats_lines(count(calls)))['reviewer in shadow mode'] == told
+    assert 'reviewer in shadow mode' not in dict(stats_lines(count([call()])))

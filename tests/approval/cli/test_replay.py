@@ -98,6 +98,38 @@ def test_new_access_is_an_error_if_asked_for(replay, record, add, status):
     assert replay(settings).status == 0
 
 
+BOTH = [{'groups': ['leads', 'ops'], 'count': 2}]
+
+
+@pytest.mark.parametrize(
+    ('then', 'now', 'is_looser'),
+    [
+        (BOTH, 'groups: [leads, ops], count: 2', False),
+        (BOTH, 'groups: [leads], count: 3', False),
+        (BOTH, 'groups: [leads, ops], count: 1', True),
+        (BOTH, 'groups: [leads, ops, all], count: 2', True),
+        (BOTH, 'groups: [leads], users: [eve], count: 2', True),
+        (BOTH, None, True),
+        ([*BOTH, {'users': ['ada']}], 'groups: [leads, ops], count: 2', True),
+        ([{'no': 'rule'}], 'users: [ada]', True),
+        (None, 'users: [ada]', False),
+        ('no list', 'users: [ada]', False),
+    ],
+)
+def test_access_is_new_if_other_or_fewer_people_may_give_it(replay, record, then, now, is_looser):
+    more = {} if then is None else {'approvers': then}
+    record.asked('send', {}, **more)
+    who = '' if now is None else ', approvers: both}}\napprovers: {both: {' + now
+    settings = 'tools: {send: {approval: required' + who + '}}'
+
+    finished = replay(settings, '--no-new-access')
+
+    assert finished.status == is_looser
+    assert ('ask (approved) -> ask  (other approvers suffice)  send {}' in finished.out) is is_looser
+    assert ('for 1 of these, other or fewer people' in finished.out) is is_looser
+    assert replay(settings).status == 0
+
+
 def test_a_command_that_needs_access_is_asked_about_on_every_machine(replay, record):
     record.asked('run_shell', {'command': 'touch x'})
     record.asked('run_shell', {'command': 'awk 1 x'})

@@ -15,7 +15,7 @@ from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.inbox.conftest import make_inbox
 from tests.approval.inbox.parts import ADA, BOB, NO, YES, answer, soon
-from tests.approval.parts import ListSink, request_for
+from tests.approval.parts import CheckingLedger, ListSink, request_for
 from tool_approval import (
     ApprovalConfigError,
     ApprovalController,
@@ -46,7 +46,6 @@ tools:
       - {when: {amount: {below: 50}}, approval: none}
       - {when: {amount: {above: 500}}, approvers: two-leads}
 """
-LEADS = {'leads': {'users': ['ada', 'bob']}}
 
 
 @pytest.fixture
@@ -57,7 +56,8 @@ def make_store(tmp_path):
 
 
 def policy_of(rule, **leads):
-    return ApprovalPolicy({'delete': rule}, approvers={'leads': {**LEADS['leads'], **leads}})
+    approvers = {'leads': {'users': ['ada', 'bob'], **leads}, 'zoe': {'users': ['zoe']}}
+    return ApprovalPolicy({'delete': rule, 'other': {'approval': 'required'}}, approvers=approvers)
 
 
 BY_LEADS = {'approval': 'required', 'approvers': 'leads'}
@@ -328,14 +328,7 @@ async def test_what_anyone_approved_for_the_session_covers_no_call_that_some_mus
     assert (len(ui.requests), len(other.requests)) == (1, 2)
 
 
-class Ledger:
-    async def execute(self, call, run, *, check, **how):
-        if (reason := check()) is not None:
-            raise PermissionError(reason)
-        return await run()
-
-
-@pytest.mark.parametrize('ledger', [None, Ledger()])
+@pytest.mark.parametrize('ledger', [None, CheckingLedger()])
 @pytest.mark.parametrize('now', [{'users': ['bob', 'eve']}, {'count': 2}])
 async def test_an_approver_is_checked_again_right_before_the_call_runs(ledger, now):
     """The settings change after the answer."""
@@ -349,13 +342,46 @@ async def test_an_approver_is_checked_again_right_before_the_call_runs(ledger, n
     log = ListSink()
     controller = ApprovalController(ui=Answers('ada'), policy=policy_of(BY_LEADS), audit=log)
 
-    with pytest.raises((ApprovalRefused, PermissionError), match='may no longer approve'):
+    with pytest.raises(ApprovalRefused, match='may no longer approve'):
         await execute_tool(
             ran.append, 'delete', {'object': 1}, controller, {'tool_call_id': '1', 'run_id': 'r'}, ledger=ledger
         )
 
     assert ran == []
     assert [(each['event'], each.get('outcome')) for each in log.entries][-1] == ('outcome', 'refused')
+
+
+@pytest.mark.parametrize(
+    ('mine', 'other', 'is_so'),
+    [
+        ({'after': None}, {'after': None}, True),
+        ({'after': None}, {'after': '1h'}, True),
+        ({'after': '1h'}, {'after': '1h'}, True),
+        ({'after': '1h'}, {'after': None}, False),
+        ({'after': '1h'}, {'after': '2h'}, False),
+        ({'after': '1h', 'to': 'eve'}, {'after': '1h'}, False),
+        ({'after': None, 'to': 'eve', 'count': 2}, {'after': '1h'}, True),
+    ],
+)
+def test_a_rule_is_as_strict_as_another_if_it_needs_as_many_of_the_same_people(mine, other, is_so):
+    def made(after, to='zoe', count=1):
+        later = None if after is None else Escalation(after=after, to=ApproverRule(users={to}))
+        return ApproverRule(users={'ada'}, count=count, escalate=later)
+
+    assert made(**mine).is_as_strict_as(made(**other)) is is_so
+
+
+async def test_a_call_is_logged_with_the_rules_for_approvers():
+    log = ListSink()
+    policy = policy_of(BY_LEADS, escalate={'after': '30m', 'to': 'zoe'})
+
+    await decide(Named('ada'), policy, audit=log)
+    await decide(Named('ada'), policy, audit=log, request=request_for(tool_name='other'))
+
+    later = {'after': '1800s', 'to': {'users': ['zoe'], 'groups': []}}
+    rule = {'users': ['ada', 'bob'], 'groups': [], 'escalate': later}
+    assert [each.get('approvers') for each in log.entries] == [[rule], None]
+    assert ApproverRule.model_validate(rule) == policy.approvers_of(request_for('a'))[0]
 
 
 async def test_an_inbox_asks_two_people_and_after_a_time_others_too(make_inbox):

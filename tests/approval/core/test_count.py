@@ -7,7 +7,7 @@ import pytest
 from tool_approval.core.request import Votes
 from tool_approval.testing import RecordingUI, check_composition
 
-from tests.approval.parts import ListSink, request_for
+from tests.approval.parts import CheckingLedger, ListSink, request_for
 from tool_approval import (
     ApprovalController,
     ApprovalDecision,
@@ -196,7 +196,8 @@ def test_who_is_too_few_or_removed_may_not_approve_any_more(names):
     assert not ui.may_approve(request, names)
 
 
-async def test_a_call_whose_approver_was_removed_meanwhile_does_not_run():
+@pytest.mark.parametrize('ledger', [None, CheckingLedger()])
+async def test_a_call_whose_approver_was_removed_meanwhile_does_not_run(ledger):
     ran, listed = [], {'ada', 'bob'}
 
     class Listed(Says):
@@ -215,9 +216,10 @@ async def test_a_call_whose_approver_was_removed_meanwhile_does_not_run():
     for removed in ('nobody', 'ada', 'bob'):
         controller = ApprovalController(ui=Count(2, Listed(yes('ada'), yes('bob'))), audit=Removes())
         try:
-            await execute_tool(pay, 'pay', {'to': removed}, controller, default='required')
+            ids = {'tool_call_id': removed, 'run_id': 'r'}
+            await execute_tool(pay, 'pay', {'to': removed}, controller, ids, default='required', ledger=ledger)
         except ApprovalRefused as error:
-            assert 'The approvers of this call may no longer approve' in str(error)
+            assert 'approvers of this call may no longer approve' in str(error)
         listed.update(('ada', 'bob'))
 
     assert ran == ['nobody']

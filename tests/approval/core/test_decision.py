@@ -44,6 +44,7 @@ def test_decision_has_only_its_approval_by_default():
         'decided_by': (),
         'decided_at': None,
         'response': None,
+        'reviewer_would': None,
     }
 
 

@@ -1,7 +1,6 @@
 """A reviewer approves what it may, and a person decides about everything else."""
 
 import asyncio
-import logging
 from types import SimpleNamespace
 
 import pytest
@@ -238,16 +237,24 @@ async def test_the_reviewer_sees_words_call_and_effect_and_can_change_none_of_th
     assert (request.args, second.said, second.effect) == ({'path': ['a']}, (), None)
 
 
-async def test_in_shadow_mode_the_opinion_is_only_logged(caplog):
-    caplog.set_level(logging.INFO, logger='tool_approval')
-    people = []
-    for answer, request in ((WORST, request_for('a')), (ASK, request_for('a')), (WORST, request_for('a', payload={}))):
+async def test_in_shadow_mode_the_opinion_is_only_written_to_the_log():
+    people, log = [], ListSink()
+    asked = [
+        (WORST, request_for('a')),
+        (ASK, request_for('a')),
+        (WORST, request_for('a', payload={})),
+        (OSError(), None),
+    ]
+    for answer, request in asked:
         person = Person()
-        decision = await decide(reviewed(answer, person, shadow=True), request)
+        controller = ApprovalController(ui=reviewed(answer, person, shadow=True), audit=log)
+        decision = await controller.request_approval(request or request_for('a'))
         people.append((decision.decided_by, person.requests[0].review))
 
-    assert people == [(('ada',), None)] * 3
-    assert [text.split(':')[0].split()[-1] for text in caplog.messages] == ['approve', 'ask', 'ask']
+    decisions = [each for each in log.entries if each['event'] == 'decision']
+    assert people == [(('ada',), None)] * 4
+    assert [each.get('reviewer_would') for each in decisions] == ['approve', 'ask', 'ask', None]
+    assert [(each['how'], each['decided_by']) for each in decisions] == [('person', ['ada'])] * 4
 
 
 async def test_of_a_group_the_person_is_asked_about_the_rest():

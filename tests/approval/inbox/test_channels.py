@@ -1,11 +1,14 @@
 import asyncio
 import logging
 import threading
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tool_approval.inbox import (
     AlreadySettled,
     Approver,
+    ApproverRule,
+    Escalation,
     Inbox,
     InboxUI,
     InboxUnavailable,
@@ -143,6 +146,44 @@ async def test_channels_learn_that_the_request_of_a_cancelled_run_was_withdrawn(
     assert channel.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
 
 
+async def test_channels_are_notified_again_when_others_may_answer(inbox):
+    class Later(Recording):
+        async def posted(self, entry):
+            await super().posted(entry)
+            if self.told.count(('posted', 'pending')) == 2:
+                await answer(inbox, entry, by=Approver(id='zoe'))
+
+    shortly = Escalation(after=timedelta(seconds=0.1), to=ApproverRule(users={'zoe'}))
+    channels = [Recording(), Later()]
+    ui = InboxUI(inbox, channels=channels, approvers={'*': ApproverRule(users={'ada'}, escalate=shortly)})
+
+    decision = await ask(ui)
+
+    assert decision.decided_by == ('zoe',)
+    told = [('posted', 'pending'), ('posted', 'pending'), ('settled', 'approved', 'zoe')]
+    assert [each.told for each in channels] == [told, told]
+
+
+async def test_channels_are_notified_once_if_others_could_answer_from_the_start(inbox):
+    class Votes(Recording):
+        async def posted(self, entry):
+            await super().posted(entry)
+            await answer(inbox, entry, by=Approver(id=next(people)))
+
+    people = iter(['ada', 'zoe'])
+    channel = Votes()
+    earlier = Escalation(after='1h', to=ApproverRule(users={'zoe'}))
+    rule = ApproverRule(users={'ada'}, count=2, escalate=earlier)
+
+    asked_long_ago = InboxUI(
+        inbox, channels=[channel], approvers={'*': rule}, now=lambda: datetime.now(UTC) - timedelta(hours=2)
+    )
+    decision = await ask(asked_long_ago)
+
+    assert decision.decided_by == ('ada', 'zoe')
+    assert [each[0] for each in channel.told] == ['posted', 'settled', 'posted', 'settled']
+
+
 async def test_channels_learn_of_the_expiry_even_if_the_store_is_unavailable(inbox, monkeypatch):
     channel = Recording()
     ui = InboxUI(inbox, channels=[channel], timeout=0.5)
@@ -241,6 +282,17 @@ async def test_a_channel_of_another_process_learns_of_requests_that_were_open_be
     following.cancel()
 
     assert again.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
+
+
+async def test_a_channel_of_another_process_is_told_again_when_others_may_answer(inbox, reports):
+    rule = ApproverRule(users=('ada',), escalate=Escalation(after=timedelta(milliseconds=300), to=ApproverRule()))
+
+    request_id = await inbox.post(request_for('a'), approvers=(rule,))
+    await reports.has(2)
+    await inbox.withdraw(request_id)
+    await reports.has(3)
+
+    assert reports.told == [('posted', 'pending'), ('posted', 'pending'), ('settled', 'withdrawn', None)]
 
 
 async def test_a_failed_notification_is_reported_and_the_next_one_is_sent(inbox, reports, caplog):

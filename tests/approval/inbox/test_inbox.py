@@ -10,8 +10,10 @@ from tool_approval.durable import DurableStore
 from tool_approval.inbox import (
     AlreadySettled,
     ApproverRule,
+    Escalation,
     Inbox,
     InboxError,
+    InboxUnavailable,
     InvalidAnswer,
     NotAnApprover,
     OtherContent,
@@ -313,6 +315,71 @@ async def test_changes_report_new_and_settled_requests(agents, page):
         await changes.aclose()
 
     assert seen == {request_id}
+
+
+def escalating(*after):
+    """A rule under which others may answer after each of these times."""
+    rule = ApproverRule(users=frozenset({'zoe'}))
+    for each in reversed(after):
+        rule = ApproverRule(users=frozenset({'ada'}), escalate=Escalation(after=each, to=rule))
+    return rule
+
+
+async def test_changes_report_requests_that_others_may_answer_from_now_on(make_inbox):
+    clock = [NOON]
+    agents, page = make_inbox(now=lambda: clock[0]), make_inbox(now=lambda: clock[0])
+    early = await agents.post(request_for(), approvers=(escalating('30m', '30m'),))
+    changes, told = page.changes(), []
+    assert await anext(changes) is None
+
+    async def until(*request_ids):
+        del told[:]
+        while not set(request_ids) <= set(told):
+            told.extend(await anext(changes) or ())
+
+    async with asyncio.timeout(20):
+        while await agents.post(request_for()) not in (await anext(changes) or ()):
+            pass  # the first look at the store reports no ids
+        late = await agents.post(request_for(), approvers=(escalating('30m'), escalating('30m', '2h')))
+        other = await agents.post(request_for())
+        await until(late, other)
+        clock[0] += timedelta(minutes=30)
+        await until(early, late)
+        assert sorted(told) == sorted([early, late])
+        clock[0] += timedelta(minutes=30)
+        await until(early)
+        assert told == [early]
+        with pytest.raises(NotAnApprover, match='others may from 2026-03-04 14:30 UTC'):
+            await answer(page, await page.get(late), by=BOB)
+        await agents.withdraw(early)
+        await until(early)
+        clock[0] += timedelta(hours=2)
+        await until(late)
+        assert told == [late]
+        await changes.aclose()
+
+
+async def test_requests_are_read_again_if_it_is_unknown_when_others_may_answer(make_inbox, monkeypatch):
+    clock = [NOON]
+    agents, page = make_inbox(now=lambda: clock[0]), make_inbox(now=lambda: clock[0])
+    changes, get, failed = page.changes(), page.store.get, []
+    assert await anext(changes) is None
+
+    def fails_once(request_ids):
+        if not failed:
+            failed.append(request_ids)
+            raise InboxUnavailable('here', 'it is away')
+        return get(request_ids)
+
+    monkeypatch.setattr(page.store, 'get', fails_once)
+    async with asyncio.timeout(20):
+        while not failed:
+            request_id = await agents.post(request_for(), approvers=(escalating('30m'),))
+            await anext(changes)
+        clock[0] += timedelta(minutes=30)
+        while request_id not in (await anext(changes) or ()):
+            pass
+        await changes.aclose()
 
 
 def test_inbox_serves_several_event_loops(agents, page):

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from tool_approval.inbox import ApproverRule, Escalation, InboxUI
 
 from tests.flows.web import requests
-from tool_approval import ApprovalPresentation
+from tool_approval import ApprovalController, ApprovalPresentation
 
 AXE = Path(pytest.importorskip('axe_playwright_python').__file__).with_name('axe.min.js')
 TALL = {'viewport': {'width': 1000, 'height': 1000}}
@@ -279,19 +280,41 @@ def test_the_history_has_the_days_of_the_reader(site, visit):
     expect(kiritimati.get_by_text('No matching requests.')).to_be_visible()
 
 
-def test_notifications_are_offered_and_name_the_tool_alone(site, visit):
-    page = visit()
+def record_notifications(page, permission='granted'):
     page.evaluate(
-        """() => {
+        """(permission) => {
           window.shown = [];
           window.Notification = class {
-            static permission = 'default';
+            static permission = permission;
             static async requestPermission() { this.permission = 'granted'; }
             constructor(title, { body }) { window.shown.push([title, body]); }
             addEventListener() {}
           };
-        }"""
+        }""",
+        permission,
     )
+
+
+def test_who_may_answer_after_a_time_is_notified_then(site, visit):
+    page = visit('zoe')
+    record_notifications(page)
+    page.evaluate("Object.defineProperty(document, 'hidden', {get: () => true})")
+    later = Escalation(after='2s', to=ApproverRule(users={'zoe'}))
+    rules = {'delete_file': ApproverRule(users={'ada'}, escalate=later)}
+    asked = site.ask(requests.request(), controller=ApprovalController(ui=InboxUI(site.agents, approvers=rules)))
+
+    expect(page.get_by_text('zoe may not answer this request: only listed approvers may answer')).to_be_visible()
+    assert page.evaluate('shown') == []
+    page.get_by_role('button', name='Approve', exact=False).first.click()
+
+    assert site.decisions(asked)[0].decided_by == ('zoe',)
+    assert page.evaluate('shown') == [['Approval requested', 'delete_file']]
+    expect(page.get_by_text('1 answered')).to_be_visible()
+
+
+def test_notifications_are_offered_and_name_the_tool_alone(site, visit):
+    page = visit()
+    record_notifications(page, 'default')
     page.get_by_role('button', name='Notify me').click()
     expect(page.get_by_role('button', name='Notify me')).to_have_count(0)
 

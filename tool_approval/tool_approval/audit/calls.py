@@ -37,6 +37,10 @@ class LoggedCall:
     """Digest of the settings that applied, if the log has it."""
     answered_s: float | None
     """Seconds from the question to the answer; `None` without either, or if the clock was set back in between."""
+    reviewer_would: str | None = None
+    """Answer that a reviewer in shadow mode would have given, `approve` or `ask`, as in the log; `None` without one."""
+    approvers: tuple[object, ...] = ()
+    """Rules for who had to approve, as in the log."""
 
     @property
     def was_asked(self) -> bool:
@@ -100,6 +104,8 @@ def _call(line: int, entry: Mapping[str, Any], fate: Fate, question: Mapping[str
         how=text_in(entry, 'how'),
         decided_by=tuple(map(str, cast('list[object]', by))) if isinstance(by, list) else (),
         is_changed=entry.get('has_changed_arguments') is True,
+        approvers=tuple(cast('list[object]', who)) if isinstance(who := entry.get('approvers'), list) else (),
+        reviewer_would=would if isinstance(would := entry.get('reviewer_would'), str) else None,
         settings_digest=digest if isinstance(digest, str) else None,
         answered_s=None if question is None else _seconds(time_of(question), time_of(entry, 'decided_at')),
     )

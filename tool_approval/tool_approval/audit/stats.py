@@ -50,6 +50,10 @@ class Stats:
     """Answers of people."""
     by: Sequence[tuple[str, Answers]]
     """Answers by approver, most answers first. The names are untrusted, and must be escaped."""
+    reviewed: int
+    """Number of people's answers to calls that a reviewer in shadow mode saw."""
+    reviewer: Answers
+    """People's answers to those of these calls that the reviewer would have approved."""
     times_s: Sequence[float]
     """Seconds from question to answer, shortest first."""
 
@@ -64,6 +68,7 @@ def count(calls: Iterable[LoggedCall]) -> Stats:
     fates: Counter[str] = Counter()
     by: dict[str, Counter[str]] = {}
     all_answers: Counter[str] = Counter()
+    reviewed, reviewer = 0, Counter[str]()
     times: list[float] = []
     hours: set[datetime] = set()
     for call in calls:
@@ -73,6 +78,9 @@ def count(calls: Iterable[LoggedCall]) -> Stats:
             hours.add(call.at.replace(minute=0, second=0, microsecond=0))
         if is_answer:
             all_answers[call.fate] += 1
+            reviewed += call.reviewer_would is not None
+            if call.reviewer_would == 'approve':
+                reviewer[call.fate] += 1
             for name in set(call.decided_by):
                 by.setdefault(name, Counter())[call.fate] += 1
             if call.answered_s is not None:
@@ -87,6 +95,8 @@ def count(calls: Iterable[LoggedCall]) -> Stats:
         hours=len(hours),
         answers=_answers(all_answers),
         by=[(name, _answers(counted)) for name, counted in ranked],
+        reviewed=reviewed,
+        reviewer=_answers(reviewer),
         times_s=sorted(times),
     )
 
@@ -114,6 +124,10 @@ def stats_lines(stats: Stats) -> list[tuple[str, str]]:
             (f'answered in less than {FAST_S:g} s', _share(fast, len(times))),
         ]
     lines += [(f'by {name}', _share(each.approved, each.total)) for name, each in stats.by[:_MOST_NAMED]]
+    if stats.reviewed:
+        agreed = _share(stats.reviewer.approved, stats.reviewer.total)
+        told = f'would have approved {stats.reviewer.total} of {stats.reviewed}; of these, people approved {agreed}'
+        lines.append(('reviewer in shadow mode', told))
     more = len(stats.by) - _MOST_NAMED
     return [*lines, ('by others', f'{more} more approvers')] if more > 0 else lines
 

@@ -63,8 +63,8 @@ def _print(judgement: Judgement, output: Output) -> None:
             output.line(f'         {part.reason}')
     for line in judgement.extra_access:
         output.line(f'extra access: {line}')
-    for who in judgement.approvers:
-        output.line(f'approvers: {who}')
+    for rule in judgement.approvers:
+        output.line(f'approvers: {rule.text}')
 
 
 def _print_labels(command: object, shell: ShellTool, output: Output) -> None:

@@ -6,10 +6,11 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from tool_approval.core.approvers import ApproverRule
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.config import InForce, ToolRules
 from tool_approval.core.errors import NotCanonicalError
@@ -134,15 +135,17 @@ class Judgement:
     """All parts of the call, including the part that determines the decision."""
     extra_access: Sequence[str] = ()
     """Lines that describe the extra access, as a question would show them to the approver; empty if there is none."""
-    approvers: Sequence[str] = ()
-    """The people who must approve, in words, for each rule that says so; empty if no one is asked."""
+    remember: Sequence[str] | None = None
+    """Words of a rule that would spare the question about a command; `None` if there are none."""
+    approvers: Sequence[ApproverRule] = ()
+    """Each rule that says who must approve; empty if no one is asked."""
 
     def as_json(self) -> dict[str, Any]:
         """Return `decision`, `rule` and `parts`, plus `extra_access` and `approvers` if there are any."""
         deciding = self.deciding
         extra = {'extra_access': list(self.extra_access)} if self.extra_access else {}
         parts = [asdict(part) for part in self.parts]
-        who = {'approvers': list(self.approvers)} if self.approvers else {}
+        who = {'approvers': [rule.text for rule in self.approvers]} if self.approvers else {}
         return {'decision': deciding.decision, 'rule': deciding.rule, 'parts': parts, **extra, **who}
 
 
@@ -244,18 +247,19 @@ class CallJudge:
             reason = f'the arguments are invalid ({error.problem}), so the call is denied'
             denied = PartDecision(text=tool, kind='arguments', decision='block', rule=None, reason=reason)
             return Judgement(deciding=denied, parts=[denied])
-        judged = [self._judge(name, tool, args) for name in self._names_of(tool, args)]
+        explain = cache(lambda: self.shell.explain(args['command']))
+        judged = [self._judge(name, tool, args, explain) for name in self._names_of(tool, args)]
         strictest = max(judged, key=lambda each: _strictness(each.deciding))
         if strictest.deciding.decision == 'ask':
             names = SHELL_TOOLS if tool in SHELL_TOOLS else (tool,)
             asked = [self._policy.approvers_of(ApprovalRequest(tool_name=name, args=args)) for name in names]
-            strictest = replace(strictest, approvers=list(dict.fromkeys(rule.text for each in asked for rule in each)))
+            strictest = replace(strictest, approvers=list(dict.fromkeys(rule for each in asked for rule in each)))
         is_asking = any(part.decision == 'ask' and part.kind != 'tool' for part in strictest.parts)
         if tool not in SHELL_TOOLS or strictest.deciding.decision != 'ask' or not is_asking:
             return strictest
         host = self._host_call(args)
-        lines = self._extra_access(self.shell.explain(args['command']), args) if host is None else host.lines
-        return replace(strictest, extra_access=lines)
+        lines = self._extra_access(explain(), args) if host is None else host.lines
+        return replace(strictest, extra_access=lines, remember=explain().remember)
 
     def _names_of(self, tool: str, args: Mapping[str, Any]) -> list[str]:
         """Return names to look up in rules. If rules use both names of the shell tool, the stricter rule applies."""
@@ -263,10 +267,10 @@ class CallJudge:
             return [tool]
         return [name for name in SHELL_TOOLS if self._rules.find(name, args).approval is not None] or [tool]
 
-    def _judge(self, name: str, tool: str, args: Mapping[str, Any]) -> Judgement:
+    def _judge(self, name: str, tool: str, args: Mapping[str, Any], explain: Callable[[], Explanation]) -> Judgement:
         found = self._rules.find(name, args)
         # If the configuration blocks a tool, the tool's own check is not asked.
-        own = [] if found.approval == 'blocked' else self._own(tool, args)
+        own = [] if found.approval == 'blocked' else self._own(tool, args, explain)
         settled = self._policy.settle(name, args, _VERDICTS[max(own, key=_strictness).decision] if own else None)
         decision = _OUTCOMES[settled.status]
         if own and (found.approval is None or decision == 'block'):
@@ -274,7 +278,7 @@ class CallJudge:
         of_tool = _of_tool(name, found, decision, has_own=bool(own))
         return Judgement(deciding=of_tool, parts=[*own, of_tool])
 
-    def _own(self, tool: str, args: Mapping[str, Any]) -> list[PartDecision]:
+    def _own(self, tool: str, args: Mapping[str, Any], explain: Callable[[], Explanation]) -> list[PartDecision]:
         """Return the decisions of the tool's own rules. The list is empty unless the tool is a shell or file tool."""
         if tool not in SHELL_TOOLS and tool not in FILE_TOOLS:
             return []
@@ -282,10 +286,9 @@ class CallJudge:
             from tool_approval.settings.refusing import REFUSED
 
             return [PartDecision(text=tool, kind='tool', decision='block', rule=None, reason=REFUSED)]
-        return self._of_command(args) if tool in SHELL_TOOLS else self._of_files(tool, args)
+        return self._of_command(args, explain()) if tool in SHELL_TOOLS else self._of_files(tool, args)
 
-    def _of_command(self, args: Mapping[str, Any]) -> list[PartDecision]:
-        explanation = self.shell.explain(args['command'])
+    def _of_command(self, args: Mapping[str, Any], explanation: Explanation) -> list[PartDecision]:
         parts = [PartDecision(**part.as_json()) for part in explanation.parts]
         asked = args.get('access')
         text = f'access {asked}' if asked else args['command']

@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: Sequence[str], output: Output) -> int:
     try:
-        options = (parser := build_parser()).parse_args(given)
+        options = (parser := build_parser(given[0] if given else None)).parse_args(given)
     except SystemExit:  # after --help
         return 0
     if options.version:
@@ -126,8 +126,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f'{message}; see `{self.prog} --help`')
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser for all commands."""
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser for the command of a name, or for all commands if there is none of that name."""
     parser = Parser(prog='tool-approval', description=_DESCRIPTION, epilog=_EXIT)
     parser.add_argument('--version', action='store_true', help='print the version and stop')
     parser.add_argument('--debug', action='store_true', help='show the traceback of a failure')
@@ -135,7 +135,7 @@ def build_parser() -> argparse.ArgumentParser:
         '--print-completion', choices=('bash', 'zsh', 'tcsh'), metavar='SHELL', help='print a completion script'
     )
     commands = parser.add_subparsers(dest='command', metavar='COMMAND', parser_class=Parser)
-    for command in COMMANDS:
+    for command in [each for each in COMMANDS if each.name == only] or COMMANDS:
         inner = commands.add_parser(
             command.name, help=command.summary, description=command.summary, epilog=command.ending
         )

@@ -156,7 +156,9 @@ class Proposer:
                 yield kind, str(part.rule), '/'.join(folders[:depth])
         # A rule that a person wrote stays as it is.
         elif part.kind == 'command' and part.rule in (None, 'default'):
-            words = self._now.judge.shell.explain(part.text).remember
+            # One part of a longer line becomes a rule, too.
+            is_whole = call.payload is not None and part.text == call.payload.get('command')
+            words = judgement.remember if is_whole else self._now.judge.shell.explain(part.text).remember
             if words is not None:
                 yield 'command', ' '.join(words)
 

@@ -11,7 +11,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pydantic import ValidationError
+
 from tool_approval.audit.calls import LoggedCall, logged_calls
+from tool_approval.core.approvers import ApproverRule
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.config import ToolRules
 from tool_approval.core.errors import NotCanonicalError
@@ -42,25 +45,29 @@ def run(options: argparse.Namespace, output: Output) -> int:
             yield entry
 
     changes: Counter[tuple[str, str, str, str]] = Counter()
-    total = same = new = unknown = 0
+    total = same = new = looser = unknown = 0
     for call in logged_calls(readable()):
         before, after = decided_then(call), replayed.decide(call)
         total += 1
         unknown += after == 'unknown'
-        if after == before:
+        is_looser = after == before == 'ask' and not replayed.asks_as_many(call)
+        if after == before and not is_looser:
             same += 1
             continue
-        is_new = after == 'allow'
-        new += is_new
-        changes[_shown(call), f'{before} ({call.fate})' if before == 'ask' else before, after, _mark(after)] += 1
+        looser += is_looser
+        new += after == 'allow'
+        mark = '  (other approvers suffice)' if is_looser else _mark(after)
+        changes[_shown(call), f'{before} ({call.fate})' if before == 'ask' else before, after, mark] += 1
     for (what, before, after, mark), times in changes.items():
         output.line(f'{times:6}x  {before} -> {after}{mark}  {what}')
     output.line(f'{total} calls: {same} decided as before, {new} would newly run unasked, {unknown} not judged')
+    if looser:
+        output.line(f'for {looser} of these, other or fewer people than before could approve')
     if unreadable:
         output.line(f'{unreadable} lines of the log cannot be read')
     if not is_verified:
         output.note('the log was not verified; with `--key FILE`, it is')
-    return NEW_ACCESS if options.no_new_access and (new or unknown or unreadable) else 0
+    return NEW_ACCESS if options.no_new_access and (new or looser or unknown or unreadable) else 0
 
 
 def settings_in(directory: Path, file: str | None) -> LoadedSettings:
@@ -109,6 +116,16 @@ class Replayed:
         if key not in self._known:
             self._known[key] = self._judge(call)
         return self._known[key]
+
+    def asks_as_many(self, call: LoggedCall) -> bool:
+        """Return whether all approvals that would now be enough for a call would have been so then."""
+        judgement = self.judgement(call)
+        now = () if judgement is None else judgement.approvers
+        try:
+            then = [ApproverRule.model_validate(each) for each in call.approvers]
+        except ValidationError:
+            return False
+        return all(any(mine.is_as_strict_as(each) for mine in now) for each in then)
 
     def _judge(self, call: LoggedCall) -> Judgement | None:
         try:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_serializer, field_validator
 
 from .bounds import Duration, in_words
 from .decision import is_reserved
@@ -89,6 +89,16 @@ class ApproverRule(BaseModel):
     timeout: Timeout | None = None
     """Time after which the call is denied; `None` leaves the time to the UI."""
 
+    @field_serializer('users', 'groups', when_used='json')
+    def _in_order(self, names: frozenset[str]) -> list[str]:
+        return sorted(names)
+
+    def is_as_strict_as(self, other: ApproverRule) -> bool:
+        """Return whether all approvals under this rule would have been enough under another one, at any time."""
+        mine, others = self.everyone, other.everyone
+        is_later = self.escalate is None or (other.escalate is not None and self.others_after == other.others_after)
+        return is_later and self.count >= other.count and mine.users <= others.users and mine.groups <= others.groups
+
     def lists(self, approver: Approver, waited: timedelta = _AT_ONCE) -> bool:
         """Return whether the rule lists the approver, by id or by one of their groups.
 
@@ -113,6 +123,17 @@ class ApproverRule(BaseModel):
             return self
         others = self.escalate.to.everyone
         return ApproverRule(users=self.users | others.users, groups=self.groups | others.groups)
+
+    @property
+    def others_after(self) -> list[timedelta]:
+        """Times since the call was first asked about after which others may answer, too, in order."""
+        found: list[timedelta] = []
+        rule, waited = self, _AT_ONCE
+        while rule.escalate is not None:
+            waited += rule.escalate.after
+            found.append(waited)
+            rule = rule.escalate.to
+        return found
 
     @property
     def names(self) -> list[str]:

@@ -106,6 +106,8 @@ class ApprovalDecision(BaseModel):
     """The approver's own result for the call, a JSON value: the model gets it as the tool's result, and the tool does
     not run. `approved` is then `False`, so that code that does not know responses runs nothing. `None` stands for a
     missing response."""
+    reviewer_would: Literal['approve', 'ask'] | None = None
+    """Answer that the reviewer of `Reviewed(shadow=True)` would have given, for the log; `None` without one."""
 
     @property
     def rule(self) -> str | None:

@@ -108,6 +108,7 @@ def decision_entry(
         'decided_at': _text(decision.decided_at),
         'remembered_at': _text(remembered_at),
         'expires_at': _text(expires_at),
+        **({} if decision.reviewer_would is None else {'reviewer_would': decision.reviewer_would}),
         **({} if answered_by is None else {'answered_by': redactor.text(whole_characters(answered_by))}),
         'mode': mode,
     }
@@ -205,7 +206,9 @@ def _content(
     redactor = redactor or Redactor.of(request.args, request.payload)
     is_sound = digest is not None and request.payload is request.args
     payload = redactor.value(request.payload if is_sound else _writable(request.payload))
-    return {**_identity(request, digest, at), 'payload': payload, **_digests(request.tool_name, payload)}
+    rules = [rule.model_dump(mode='json', exclude_defaults=True) for rule in request.approvers]
+    who = {'approvers': rules} if rules else {}
+    return {**_identity(request, digest, at), 'payload': payload, **_digests(request.tool_name, payload), **who}
 
 
 def _digests(tool_name: str, payload: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import translate
 from re import compile as compile_pattern
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, TypeAdapter, ValidationError, field_validator
 
@@ -108,8 +108,8 @@ class Reviewed:
             may_approve: Calls that the reviewer may approve: by tool name or glob, the conditions by argument, as in
                 `when` of a rule's cases. All conditions of one entry must hold. `{}` lists all calls of the tool.
             timeout: Maximum seconds for the reviewer. After that, the person is asked.
-            shadow: Whether the opinion of the reviewer is only logged, with the logger `tool_approval`. The person is
-                asked about every call, and does not see the opinion.
+            shadow: Whether what the reviewer would do is only written to the log, with the answer of the person. The
+                person is asked about every call, and does not see the opinion.
 
         Raises:
             TypeError: An argument has a wrong type.
@@ -143,9 +143,13 @@ class Reviewed:
         opinions = await asyncio.gather(*map(self._opinion, requests))
         decided: dict[int, ApprovalDecision] = {}
         asked: dict[int, ApprovalRequest] = {}
+        would: dict[int, Literal['approve', 'ask']] = {}
         for number, (request, opinion) in enumerate(zip(requests, opinions, strict=True)):
             if opinion is None:
                 asked[number] = request
+            elif self._is_shadow:
+                asked[number] = request
+                would[number] = 'approve' if opinion.approve and self.may_review(request) else 'ask'
             elif opinion.approve and self.may_review(request):
                 decided[number] = ApprovalDecision(approved=True, note=opinion.sentence, decided_by=(REVIEWER,))
             else:
@@ -153,7 +157,8 @@ class Reviewed:
                 asked[number] = request.changed(review=said)
         if asked:
             answers = await self._then.choose_group(list(asked.values()), mode=mode)
-            decided.update(zip(asked, answers, strict=True))
+            for number, answer in zip(asked, answers, strict=True):
+                decided[number] = answer.model_copy(update={'reviewer_would': would.get(number)})
         return [decided[number] for number in range(len(requests))]
 
     def may_review(self, request: ApprovalRequest) -> bool:
@@ -187,15 +192,10 @@ class Reviewed:
             async with asyncio.timeout(self._timeout_s):
                 said: Any = await call_sync_or_async(self._reviewer, call)
             # It may have been made without validation.
-            opinion = Opinion.model_validate(vars(said) if isinstance(said, Opinion) else said)
+            return Opinion.model_validate(vars(said) if isinstance(said, Opinion) else said)
         except Exception as error:  # noqa: BLE001 - the person decides without the reviewer
             _log.error('The reviewer of a call of %r failed with %s', request.tool_name, without_text(error))
             return None
-        if self._is_shadow:
-            would = 'approve' if opinion.approve and call.may_approve else 'ask'
-            _log.info('In shadow mode, the reviewer would %s: a call of %r', would, request.tool_name)
-            return None
-        return opinion
 
     def _call(self, request: ApprovalRequest) -> CallToReview:
         shown = request.presentation

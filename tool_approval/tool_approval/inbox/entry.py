@@ -137,14 +137,11 @@ class InboxEntry(BaseModel):
         content = self.content
         if content.forbid_self_approval and approver.id == content.requester:
             raise NotAnApprover(approver.id, self.request.tool_name, 'requesters may not answer their own requests')
-        waited = (now or datetime.now(UTC)) - self.asked_at
-        if all(rule.lists(approver, waited) for rule in content.approvers or ()):
+        now = now or datetime.now(UTC)
+        if all(rule.lists(approver, now - self.asked_at) for rule in content.approvers or ()):
             return
-        later = [rule.escalate.after for rule in content.approvers or () if rule.escalate is not None]
-        times = sorted(
-            f'{self.asked_at.astimezone(UTC) + after:%Y-%m-%d %H:%M} UTC' for after in later if after > waited
-        )
-        more = f'; others may from {times[0]}' if times else ''
+        later = next((at for at in self.others_at if at > now), None)
+        more = '' if later is None else f'; others may from {later.astimezone(UTC):%Y-%m-%d %H:%M} UTC'
         raise NotAnApprover(approver.id, self.request.tool_name, f'only listed approvers may answer{more}')
 
     @property
@@ -152,6 +149,12 @@ class InboxEntry(BaseModel):
         """Time when the call was first asked about. If several people must agree, that was before the first vote."""
         votes = self.request.votes
         return self.posted_at if votes is None or votes.since is None else votes.since
+
+    @property
+    def others_at(self) -> list[datetime]:
+        """Times from which others may answer, too, as `escalate` of the rules says; in order, each once."""
+        after = {each for rule in self.content.approvers or () for each in rule.others_after}
+        return [self.asked_at + each for each in sorted(after)]
 
     def check_vote(self, approver: Approver, decision: ApprovalDecision) -> None:
         """Raise an error if several people must agree, and the vote of this approver does not count.

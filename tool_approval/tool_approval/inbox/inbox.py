@@ -273,10 +273,10 @@ class Inbox:
         return _readable(await self._worker.run(lambda: self.store.history(limit, before, after)))
 
     def changes(self) -> AsyncGenerator[frozenset[str] | None]:
-        """Follow the requests that any process posts or settles.
+        """Follow the requests that any process posts or settles, or that others may answer from now on.
 
         Yields:
-            Ids of changed requests, possibly repeated. The first item, and the first item after an interruption, is
+            Ids of such requests, possibly repeated. The first item, and the first item after an interruption, is
             `None`, because any request may have changed.
         """
         self._keeper.start()

@@ -41,12 +41,14 @@ class Channel(Protocol):
     request, `settled` is called after `posted` has returned or failed. Notifications of different requests come in any
     order.
 
+    If a rule's `escalate` lets others answer after a time, `posted` is called again then, with the same entry.
+
     Only the process of the run calls the channels, and only until the run ends. A UI that must outlive the run, such as
     the web page, follows `Inbox.changes` in its own process. `notify_channel` does this for a channel.
     """
 
     def posted(self, entry: InboxEntry) -> Awaitable[None] | None:
-        """Notify approvers of a new request."""
+        """Notify approvers of a request that is new, or that others may answer from now on."""
         ...  # pragma: no cover - a protocol has no body
 
     def settled(self, entry: InboxEntry) -> Awaitable[None] | None:
@@ -85,7 +87,7 @@ async def notify_channel(
         channel: Channel to notify. A failure is logged, and not repeated.
         report: Function that is called after each notification with whether it succeeded.
     """
-    told: set[str] = set()
+    told: dict[str, int] = {}
     pause_s = RETRY_S
     while True:
         try:
@@ -103,18 +105,25 @@ async def notify_channel(
 
 
 async def _news(
-    inbox: Inbox, request_id: str, told: set[str]
+    inbox: Inbox, request_id: str, told: dict[str, int]
 ) -> tuple[Literal['posted', 'settled'], InboxEntry] | None:
-    """Return the notification that a channel lacks about a request, and update the ids of open requests in `told`."""
+    """Return the notification that a channel lacks about a request.
+
+    `told` has the open requests that the channel knows, each with the number of times from which others may answer that
+    had passed. It is updated.
+    """
     try:
         entry = await inbox.get(request_id)
     except UnknownRequest:
-        told.discard(request_id)
+        told.pop(request_id, None)
         return None
-    if (entry.state == 'pending') is (request_id in told):
+    if entry.state != 'pending':
+        return None if told.pop(request_id, None) is None else ('settled', entry)
+    others = sum(at <= datetime.now(UTC) for at in entry.others_at)
+    if told.get(request_id, -1) >= others:
         return None
-    told ^= {request_id}
-    return ('posted' if entry.state == 'pending' else 'settled'), entry
+    told[request_id] = others
+    return 'posted', entry
 
 
 TIMEOUT_S = 3600.0
@@ -155,8 +164,9 @@ class InboxUI:
             timeout: Seconds until a request expires and its call is denied, even if the store is unavailable. Rules
                 with a `timeout` of their own replace it.
             channels: Channels to notify of each request and its outcome.
-            approvers: Rules for who may answer in this inbox, by tool name or glob; see `ApproverRules`. The rules that
-                the settings name for a call apply, too. `None` accepts everyone with access to a channel.
+            approvers: Limit of this inbox as a whole: who may answer in it, by tool name or glob, whatever the settings
+                say; see `ApproverRules`. `approvers` of the settings, which say who must approve a call, apply, too.
+                `None` accepts everyone with access to a channel.
             requester: Id of the person the agent works for, or a function that returns it for a request. `None` uses
                 the requester of the request, which `Approvals(requester=...)` sets.
             forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
@@ -205,7 +215,10 @@ class InboxUI:
         if isinstance(entry, ApprovalDecision):
             return entry
         # The run does not wait for the channels.
-        posted = [(channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels]
+        posted: list[tuple[Channel, asyncio.Future[bool]]] = [
+            (channel, asyncio.ensure_future(_tell(channel, 'posted', entry))) for channel in self._channels
+        ]
+        telling_others = asyncio.ensure_future(self._tell_others(posted, entry))
         try:
             settled = await self.inbox.wait(entry.id, max(0.0, ends_at - loop.time()), digest=entry.digest)
         except ApprovalError as error:
@@ -223,6 +236,8 @@ class InboxUI:
             if denied is None:
                 raise
             return self.decision_of(denied)
+        finally:
+            telling_others.cancel()
         self._settled(posted, settled)
         return self.decision_of(settled)
 
@@ -339,6 +354,15 @@ class InboxUI:
             _log.warning('Another UI approved a call. Could not read the inbox to check for an earlier denial.')
             return None
         return entry if entry.state == 'denied' else None
+
+    async def _tell_others(self, posted: list[tuple[Channel, asyncio.Future[bool]]], entry: InboxEntry) -> None:
+        for at in entry.others_at:
+            if at > entry.posted_at:
+                await asyncio.sleep((at - self._now()).total_seconds())
+                posted[:] = [
+                    (channel, asyncio.ensure_future(_tell(channel, 'posted', entry, before)))
+                    for channel, before in posted
+                ]
 
     def _settled(self, posted: Sequence[tuple[Channel, asyncio.Future[bool]]], entry: InboxEntry) -> None:
         for channel, before in posted:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from .entry import read_entry
 from .errors import InboxError
 from .store import InboxStore, Settled
 from .worker import Worker
@@ -117,8 +118,15 @@ PRUNE_S = 3600.0
 LONGEST_PAUSE_S = 2.0
 """Maximum number of seconds until the inbox notices that a store is available again."""
 
+MOST_READ = 1_000
+"""Open requests that are read at once, as `Inbox.open` returns them."""
+
+_ESCALATES = '"escalate":{'
+"""Part of the stored content of every request that others may answer after a time."""
+
 Listener = Callable[[frozenset[str] | None], None]
-"""Called in the keeper's thread with the ids of changed requests, or with `None` if any request may have changed."""
+"""Called in the keeper's thread with the ids of changed requests, and of requests that others may answer from now on,
+or with `None` if any request may have changed."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -150,6 +158,8 @@ class Keeper:
         self._is_closed = False
         self._nudged = threading.Event()
         self._listeners: list[Listener] = []
+        self._others_at: dict[str, list[datetime]] = {}
+        self._unread_since: datetime | None = None
         self._late: dict[str, Settled] = {}
         self._due_at = 0.0
         self._prune_at = 0.0
@@ -187,6 +197,7 @@ class Keeper:
         """Report all changes to a listener."""
         with self._lock:
             self._listeners.append(listener)
+        self._read_all(self._now())
         self.nudge()
 
     def stop_listening(self, listener: Listener) -> None:
@@ -228,16 +239,60 @@ class Keeper:
             self._is_recheck_due = False
             self._worker.submit(self._wake_settled, self._done)
         changed = self._store.watch(WATCH_S if self._is_watched else 0.0)
+        now = self._now()
         if changed is None:
             self._worker.submit(self._wake_settled, self._done)
+            self._read_all(now)
         else:
             self._waiting.wake(changed.settled)
-        ids = None if changed is None else changed.added | changed.settled
+        with self._lock:
+            listeners = list(self._listeners)
+        if not listeners:
+            return
+        self._read_escalations(None if changed is None else changed.added, now)
+        ids = None if changed is None else changed.added | changed.settled | self._opened(now)
         if ids is None or ids:
-            with self._lock:
-                listeners = list(self._listeners)
             for listener in listeners:
                 listener(ids)
+
+    def _read_all(self, since: datetime) -> None:
+        """Read all open requests soon, and report those that others may answer since then."""
+        with self._lock:
+            self._unread_since = min(since, self._unread_since or since)
+
+    def _read_escalations(self, added: Collection[str] | None, now: datetime) -> None:
+        """Have the worker find out when others may answer the new requests, or all open ones, too."""
+        with self._lock:
+            since, self._unread_since = self._unread_since, None
+        if since is None and not added:
+            return
+        begin = since or now
+
+        def read() -> None:
+            rows = self._store.open(MOST_READ) if since is not None else self._store.get(added or ())
+            for row in rows:
+                if _ESCALATES in row.content:
+                    with contextlib.suppress(ValueError):  # it cannot be read, and so not be answered
+                        if times := [at for at in read_entry(row).others_at if at > begin]:
+                            self._others_at.setdefault(row.id, times)
+
+        def done(_: None, error: BaseException | None) -> None:
+            if error is not None:
+                self._read_all(begin)
+            self._done(None, error)
+
+        self._worker.submit(read, done)
+
+    def _opened(self, now: datetime) -> frozenset[str]:
+        """Return the requests that others may answer since the last look."""
+        found: set[str] = set()
+        for request_id, times in list(self._others_at.items()):
+            if times[0] <= now:
+                found.add(request_id)
+                del times[0]
+            if not times:
+                del self._others_at[request_id]
+        return frozenset(found)
 
     def _keep_house(self) -> None:
         """Send the heartbeat and clean up the store, in the worker's thread."""

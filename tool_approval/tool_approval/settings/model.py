@@ -135,7 +135,7 @@ class NotifySettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra='forbid', strict=True)
 
-    people: dict[str, Annotated[tuple[_Variable, ...], BeforeValidator(_as_tuple)]] = Field(
+    people: dict[str, Annotated[tuple[_Variable, ...], BeforeValidator(as_tuple)]] = Field(
         default_factory=dict[str, tuple[str, ...]]
     )
     """Maps the ids of approvers to environment variables, each with one Apprise URL."""

@@ -44,7 +44,7 @@ class AppriseChannel:
         self._asked: set[str] = set()
 
     def posted(self, entry: InboxEntry) -> None:
-        """Send the link.
+        """Send the link, unless it was sent before.
 
         Raises:
             ConnectionError: The service did not accept the notification.
@@ -53,6 +53,8 @@ class AppriseChannel:
             entry.check_approver(self._approver)
             entry.check_vote(self._approver, ApprovalDecision(approved=True))
         except NotAnApprover:
+            return
+        if entry.id in self._asked:  # others may answer now, too
             return
         self._asked.add(entry.id)
         link = self._link_to(entry, self._approver)

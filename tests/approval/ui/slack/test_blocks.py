@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tool_approval.answering import NotOffered
 from tool_approval.core.offers import with_offers
 from tool_approval.core.request import Votes
-from tool_approval.inbox import Answer, Approver, Content, InboxEntry
+from tool_approval.inbox import Answer, Approver, ApproverRule, Content, Escalation, InboxEntry
 from tool_approval.ui.slack.actions import Press, decision_of
 from tool_approval.ui.slack.blocks import full_view, message_of, note_form
 
@@ -249,6 +249,16 @@ def test_approver_without_a_name_is_shown_by_id():
     answer = Answer(decision=ApprovalDecision(approved=True), by=Approver(id='ada'), digest='d' * 64)
 
     assert 'answered by `ada` at' in message_of(entry_of(ApprovalRequest(tool_name='t'), 'approved', answer)).text
+
+
+def test_it_is_shown_that_others_may_answer_now():
+    on_call = Escalation(after='30m', to=ApproverRule(users=frozenset({'<!here>'})))
+    rules = (ApproverRule(groups=frozenset({'S0LEADS'})), ApproverRule(users=frozenset({'ada'}), escalate=on_call))
+    entry = entry_of(request_of('x'), approvers=rules)
+
+    told = 'Others may answer now, too: `ada; after 30 minutes also &lt;!here&gt;`'
+    assert told in str(message_of(entry, others=1).blocks)
+    assert 'Others' not in str(message_of(entry).blocks)
 
 
 def test_the_person_the_agent_works_for_is_shown():

@@ -1,9 +1,9 @@
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from aiohttp import web
-from tool_approval.inbox import Approver, Inbox, InboxError
+from tool_approval.inbox import Approver, ApproverRule, Escalation, Inbox, InboxError
 from tool_approval.inbox.stores import SQLiteStore
 
 from tool_approval import ApprovalDecision, ApprovalRequest
@@ -93,6 +93,30 @@ async def test_a_message_of_another_inbox_is_left_alone(scene, tmp_path):
 
     assert all(map(is_open, scene.slack.messages.values()))
     assert 'chat.update' not in scene.slack.calls
+
+
+async def test_the_channel_is_notified_once_more_when_others_may_answer(scene, tmp_path):
+    ago = [timedelta()]
+
+    def now():
+        return datetime.now(UTC) + ago[0]
+
+    on_call = Escalation(after='30m', to=ApproverRule(groups=frozenset({'S0CALL'})))
+    rule = ApproverRule(users=frozenset({'ada'}), escalate=on_call)
+    with Inbox(SQLiteStore(tmp_path / 'inbox.sqlite'), now=now) as scene.inbox:
+        async with scene.following(scene.make_bot(now=now)):
+            entry = await scene.post(approvers=(rule,))
+            await scene.slack.until(lambda: len(scene.slack.messages) == 1)
+            ago[0] += timedelta(minutes=30)
+            await scene.slack.until(lambda: len(scene.slack.messages) == 2)
+        first, second = scene.slack.messages.values()
+        async with scene.following(scene.make_bot(now=now)):
+            await scene.post()
+            await scene.slack.until(lambda: len(scene.slack.messages) == 3)
+            await answer(scene, entry)
+            await scene.slack.until(lambda: not is_open(first) and not is_open(second))
+
+    assert scene.slack.calls.count('chat.postMessage') == 3
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from .entries import Entry, Kind, OptionRole, entries
@@ -84,6 +85,12 @@ _Found = tuple[tuple[str, ...], OptionRole, str | None]
 
 def label(words: Sequence[Word]) -> LabelledCommand:
     """Label the words of a command. The program name must be known."""
+    return _label(tuple(words))
+
+
+# chosen: the commands of a line, which several rules look at one after the other.
+@lru_cache(maxsize=32)
+def _label(words: tuple[Word, ...]) -> LabelledCommand:
     entry = entries().program(words[0].value)
     if entry is None:
         labels = (Label(each, 'unknown_program' if at else 'program') for at, each in enumerate(words))

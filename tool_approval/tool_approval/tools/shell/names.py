@@ -6,6 +6,7 @@ import itertools
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,6 +58,8 @@ def trusted_name(text: str) -> str | None:
     return None
 
 
+# chosen: the programs of a line, which are compared with each rule.
+@lru_cache(maxsize=128)
 def guarded_name(text: str) -> str:
     """Return the name to compare with rules that block commands or require approval: `rm` for `/bin/RM` or `rm.exe`."""
     # Attack: `python -m pip.__main__`, and `python /usr/lib/python3/dist-packages/pip/__main__.py`.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -32,8 +32,8 @@ _LOCAL: Final = re.compile(
     r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::1\]?)(?::\d+)?(?:[/?#].*)?', re.DOTALL
 )
 _Value = TypeVar('_Value')
-_ByWords = dict[str, list[tuple[tuple[str, ...], _Value]]]
-"""Values of the first words of commands, by program. Longer commands come first."""
+_Rows = Sequence[tuple[tuple[str, ...], _Value]]
+"""Values of the first words of commands."""
 
 
 def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
@@ -42,7 +42,7 @@ def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
     Args:
         words: The words of a command whose program name is known.
     """
-    found = _longest(_access(), words)
+    found = _longest(_access, words)
     if found is None or ('network' not in found and _is_harmless(label(words))):
         return frozenset()
     return found
@@ -75,7 +75,7 @@ def written_paths(words: Sequence[Word]) -> list[Word] | None:
         takes_files = 'writes' in found.flags and 'write' in (found.entry.operands or ())
         if takes_files and found.options.isdisjoint(_EXPLAINS):
             return [fixed('.')]
-    pattern = _longest(_writing(), words)
+    pattern = _longest(_writing, words)
     name = plain_program(program_name(words[0].value))
     if pattern is None or not pattern.match(' '.join([name, *(word.value for word in words[1:])])):
         return None
@@ -120,31 +120,36 @@ def _named(found: LabelledCommand) -> list[Word]:
     return named
 
 
-def _longest(table: _ByWords[_Value], words: Sequence[Word]) -> _Value | None:
-    rows = table.get(same_program(plain_program(program_name(words[0].value))), ())
+def _longest(rows_of: Callable[[str], _Rows[_Value]], words: Sequence[Word]) -> _Value | None:
+    rows = rows_of(same_program(plain_program(program_name(words[0].value))))
     return next((value for first, value in rows if stands_in(first, words) == 'yes'), None)
 
 
-@cache
-def _access() -> _ByWords[frozenset[AccessName]]:
-    return _by_words(
-        (commands, frozenset(each for each in ACCESS_NAMES if each in names.split()))
-        for names, commands in _DATA['access'].items()
+@lru_cache(maxsize=64)
+def _access(program: str) -> _Rows[frozenset[AccessName]]:
+    rows = ((commands, names.split()) for names, commands in _DATA['access'].items())
+    return _rows_of(
+        program, ((commands, frozenset(each for each in ACCESS_NAMES if each in names)) for commands, names in rows)
     )
 
 
-@cache
-def _writing() -> _ByWords[re.Pattern[str]]:
+@lru_cache(maxsize=64)
+def _writing(program: str) -> _Rows[re.Pattern[str]]:
     rows = [{'commands': _DATA['writes']['always'], 'matches': ''}, *_DATA['writes']['if']]
-    return _by_words((row['commands'], re.compile(row['matches'], re.DOTALL)) for row in rows)
+    return [
+        (words, re.compile(matches, re.DOTALL))
+        for words, matches in _rows_of(program, ((row['commands'], row['matches']) for row in rows))
+    ]
 
 
-def _by_words(rows: Iterator[tuple[str, _Value]]) -> _ByWords[_Value]:
-    found: _ByWords[_Value] = {}
-    for commands, value in rows:
-        for command in commands.split(','):
-            for words in alternatives(tuple(command.split())):
-                found.setdefault(words[0], []).append((words, value))
-    for each in found.values():
-        each.sort(key=lambda row: -len(row[0]))
-    return found
+def _rows_of(program: str, rows: Iterator[tuple[str, _Value]]) -> _Rows[_Value]:
+    """Return the rows about a program in all spellings, longer commands first."""
+    # The spellings of the commands of all programs take longer than judging a command.
+    found = [
+        (words, value)
+        for commands, value in rows
+        for command in commands.split(',')
+        if command.split()[:1] == [program]
+        for words in alternatives(tuple(command.split()))
+    ]
+    return sorted(found, key=lambda row: -len(row[0]))

@@ -64,8 +64,13 @@ class Message:
     """Blocks of the message."""
 
 
-def message_of(entry: InboxEntry) -> Message:
-    """Build the message of a request: the content, followed by buttons if the request is open, or by the outcome."""
+def message_of(entry: InboxEntry, *, others: int = 0) -> Message:
+    """Build the message of a request: the content, followed by buttons if the request is open, or by the outcome.
+
+    Args:
+        entry: The request.
+        others: How many of `entry.others_at` have passed.
+    """
     request = entry.request
     name, position = code(request.tool_name), _position(request)
     body, is_whole = _body(request)
@@ -74,7 +79,9 @@ def message_of(entry: InboxEntry) -> Message:
         until = [] if ends is None else [_small(f'Expires at {_time_of(ends)}; the call is then denied.')]
         heading = section(f'*Approve this call of* {name}*?*{position}')
         actions = _actions(_buttons(entry, is_whole=is_whole))
-        return Message(text=f'Approval needed: {name}', blocks=[heading, *body, *until, actions])
+        rules = [rule for rule in entry.content.approvers or () if others and rule.escalate is not None]
+        who = [_small(f'Others may answer now, too: {code(rule.text)}') for rule in rules]
+        return Message(text=f'Approval needed: {name}', blocks=[heading, *body, *who, *until, actions])
     outcome = _outcome_of(entry)
     decision = None if entry.answer is None else entry.answer.decision
     response = None if decision is None else decision.response

@@ -69,6 +69,7 @@ class _Posted(BaseModel):
     bot_id: str
     event_type: Literal['tool_approval_open'] = Field(validation_alias=AliasPath('metadata', 'event_type'))
     request_id: str = Field(validation_alias=AliasPath('metadata', 'event_payload', 'request_id'))
+    others: int = Field(default=0, validation_alias=AliasPath('metadata', 'event_payload', 'others'))
 
 
 class SlackChannel:
@@ -81,15 +82,19 @@ class SlackChannel:
         self._client: Any = client
         self._bot_id: str | None = None
 
-    async def post(self, entry: InboxEntry) -> str:
+    async def post(self, entry: InboxEntry, others: int) -> str:
         """Post a request, and return the timestamp that identifies the message.
+
+        Args:
+            entry: The request.
+            others: How many of `entry.others_at` have passed.
 
         Raises:
             SlackRefused: Slack permanently refuses this message.
             SlackUnavailable: The message may or may not have been posted.
         """
         # In a thread: a request may have several megabytes.
-        shown = await asyncio.to_thread(_shown, entry)
+        shown = await asyncio.to_thread(_shown, entry, others)
         answer = await self._write('chat.postMessage', **shown, unfurl_links=False, unfurl_media=False)
         timestamp = answer.get('ts')
         if not isinstance(timestamp, str):
@@ -135,8 +140,8 @@ class SlackChannel:
         answer = await self._asked('usergroups.users.list', http_verb='GET', params={'usergroup': group_id})
         return frozenset(map(str, _list(answer.get('users'))))
 
-    async def open_messages(self, since: datetime) -> AsyncGenerator[tuple[str, str]]:
-        """Yield the request id and timestamp of each of the bot's messages that show an open request.
+    async def open_messages(self, since: datetime) -> AsyncGenerator[tuple[str, str, int]]:
+        """Yield the request id, the timestamp and `others` of each of the bot's messages that show an open request.
 
         Raises:
             SlackUnavailable: The messages cannot be listed.
@@ -159,7 +164,7 @@ class SlackChannel:
                 # Attack: another app posts a message with the same metadata, to have it filled with requests
                 # (test_sync.py: test_messages_of_others_are_not_taken_for_its_own).
                 if found.bot_id == self._bot_id:
-                    yield found.request_id, found.ts
+                    yield found.request_id, found.ts, found.others
             match answer.get('response_metadata'):
                 case {'next_cursor': str(cursor)} if cursor:
                     page['cursor'] = cursor
@@ -185,16 +190,16 @@ class SlackChannel:
         return cast('Mapping[str, Any]', answer)
 
 
-def _shown(entry: InboxEntry) -> dict[str, Any]:
+def _shown(entry: InboxEntry, others: int = 0) -> dict[str, Any]:
     """Return the arguments of `chat.postMessage` and `chat.update`. Slack shows names and links in the request as plain
     text.
     """
-    message = message_of(entry)
+    message = message_of(entry, others=others)
     kind = 'tool_approval_open' if entry.state == 'pending' else 'tool_approval_settled'
     return {
         'text': message.text,
         'blocks': list(message.blocks),
-        'metadata': {'event_type': kind, 'event_payload': {'request_id': entry.id}},
+        'metadata': {'event_type': kind, 'event_payload': {'request_id': entry.id, 'others': others}},
         'parse': 'none',
         'link_names': False,
     }

@@ -25,7 +25,10 @@ _log = logging.getLogger('tool_approval')
 
 
 class MessageSync:
-    """Posts and updates one message for each request. After a restart, the state is read from Slack and the inbox."""
+    """Posts and updates one message for each request, and one more each time that others may answer, too.
+
+    After a restart, the state is read from Slack and the inbox.
+    """
 
     def __init__(self, inbox: Inbox, channel: SlackChannel, *, now: Callable[[], datetime], sleep: Sleep) -> None:
         """Show the requests of `inbox` in `channel`. For `now` and `sleep`, see `SlackBot`."""
@@ -34,6 +37,7 @@ class MessageSync:
         self._now = now
         self._sleep = sleep
         self._messages: dict[str, set[str]] = {}
+        self._others: dict[str, int] = {}
         self._given_up: set[str] = set()
 
     async def follow(self) -> None:
@@ -69,6 +73,7 @@ class MessageSync:
         """
         self._given_up.discard(entry.id)
         left = self._messages.pop(entry.id, set[str]())
+        self._others.pop(entry.id, None)
         if timestamp is not None:
             left.add(timestamp)
         for each in sorted(left):
@@ -85,8 +90,9 @@ class MessageSync:
         since = self._now() - LOOK_BACK
         for oldest in await self._inbox.open(limit=1):
             since = min(since, oldest.posted_at - _CLOCKS)
-        async for request_id, timestamp in self._channel.open_messages(since):
+        async for request_id, timestamp, others in self._channel.open_messages(since):
             self._messages.setdefault(request_id, set()).add(timestamp)
+            self._others[request_id] = max(others, self._others.get(request_id, 0))
 
     async def _changed(self, changed: frozenset[str] | None) -> list[str]:
         if changed is not None:
@@ -101,18 +107,21 @@ class MessageSync:
         except UnknownRequest:
             # The request was pruned, or belongs to another inbox that posts to this channel.
             self._messages.pop(request_id, None)
+            self._others.pop(request_id, None)
             return
+        others = sum(at <= self._now() for at in entry.others_at)
         if entry.state != 'pending':
             await self.settled(entry)
-        elif request_id not in self._messages and request_id not in self._given_up:
-            await self._post(entry)
+        elif others > self._others.get(request_id, -1) and request_id not in self._given_up:
+            await self._post(entry, others)
 
-    async def _post(self, entry: InboxEntry) -> None:
+    async def _post(self, entry: InboxEntry, others: int) -> None:
         try:
-            timestamp = await self._channel.post(entry)
+            timestamp = await self._channel.post(entry, others)
         except SlackRefused as error:
             # A message that Slack refuses must not stop the others. Other UIs still show the request.
             _log.error('%s; Slack does not show a request for %r', error, entry.request.tool_name)
             self._given_up.add(entry.id)
         else:
-            self._messages[entry.id] = {timestamp}
+            self._messages.setdefault(entry.id, set()).add(timestamp)
+            self._others[entry.id] = others

@@ -415,6 +415,29 @@ def test_a_vote_outlives_the_process_and_the_others_see_it(url, inbox):
     assert bot.paid == [10]
 
 
+def test_who_may_answer_a_parked_request_after_a_time_is_notified(url, inbox):
+    later = {'zoe': {'users': ['zoe']}}
+    leads = {'leads': {**LEADS['leads'], 'escalate': {'after': '30m', 'to': 'zoe'}}}
+    policy = ApprovalPolicy({'pay': {'approvers': 'leads'}}, approvers={**leads, **later})
+    passed = [timedelta()]
+
+    async def main():
+        [entry] = await park(Bot([PAY]).durable(url, over(url, policy=policy)), inbox)
+        page = Inbox(open_store(url).inbox_store, now=lambda: datetime.now(UTC) + passed[0])
+        changes = page.changes()
+        try:
+            assert await anext(changes) is None
+            passed[0] += timedelta(minutes=30)
+            async with asyncio.timeout(20):
+                while entry.id not in (await anext(changes) or ()):
+                    pass
+        finally:
+            await changes.aclose()
+            page.close()
+
+    asyncio.run(main())
+
+
 def test_of_several_people_one_denial_decides_and_a_change_starts_over(url, inbox):
     bot = Bot([PAY, call('pay', '2', amount=20)])
     changed = ApprovalDecision(approved=True, override_args={'amount': 15})

@@ -111,8 +111,8 @@
   }
 
   function count() {
-    const waiting = document.querySelectorAll('#open > .card:not(.settled)').length;
-    const all = document.querySelectorAll('#open > .card').length;
+    const waiting = document.querySelectorAll('#open > .card:not(.settled):not(.moved)').length;
+    const all = document.querySelectorAll('#open > .card:not(.moved)').length;
     document.title = waiting ? `(${waiting}) ${title}` : title;
     const empty = document.getElementById('empty');
     if (empty) empty.hidden = all > 0;
@@ -176,6 +176,8 @@
 
   const keysOf = (root) => new Map([...root.querySelectorAll('#open > [data-key]')].map((item) => [item.dataset.key, item]));
 
+  const canAnswer = (card) => card.querySelector('form.answer') !== null;
+
   // Insert a request next to those of the same response, or return false. Others go to the end, so that nothing moves.
   function place(made, before, after, mine) {
     const beside = (entry) => {
@@ -202,7 +204,13 @@
     }
     const items = [...theirs];
     for (const [index, [key, item]] of items.entries()) {
-      if (mine.has(key)) continue;
+      const old = mine.get(key);
+      // A rule may let others answer after a time. The buttons come with a card at the end, so that nothing moves.
+      if (old && (old.classList.contains('settled') || canAnswer(old) || !canAnswer(item))) continue;
+      if (old) {
+        put(old);
+        old.removeAttribute('id');
+      }
       const made = document.importNode(item, true);
       const buttons = [...made.querySelectorAll('button:not([hidden])')];
       for (const button of buttons) button.disabled = true;
@@ -212,7 +220,7 @@
       mine.set(key, made);
       if (made.classList.contains('card')) {
         say(`New request: ${made.dataset.name}`);
-        notify(made.dataset.name);
+        if (canAnswer(made)) notify(made.dataset.name);
       }
     }
     const filter = document.getElementById('filter');
