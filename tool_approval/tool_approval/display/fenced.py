@@ -7,10 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from .escape import escape_line
+from .fact_texts import LONGEST_NAME
 from .lines import OURS, DisplayLine, LineKind
-
-LONGEST_NAME = 80
-"""Number of characters after which a name is cut off."""
 
 _LONGEST_PIECE = 900
 """Lines are split into pieces of at most this many characters, because short pieces fill sections better."""

@@ -75,7 +75,7 @@ def test_cut_text_keeps_its_end():
         ('a b ', '`a b&lt;U+0020&gt;`'),
         ('<@U1>', '`&lt;@U1&gt;`'),
         ('a`b', '`a&lt;U+0060&gt;b`'),
-        ('x' * 90, f'`{"x" * 80}...`'),
+        ('x' * 101, f'`{"x" * 100}...`'),
     ],
 )
 def test_names_are_written_as_code(name, told):

@@ -30,8 +30,8 @@ _NEVER = frozenset({10008, 30046, 50005, 50006, 50035})
 """Discord's error codes for a permanent problem with one message. Other errors are temporary or affect the whole app.
 Source: "JSON error codes" in Discord's reference."""
 
-# A closed session is a `RuntimeError`, and an answer that is not the expected JSON a `ValueError` or `LookupError`.
-_FAILURES = (discord.DiscordException, ClientError, OSError, TimeoutError, RuntimeError, ValueError, LookupError)
+_FAILURES = (discord.DiscordException, ClientError, OSError, RuntimeError, ValueError, TypeError, LookupError)
+"""Errors of the library for closed sessions and unexpected responses, too: it does not check what it reads."""
 
 _FORMS = {'note': 'Note to the model', 'respond': 'Result for the model; the tool does not run'}
 """Answers with a form, and the label of its field. Source: Discord's reference: at most 45 characters."""
@@ -117,7 +117,7 @@ class DiscordBot:
                 await self._decide(target, press, data.get('components'))
             except (errors.AnswerRefused, errors.InboxUnavailable, NotOffered) as error:
                 told = errors.refusal_text(error, name=inline_code, text=plain)
-                await _asked('followup', press.followup.send(told, ephemeral=True, allowed_mentions=_NO_MENTIONS))
+                await _asked('followup', press.followup.send(told, ephemeral=True))
                 if isinstance(error, errors.AlreadySettled) and press.message is not None:
                     await sync.settled(await self._inbox.get(target.request_id), str(press.message.id))
         except (chats.ChatUnavailable, chats.ChatRefused, errors.AnswerRefused, errors.InboxUnavailable) as error:
@@ -190,9 +190,7 @@ async def _first_of(*running: Awaitable[None]) -> None:
     """Wait until one of them ends, and cancel the others."""
     tasks = [asyncio.ensure_future(each) for each in running]
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            await task
+        await next(asyncio.as_completed(tasks))
     finally:
         for task in tasks:
             task.cancel()
@@ -207,7 +205,7 @@ async def _shown(entry: InboxEntry) -> dict[str, Any]:
         view.add_item(Button(custom_id=custom_id, label=label))
     view.stop()  # The library need not keep it: the ids say everything.
     embeds = [discord.Embed(description=text) for text in texts]
-    return {'content': heading, 'embeds': embeds, 'view': view, 'allowed_mentions': _NO_MENTIONS}
+    return {'content': heading, 'embeds': embeds, 'view': view}
 
 
 def _form(target: Target) -> Modal:

@@ -12,6 +12,7 @@ from tool_approval.answering import LABELS, answer_options, bounded_options, pla
 from tool_approval.core.offers import MOST_OPTIONS
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, facts, warnings_of
+from tool_approval.display.fact_texts import are_facts_whole
 from tool_approval.display.fenced import Line, cut, drawn, inline_code, sections
 from tool_approval.inbox import InboxEntry
 
@@ -83,13 +84,15 @@ def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str],
 
     What is not shown whole can only be denied.
     """
-    shown = display(request, whole=True)
+    # A request of several megabytes is not laid out whole, only to be cut.
+    is_small = len(str(request.args)) + len(str(request.presentation)) < 50_000
+    shown = display(request, whole=is_small)
     # No line may be empty: Discord would pair the fences of an empty block with later ones.
     lines: list[Line] = [(False, f'! {text}') for text in warnings_of(request)]
     for label, text in facts(request):
         lines += [(True, f'{label}:'), (False, f'| {text}')]
     texts, fits = _fit([*lines, *drawn(shown.lines)])
-    if not (fits and shown.is_whole):
+    if not (is_small and fits and shown.is_whole and are_facts_whole(request)):
         return texts, {answer: LABELS[answer] for answer in ('deny', 'note')}, False
     options = answer_options(request, is_whole=True)
     answers: dict[str, str] = {each: LABELS[each] for each in options.answers if each not in ('always', 'edit')}
@@ -107,4 +110,4 @@ def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str],
 
 
 def _fit(lines: Sequence[Line]) -> tuple[list[str], bool]:
-    return cut(sections(lines, room=_ROOM, ours=_MARKUP), _MOST_EMBEDS, plain('[... {} not shown here]'))
+    return cut(sections(lines, room=_ROOM, ours=_MARKUP), _MOST_EMBEDS, r'\[\.\.\. {} not shown here\]')
