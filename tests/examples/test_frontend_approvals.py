@@ -212,6 +212,19 @@ def test_edited_arguments_are_judged_and_validated(scene, finish, to, paid):
     assert ('Bob got 1' in told) is bool(paid)
 
 
+def test_an_answer_that_is_given_straight_to_the_adapter_is_refused(scene, finish):
+    async def story():
+        call_id = await scene.ask()
+        [(messages, _)] = scene.server.kept.values()
+        adapter = scene.server.adapter(scene.protocol, scene.answer(call_id))
+        return ''.join([event async for event in adapter.encode_stream(adapter.run_stream(message_history=messages))])
+
+    told = finish(story())
+
+    assert scene.paid == []
+    assert UNBOUND in told
+
+
 def test_a_client_that_keeps_the_history_itself_can_approve_nothing(scene, finish):
     """The adapter in its default mode takes the whole history, with its calls, from the client."""
     call = {'id': 'c1', 'type': 'function', 'function': {'name': 'pay', 'arguments': '{"to": "Eve", "amount": 9}'}}

@@ -31,7 +31,7 @@ _TARGET = re.compile(r'([a-z0-9_]{1,12})\.([A-Za-z0-9_-]{43})\.([A-Za-z0-9_-]{43
 
 @dataclass(frozen=True)
 class Target:
-    """What a button or a form answers. Discord returns it as the button's id, which has at most 100 characters."""
+    """The answer of a button or a form. Discord returns it as the button's id, which has at most 100 characters."""
 
     answer: str
     """Kind of the answer."""
@@ -47,7 +47,7 @@ class Target:
 
     @classmethod
     def read(cls, custom_id: object) -> Target | None:
-        """Return what a button or a form answers, or `None` if it is not one of the bot's."""
+        """Return the answer of a button or a form, or `None` if it is not one of the bot's."""
         found = _TARGET.fullmatch(custom_id) if isinstance(custom_id, str) else None
         return None if found is None else cls(found[1], found[2], urlsafe_b64decode(f'{found[3]}=').hex())
 
@@ -59,7 +59,7 @@ def plain(text: str) -> str:
 
 def message_of(entry: InboxEntry) -> tuple[str, Sequence[str], Mapping[str, str]]:
     """Return the first line of a message, which notifications show, too; the texts of its embeds; and the labels of its
-    buttons, by their ids. A settled request has no buttons, and the last embed tells its outcome.
+    buttons, by their ids. A settled request has no buttons, and the last embed has its outcome.
     """
     place = place_in_response(entry.request)
     name = inline_code(entry.request.tool_name) + ('' if place is None else f' ({place[0]:,} of {place[1]:,})')
@@ -82,7 +82,7 @@ def message_of(entry: InboxEntry) -> tuple[str, Sequence[str], Mapping[str, str]
 def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str], bool]:
     """Return the texts that show a request, the labels of the possible answers, and whether all of it is shown.
 
-    What is not shown whole can only be denied.
+    A request that is not shown whole can only be denied.
     """
     # A request of several megabytes is not laid out whole, only to be cut.
     is_small = len(str(request.args)) + len(str(request.presentation)) < 50_000
