@@ -59,7 +59,7 @@ class EditorUI:
         lines: list[Line] = [(False, f'! {text}') for text in warnings_of(request)]
         for label, text in facts(request):
             lines += [(True, f'{label}:'), (False, f'| {text}')]
-        lines += drawn(display(request, whole=True).lines)
+        lines += [(True, 'Call:'), *drawn(display(request, whole=True).lines)]
         if options.denial_covers is not None:
             lines += [(True, 'Answers for this session cover:'), (False, f'| {options.denial_covers}')]
         [text] = sections(lines, room=1 << 40, ours=MARKUP)

@@ -109,7 +109,7 @@ def test_a_plain_request_reads_well():
         '**Approve this call of** `shell` (1 of 2)**?**\nExpires at 12:00:00 UTC; the call is then denied.'
     )
     assert '\n'.join(texts) == (
-        'why\\:\n```\n| It deletes.\n$ rm -rf build\n```\n'
+        'why\\:\n```\n| It deletes.\n```\nCall\\:\n```\n$ rm -rf build\n```\n'
         'The answers for this session cover\\:\n```\n| exactly this call\n```'
     )
     assert list(buttons.values()) == [
@@ -163,22 +163,22 @@ def test_a_request_with_a_fact_that_is_cut_can_only_be_denied():
     assert (list(answers), is_whole) == (['deny', 'note'], False)
 
 
-def test_a_call_with_hidden_arguments_can_be_approved_once():
-    request = ApprovalRequest(
-        tool_name='t', args={'a': 1, 'key': 'k'}, payload={'a': 1}, metadata={'hides_arguments': True}
-    )
-    [text], answers, _ = content_of(request)
+def test_a_call_with_altered_arguments_can_be_approved_once():
+    _, answers, is_whole = content_of(ApprovalRequest(tool_name='t', args={'a': 1}, hides_arguments=True))
 
-    assert '"key": hidden by the tool' in text
-    assert list(answers) == ['approve', 'deny', 'note']
+    assert (list(answers), is_whole) == (['approve', 'deny', 'note'], True)
 
 
 def test_nothing_is_remembered_if_what_it_covers_does_not_fit():
-    request = ApprovalRequest(tool_name='t', args={'to': 'a', 'text': 'b'}, payload={'to': 'x' * 4500})
-    texts, answers, is_whole = content_of(request)
+    shown = [content_of(ApprovalRequest(tool_name='t', args={'a': ['x' * 70] * count})) for count in range(50, 70)]
 
-    assert (list(answers), is_whole) == (['approve', 'deny', 'note'], True)
-    assert 'session' not in ''.join(texts)
+    assert {(*answers,) for _, answers, _ in shown} == {
+        ('approve', 'session', 'deny', 'deny_session', 'note'),
+        ('approve', 'deny', 'note'),
+        ('deny', 'note'),
+    }
+    for texts, answers, _ in shown:
+        assert ('this session cover' in texts[-1]) is ('session' in answers)
 
 
 def test_bounded_approvals_are_shown_with_what_they_cover():

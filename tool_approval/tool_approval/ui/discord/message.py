@@ -19,7 +19,7 @@ from tool_approval.inbox import InboxEntry
 BOUNDED = 'bounded_'
 """With the number of a bounded approval from 0, the answer of its button. Other answers are those of `AnswerKind`."""
 
-_ROOM, _ROOM_OF_OUTCOME, _MOST_EMBEDS, _LONGEST_LABEL = 1_450, 700, 3, 80
+_ROOM, _ROOM_OF_OUTCOME, _MOST_EMBEDS, _LONGEST_LABEL = 2_450, 700, 2, 80
 """Maximum number of content characters in an embed, and in that of the outcome, besides fences; of embeds of content;
 and of characters in a button's label. Source: Discord's reference: a message's embeds have at most 6000 characters."""
 
@@ -80,9 +80,8 @@ def message_of(entry: InboxEntry) -> tuple[str, Sequence[str], Mapping[str, str]
 
 
 def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str], bool]:
-    """Return the texts that show a request, the labels of the possible answers, and whether all of it is shown.
-
-    A request that is not shown whole can only be denied.
+    """Return the texts that show a request, the labels of the possible answers, and whether all of it is shown. If not,
+    the request can only be denied.
     """
     # A request of several megabytes is not laid out whole, only to be cut.
     is_small = len(str(request.args)) + len(str(request.presentation)) < 50_000
@@ -91,7 +90,8 @@ def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str],
     lines: list[Line] = [(False, f'! {text}') for text in warnings_of(request)]
     for label, text in facts(request):
         lines += [(True, f'{label}:'), (False, f'| {text}')]
-    texts, fits = _fit([*lines, *drawn(shown.lines)])
+    lines += [(True, 'Call:'), *drawn(shown.lines)]
+    texts, fits = _fit(lines)
     if not (is_small and fits and shown.is_whole and are_facts_whole(request)):
         return texts, {answer: LABELS[answer] for answer in ('deny', 'note')}, False
     options = answer_options(request, is_whole=True)
@@ -103,7 +103,7 @@ def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str],
         for number, (_, label, covered) in enumerate(bounded_options(request)[:MOST_OPTIONS]):
             answers[f'{BOUNDED}{number}'] = label if len(label) <= _LONGEST_LABEL else f'Approve within bounds {number}'
             covers += [(True, f'Approval within bounds {number} covers:'), (False, f'| {covered}')]
-    remembered, fits = _fit([*lines, *drawn(shown.lines), *covers])
+    remembered, fits = _fit([*lines, *covers])
     if fits:
         return remembered, answers, True
     return texts, {each: answers[each] for each in answers if each in ('approve', 'deny', 'note', 'respond')}, True
