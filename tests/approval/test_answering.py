@@ -5,7 +5,9 @@ from tool_approval.answering import (
     LABELS,
     NotOffered,
     UnreadableArguments,
+    answer_decision,
     answer_options,
+    bounded_options,
     decision_on,
     draft_of,
     editable,
@@ -16,10 +18,11 @@ from tool_approval.answering import (
     read_arguments,
     with_arguments,
 )
+from tool_approval.core.offers import with_offers
 from tool_approval.core.request import RejectedEdit
 from tool_approval.display import KEYS
 
-from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, RememberOption
+from tool_approval import ApprovalDecision, ApprovalPresentation, ApprovalRequest, Offer, RememberOption
 
 NOTES = RememberOption(kind='folder', label='notes/', payload={'path': 'notes'})
 PLAIN = ApprovalRequest(tool_name='write', args={'path': 'notes/a'})
@@ -273,3 +276,45 @@ def test_a_response_is_named_as_the_outcome():
         'Answered',
         ' in place of the tool',
     )
+
+
+@pytest.mark.parametrize(
+    ('answer', 'told'),
+    [
+        ('approve', (True, None, 'none')),
+        ('session', (True, None, 'session')),
+        ('always', (True, None, 'always')),
+        ('deny', (False, None, 'none')),
+        ('deny_session', (False, None, 'session')),
+    ],
+)
+def test_a_pressed_button_becomes_its_decision(answer, told):
+    request = ApprovalRequest(tool_name='t', metadata={'can_remember_session': True, 'can_remember_always': True})
+
+    decision = answer_decision(request, answer, text=' ')
+
+    assert (decision.approved, decision.note, decision.remember) == told
+
+
+def test_a_form_becomes_a_note_or_a_result():
+    request = ApprovalRequest(tool_name='t', answers=('respond',))
+
+    assert answer_decision(request, 'note', text=' no ').note == 'no'
+    assert answer_decision(request, 'respond', text=' blue ').response == 'blue'
+    for text in (None, ' '):
+        with pytest.raises(NotOffered, match='empty'):
+            answer_decision(request, 'respond', text=text)
+    with pytest.raises(NotOffered):
+        answer_decision(request, 'approve')
+
+
+def test_bounded_approvals_have_the_texts_of_their_buttons():
+    request = with_offers(ApprovalRequest(tool_name='t', args={'to': 'Ada'}), [Offer(uses=10)])
+
+    [(kind, text, covers)] = bounded_options(request)
+
+    assert kind == request.remember_options[0].kind
+    assert text.startswith('Approve ')
+    assert '10' in text
+    assert covers
+    assert bounded_options(ApprovalRequest(tool_name='t')) == []

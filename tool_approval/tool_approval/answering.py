@@ -15,7 +15,7 @@ from tool_approval.core.canonical import EXACT, canonical_json, decode_arguments
 from tool_approval.core.decision import ALL_ANSWERS, ApprovalDecision, Remember
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
 from tool_approval.core.request import ApprovalRequest, describe
-from tool_approval.display import is_shown_whole, remember_choices
+from tool_approval.display import escape_line, is_shown_whole, remember_choices
 from tool_approval.display.digest import left_out_keys, visible_args
 from tool_approval.display.questions import may_deny_for_session, remember_spans
 
@@ -25,7 +25,9 @@ __all__ = (
     'AnswerOptions',
     'NotOffered',
     'UnreadableArguments',
+    'answer_decision',
     'answer_options',
+    'bounded_options',
     'decision_on',
     'draft_of',
     'editable',
@@ -106,6 +108,15 @@ def answer_options(request: ApprovalRequest, *, is_whole: bool | None = None) ->
     )
 
 
+def bounded_options(request: ApprovalRequest) -> list[tuple[str, str, str]]:
+    """Return the bounded approvals that a request offers: for each its kind (`remember_option`), and the escaped texts
+    of its button and of what it covers.
+    """
+    covers = dict(remember_choices(request))
+    bounded = [(each.kind, each.bounds) for each in request.remember_options if each.bounds is not None]
+    return [(kind, escape_line(f'Approve {bounds.text}'), covers[kind]) for kind, bounds in bounded]
+
+
 def decision_on(
     request: ApprovalRequest,
     *,
@@ -163,6 +174,42 @@ def decision_on(
     if refused is not None:
         raise NotOffered(f'the tool does not allow the answer `{refused}`')
     return decision
+
+
+def answer_decision(
+    request: ApprovalRequest,
+    answer: AnswerKind,
+    *,
+    text: str | None = None,
+    remember_option: str = EXACT,
+    is_whole: bool | None = None,
+) -> ApprovalDecision:
+    """Turn a pressed button into a decision. An edit needs `decision_on`.
+
+    Args:
+        request: Request that was answered.
+        answer: Kind of the answer.
+        text: The note, or the result in place of the tool, as written in a form.
+        remember_option: See `decision_on`.
+        is_whole: See `answer_options`.
+
+    Raises:
+        NotOffered: The request does not offer this answer, or the result is empty.
+    """
+    written = (text or '').strip()
+    if answer == 'respond':
+        if not written:
+            raise NotOffered('the result is empty')
+        return decision_on(request, approved=False, response=written)
+    spans: dict[str, Remember] = {'session': 'session', 'deny_session': 'session', 'always': 'always'}
+    return decision_on(
+        request,
+        approved=answer in ('approve', 'session', 'always'),
+        note=written,
+        remember=spans.get(answer, 'none'),
+        remember_option=remember_option,
+        is_whole=is_whole,
+    )
 
 
 def may_approve_together(requests: Sequence[ApprovalRequest]) -> bool:

@@ -3,7 +3,7 @@
 import json
 
 from tool_approval.display import display
-from tool_approval.ui.slack.mrkdwn import drawn
+from tool_approval.display.fenced import drawn
 from tool_approval.ui.terminal import render_request
 from tool_approval.ui.web.cards import content_of
 

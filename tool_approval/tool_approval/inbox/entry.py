@@ -25,6 +25,9 @@ from .store import Row, State
 LONGEST_SHOWN = 80
 """Number of characters after which the name of a person or run is cut off when it is shown."""
 
+LONGEST_NOTE = 300
+"""Number of characters after which a note is cut off when the outcome is shown."""
+
 MAX_BYTES = 4 * 1024 * 1024
 """Maximum size of a request or an answer, about a thousand pages of text: more than an approver can read."""
 
@@ -108,6 +111,14 @@ class InboxEntry(BaseModel):
             return ''
         before = 0 if decision.override_args is not None else len(votes.agreed)
         return f' ({before + 1} of {votes.needed})'
+
+    @property
+    def written(self) -> list[tuple[str, str]]:
+        """Note and result of the approver: pairs of a label, and the escaped text, cut to `LONGEST_NOTE` characters."""
+        decision = None if self.answer is None else self.answer.decision
+        note, response = (None, None) if decision is None else (decision.note, decision.response)
+        result = response if isinstance(response, str) or response is None else canonical_json(response)
+        return [(label, short_name(text, LONGEST_NOTE)) for label, text in (('Note', note), ('Result', result)) if text]
 
     def check_open(self, digest: str) -> None:
         """Raise an error unless the request is open and its content is what the approver was shown.
@@ -202,9 +213,9 @@ def already_settled(entry: InboxEntry) -> AlreadySettled:
     return AlreadySettled(entry.state, by=by, at=entry.settled_at)
 
 
-def short_name(name: str) -> str:
-    """Return the name of a person or a run, escaped, on one line, and cut to `LONGEST_SHOWN` characters."""
-    return escape_line(name if len(name) <= LONGEST_SHOWN else f'{name[:LONGEST_SHOWN]}...')
+def short_name(name: str, most: int = LONGEST_SHOWN) -> str:
+    """Return the name of a person or a run, escaped, on one line, and cut to `most` characters."""
+    return escape_line(name if len(name) <= most else f'{name[:most]}...')
 
 
 def write_content(content: Content) -> str:

@@ -3,8 +3,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tool_approval.display import DisplayLine
-from tool_approval.ui.slack.mrkdwn import LONGEST_SECTION, code, cut, drawn, plain, sections
+from tool_approval.ui.slack.mrkdwn import LONGEST_SECTION, code, cut, plain, sections
 
 from .slack_server import utf16
 
@@ -69,21 +68,6 @@ def test_cut_text_keeps_its_end():
     assert cut(['1', '2'], 2) == (['1', '2'], True)
 
 
-def test_quoted_lines_have_a_sign_and_own_lines_do_not():
-    kinds = ['command', 'added', 'removed', 'hunk', 'text', 'meta']
-    lines = [DisplayLine(kind=kind, text='x') for kind in kinds]
-
-    assert list(drawn([*lines, DisplayLine(kind='command', text='y', is_first=False)])) == [
-        (False, '$ x'),
-        (False, '+ x'),
-        (False, '- x'),
-        (False, '@ x'),
-        (False, '| x'),
-        (True, 'x'),
-        (False, '> y'),
-    ]
-
-
 @pytest.mark.parametrize(
     ('name', 'told'),
     [
@@ -91,7 +75,7 @@ def test_quoted_lines_have_a_sign_and_own_lines_do_not():
         ('a b ', '`a b&lt;U+0020&gt;`'),
         ('<@U1>', '`&lt;@U1&gt;`'),
         ('a`b', '`a&lt;U+0060&gt;b`'),
-        ('x' * 90, f'`{"x" * 80}...`'),
+        ('x' * 101, f'`{"x" * 100}...`'),
     ],
 )
 def test_names_are_written_as_code(name, told):

@@ -8,6 +8,5 @@ if not (find_spec('slack_bolt') and find_spec('aiohttp')):
     raise MissingExtraError('slack-bolt', extra='slack')
 
 from .bot import SlackBot
-from .channel import SlackRefused, SlackUnavailable
 
-__all__ = ['SlackBot', 'SlackRefused', 'SlackUnavailable']
+__all__ = ['SlackBot']

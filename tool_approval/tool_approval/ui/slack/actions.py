@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
-from tool_approval.answering import NotOffered, decision_on, read_arguments
+from tool_approval.answering import AnswerKind, NotOffered, answer_decision, decision_on, read_arguments
 from tool_approval.core.approvers import LONGEST_NAME
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
@@ -24,9 +24,9 @@ from tool_approval.inbox import (
     Inbox,
     InboxEntry,
     InboxUnavailable,
-    NotAnApprover,
     refusal_text,
 )
+from tool_approval.inbox.chats import ChatRefused, ChatUnavailable, MessageSync, approver_of
 
 from .blocks import (
     APPROVE,
@@ -42,23 +42,32 @@ from .blocks import (
     RESPOND,
     RESPONSE_FORM,
     SESSION,
-    bounded_options,
+    bounded_buttons,
     full_view,
     is_body_whole,
     is_whole_in_message,
     note_form,
     response_form,
 )
-from .channel import SlackChannel, SlackRefused, SlackUnavailable
+from .channel import SlackChannel
 from .edit_views import CHANGED_FORM, EDIT_FORM, changed_view, edit_view, error_block, read_edit
 from .mrkdwn import code, plain
-from .sync import MessageSync
 
 REMEMBERED_S = 60.0
 """Seconds to cache the members of a user group. A removed member can answer until the cached list expires."""
 
 _GROUP = re.compile(r'S[A-Z0-9]{2,40}')
 """Format of the ids of Slack's user groups."""
+
+_ANSWERS: Mapping[str, AnswerKind] = {
+    APPROVE: 'approve',
+    SESSION: 'session',
+    DENY: 'deny',
+    DENY_SESSION: 'deny_session',
+    NOTE_FORM: 'note',
+    RESPONSE_FORM: 'respond',
+}
+"""Answers of buttons and forms, besides bounded approvals and edits."""
 
 _NO_ANSWER = 'Slack did not respond in time. Nothing was changed; press the button again.'
 
@@ -111,24 +120,18 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
     Raises:
         NotOffered: The message does not offer this answer.
     """
-    if press.action == RESPONSE_FORM:
-        response = (press.note or '').strip()
-        if not response:
-            raise NotOffered('the result is empty')
-        return decision_on(request, approved=False, response=response)
     if press.action == CHANGED_FORM:
         edited = read_arguments(press.target.partition('\n')[2])
         return decision_on(request, approved=True, override_args=edited)
-    if press.action in (SESSION, DENY_SESSION):
-        is_whole, approved = is_whole_in_message(request), press.action == SESSION
-        return decision_on(request, approved=approved, remember='session', is_whole=is_whole)
     if press.action in BOUNDED:
-        offered = bounded_options(request).get(press.action)
+        offered = bounded_buttons(request).get(press.action)
         if offered is None:
             raise NotOffered('the request does not offer this option for remembering the approval')
-        is_whole, kind = is_body_whole(request), offered[0]
-        return decision_on(request, approved=True, remember='session', remember_option=kind, is_whole=is_whole)
-    return decision_on(request, approved=press.action == APPROVE, note=(press.note or '').strip())
+        is_whole = is_body_whole(request)
+        return answer_decision(request, 'session', remember_option=offered[0], is_whole=is_whole)
+    answer = _ANSWERS[press.action]
+    is_whole = is_whole_in_message(request) if answer in ('session', 'deny_session') else None
+    return answer_decision(request, answer, text=press.note, is_whole=is_whole)
 
 
 class People:
@@ -165,7 +168,7 @@ class People:
 
         Raises:
             NotAnApprover: The person is not allowed to answer the request.
-            SlackUnavailable: The members of a user group cannot be looked up.
+            ChatUnavailable: The members of a user group cannot be looked up.
         """
         person_id = user_id if self._ids is None else self._ids.get(user_id)
         # Groups are looked up only if the person is not listed directly.
@@ -173,11 +176,8 @@ class People:
         listed = [rule.everyone for rule in entry.content.approvers or ()]
         wanted = wanted.union(*(rule.groups for rule in listed if person_id not in rule.users))
         groups = frozenset([group for group in sorted(wanted) if person_id and await self._has(group, user_id)])
-        if person_id is None or not self._rule.lists(Approver(id=user_id, groups=groups)):
-            raise NotAnApprover(user_id, entry.request.tool_name, 'only approvers listed for this channel may answer')
-        approver = Approver(id=person_id, name=name, groups=groups)
-        entry.check_approver(approver)
-        return approver
+        user = Approver(id=user_id, name=name, groups=groups)
+        return approver_of(entry, user, approvers=self._rule, people=self._ids)
 
     async def _has(self, group: str, user_id: str) -> bool:
         if _GROUP.fullmatch(group) is None:
@@ -226,7 +226,7 @@ class ButtonActions:
             await self._tell(press, refusal_text(error, name=code, text=plain))
             if isinstance(error, AlreadySettled):
                 await self._refresh(press)
-        except (SlackUnavailable, SlackRefused) as error:
+        except (ChatUnavailable, ChatRefused) as error:
             _log.error('%s', error)
             await self._tell(press, _NO_ANSWER)
         if has_edit:
@@ -254,7 +254,7 @@ class ButtonActions:
     async def _carry_out(self, press: Press) -> None:
         entry, by = await self._checked(press)
         _, digest, page = press.target.partition('\n')[0].split('.')
-        if press.action in (APPROVE, SESSION, *BOUNDED, DENY, DENY_SESSION, NOTE_FORM, RESPONSE_FORM, CHANGED_FORM):
+        if press.action in (*_ANSWERS, *BOUNDED, CHANGED_FORM):
             # In a thread, as below: a request may have several megabytes.
             decision = await asyncio.to_thread(decision_of, press, entry.request)
             # The message is updated when the inbox reports the change.
@@ -273,12 +273,12 @@ class ButtonActions:
     async def _tell(self, press: Press, text: str) -> None:
         try:
             await self._channel.whisper(press.user_id, text)
-        except (SlackUnavailable, SlackRefused) as error:
+        except (ChatUnavailable, ChatRefused) as error:
             _log.warning('%s; the user who pressed a button could not be notified that the action failed', error)
 
     async def _refresh(self, press: Press) -> None:
         """Update a message that still has buttons although its request is settled."""
         try:
             await self._messages.settled(await self._inbox.get(press.request_id), press.timestamp)
-        except (SlackUnavailable, AnswerRefused, InboxUnavailable) as error:
+        except (ChatUnavailable, AnswerRefused, InboxUnavailable) as error:
             _log.warning('%s; a message still shows a request as open', error)

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from tool_approval.answering import LABELS, answer_options, draft_of, outcome_words, place_in_response
-from tool_approval.core.bounds import Bounds
-from tool_approval.core.canonical import canonical_json
+from tool_approval.answering import LABELS, answer_options, bounded_options, draft_of, outcome_words, place_in_response
 from tool_approval.core.offers import MOST_OPTIONS
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.display import display, escape_line, facts, remember_choices, warnings_of
+from tool_approval.display import display, facts, remember_choices, warnings_of
+from tool_approval.display.fenced import drawn
 from tool_approval.inbox import Approver, InboxEntry
 
-from .mrkdwn import code, cut, drawn, plain, sections
+from .mrkdwn import code, cut, plain, sections
 
 Block = dict[str, Any]
 """A block of a message or a view, as in Slack's reference."""
@@ -35,9 +34,6 @@ NOTE_FORM, RESPONSE_FORM, NOTE_BLOCK, NOTE_INPUT = 'deny_with_note', 'respond_wi
 
 LONGEST_NOTE = 3000
 """Maximum number of characters in a plain text input. Source: Slack's reference."""
-
-_SHOWN_NOTE = 300
-"""Number of characters after which a note is cut off. The inbox shows the whole note."""
 
 _LONGEST_CONFIRMATION = 300
 """Maximum number of characters in the text of a confirmation dialog. Source: Slack's reference."""
@@ -83,11 +79,7 @@ def message_of(entry: InboxEntry, *, others: int = 0) -> Message:
         who = [_small(f'Others may answer now, too: {code(rule.text)}') for rule in rules]
         return Message(text=f'Approval needed: {name}', blocks=[heading, *body, *who, *until, actions])
     outcome = _outcome_of(entry)
-    decision = None if entry.answer is None else entry.answer.decision
-    response = None if decision is None else decision.response
-    written = response if isinstance(response, str) or response is None else canonical_json(response)
-    told = {'Note': None if decision is None else decision.note, 'Result': written}
-    noted = [section(f'*{label}*\n{_note(text)}') for label, text in told.items() if text]
+    noted = [section(f'*{label}*\n{sections([(False, text)])[0]}') for label, text in entry.written]
     heading = section(f'*Call of* {name}{position}')
     return Message(text=f'{name}: {outcome}', blocks=[heading, *body, section(outcome), *noted])
 
@@ -210,12 +202,10 @@ def _bounded_buttons(entry: InboxEntry, *, is_whole: bool) -> list[Block]:
     options = answer_options(entry.request, is_whole=is_whole)
     if 'session' not in options.spans:
         return []
-    labels_of = dict(options.remember_options)
     buttons: list[Block] = []
-    for name, (kind, bounds) in bounded_options(entry.request).items():
-        text = escape_line(f'Approve {bounds.text}')
+    for name, (_, text, covers) in bounded_buttons(entry.request).items():
         short = text if len(text) <= _LONGEST_BUTTON else 'Approve within bounds'
-        buttons.append(_button(entry, name, short, confirm=_confirmation(labels_of[kind])))
+        buttons.append(_button(entry, name, short, confirm=_confirmation(covers)))
     return buttons
 
 
@@ -228,17 +218,12 @@ def _confirmation(label: str, kind: Literal['session', 'deny_session'] = 'sessio
     }
 
 
-def bounded_options(request: ApprovalRequest) -> dict[str, tuple[str, Bounds]]:
-    """Return the kinds and bounds of the bounded approvals that a message offers, by the id of their button. Each of
+def bounded_buttons(request: ApprovalRequest) -> dict[str, tuple[str, str, str]]:
+    """Return the bounded approvals that a message offers, as `bounded_options` does, by the id of their button. Each of
     them is shown whole in the dialog of its button.
     """
-    labels_of = dict(remember_choices(request))
-    bounded = [(each.kind, each.bounds) for each in request.remember_options if each.bounds is not None]
-    return {
-        name: (kind, bounds)
-        for name, (kind, bounds) in zip(BOUNDED, bounded, strict=False)
-        if _fits_dialog(labels_of[kind])
-    }
+    offered = zip(BOUNDED, bounded_options(request), strict=False)
+    return {name: option for name, option in offered if _fits_dialog(option[2])}
 
 
 def _covered(label: str) -> str:
@@ -267,11 +252,6 @@ def _outcome_of(entry: InboxEntry) -> str:
 def _person(by: Approver) -> str:
     """Return the approver's name and id as inline code, because a mention would notify people."""
     return code(by.id) if by.name is None else f'{code(by.name)} ({code(by.id)})'
-
-
-def _note(note: str) -> str:
-    shown = note if len(note) <= _SHOWN_NOTE else f'{note[:_SHOWN_NOTE]}...'
-    return sections([(False, escape_line(shown))])[0]
 
 
 def _position(request: ApprovalRequest) -> str:

@@ -17,10 +17,8 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from tool_approval.core.decision import is_reserved
-from tool_approval.core.errors import check_type
 from tool_approval.inbox import ApproverRule, Inbox
-from tool_approval.inbox.inbox import check_inbox
+from tool_approval.inbox.chats import MessageSync, Sleep, check_people
 from tool_approval.ui.replays import Replays
 
 from .actions import ButtonActions, People
@@ -39,10 +37,9 @@ from .blocks import (
     RESPONSE_FORM,
     SESSION,
 )
-from .channel import RateLimits, SlackChannel, Sleep
+from .channel import RateLimits, SlackChannel
 from .edit_views import CHANGED_FORM, EDIT_FORM
 from .endpoint import SlackEndpoint
-from .sync import MessageSync
 
 _CHANNEL = re.compile(r'[CGD][A-Z0-9]{2,40}')
 
@@ -91,18 +88,13 @@ class SlackBot:
             TypeError: `inbox` is not an `Inbox`, or `approvers` is not an `ApproverRule`.
             ValueError: An argument is invalid, or environment variables would make Slack's library ignore the token.
         """
-        check_inbox(inbox)
-        check_type('approvers', approvers, 'an `ApproverRule`', ApproverRule)
+        check_people(inbox, approvers, people)
         if not token.startswith('xoxb-'):
             raise ValueError("`token` must be a bot token, which begins with 'xoxb-'")
         if _CHANNEL.fullmatch(channel) is None:
             raise ValueError(f"{channel!r} is not a channel id such as 'C024BE91L'; see the channel's details in Slack")
-        if not approvers.users and not approvers.groups:
-            raise ValueError('`approvers` must list at least one user or group')
         if signing_secret is not None and not signing_secret.strip():
             raise ValueError('`signing_secret` is empty; leave it out for Socket Mode')
-        for person in filter(is_reserved, (people or {}).values()):
-            raise ValueError(f'{person!r} in `people` is the name of a rule; use another id')
         client = AsyncWebClient(token=token, base_url=api, retry_handlers=[RateLimits(sleep)], logger=_log)
         self._has_secret = signing_secret is not None
         self._app = AsyncApp(

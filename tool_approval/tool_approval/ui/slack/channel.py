@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime
 from typing import Any, Literal, cast
 
@@ -16,8 +16,8 @@ from slack_sdk.http_retry.response import HttpResponse
 from slack_sdk.http_retry.state import RetryState
 from slack_sdk.web.async_client import AsyncWebClient
 
-from tool_approval.core.errors import ApprovalError
 from tool_approval.inbox import InboxEntry
+from tool_approval.inbox.chats import ChatRefused, ChatUnavailable, Sleep
 
 from .blocks import View, message_of
 
@@ -42,26 +42,6 @@ _NEVER = frozenset(
 _WORD = re.compile(r'[a-z0-9_]{1,60}')
 
 
-class SlackUnavailable(ApprovalError):
-    """Slack cannot be reached, is too busy, or denies the bot access. The call may or may not have had an effect."""
-
-    def __init__(self, method: str, problem: str) -> None:
-        """Record the Web API method and the problem: Slack's error code or a description."""
-        self.method = method
-        self.problem = problem
-        super().__init__(f'Slack call {method} failed: {problem}')
-
-
-class SlackRefused(ApprovalError):
-    """Slack permanently refuses this message, so the call had no effect."""
-
-    def __init__(self, method: str, problem: str) -> None:
-        """Record the Web API method and Slack's error code."""
-        self.method = method
-        self.problem = problem
-        super().__init__(f'Slack refused {method}: {problem}')
-
-
 class _Posted(BaseModel):
     """A message in Slack's history that shows an open request."""
 
@@ -74,6 +54,8 @@ class _Posted(BaseModel):
 
 class SlackChannel:
     """Posts, updates and finds the messages of the bot in one channel."""
+
+    chat = 'Slack'
 
     def __init__(self, client: AsyncWebClient, channel: str) -> None:
         """Use the channel with the id `channel`, through a client that has the bot's token."""
@@ -90,8 +72,8 @@ class SlackChannel:
             others: How many of `entry.others_at` have passed.
 
         Raises:
-            SlackRefused: Slack permanently refuses this message.
-            SlackUnavailable: The message may or may not have been posted.
+            ChatRefused: Slack permanently refuses this message.
+            ChatUnavailable: The message may or may not have been posted.
         """
         # In a thread: a request may have several megabytes.
         shown = await asyncio.to_thread(_shown, entry, others)
@@ -99,24 +81,24 @@ class SlackChannel:
         timestamp = answer.get('ts')
         if not isinstance(timestamp, str):
             # The posted message is found by its metadata later.
-            raise SlackUnavailable('chat.postMessage', 'the response has no timestamp')
+            raise ChatUnavailable('Slack', 'chat.postMessage', 'the response has no timestamp')
         return timestamp
 
-    async def update(self, timestamp: str, entry: InboxEntry) -> None:
+    async def update(self, message_id: str, entry: InboxEntry) -> None:
         """Update a message to show the current state of the request.
 
         Raises:
-            SlackRefused: The message was deleted, or can no longer be edited.
-            SlackUnavailable: The message may or may not have been updated.
+            ChatRefused: The message was deleted, or can no longer be edited.
+            ChatUnavailable: The message may or may not have been updated.
         """
-        await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=timestamp)
+        await self._write('chat.update', **await asyncio.to_thread(_shown, entry), ts=message_id)
 
     async def whisper(self, user_id: str, text: str) -> None:
         """Show a text in Slack's markup to only one person.
 
         Raises:
-            SlackRefused: Slack permanently refuses this message.
-            SlackUnavailable: The text may or may not have been shown.
+            ChatRefused: Slack permanently refuses this message.
+            ChatUnavailable: The text may or may not have been shown.
         """
         await self._write('chat.postEphemeral', user=user_id, text=text, parse='none', link_names=False)
 
@@ -124,7 +106,7 @@ class SlackChannel:
         """Open a view for the person who pressed a button, or replace the view that has the id `view_id`.
 
         Raises:
-            SlackUnavailable: The view did not open, for example because the button was pressed over three seconds ago.
+            ChatUnavailable: The view did not open, for example because the button was pressed over three seconds ago.
         """
         if view_id is None:
             await self._asked('views.open', json={'trigger_id': trigger_id, 'view': dict(view)})
@@ -135,7 +117,7 @@ class SlackChannel:
         """Return the ids of the members of a user group.
 
         Raises:
-            SlackUnavailable: The members cannot be looked up.
+            ChatUnavailable: The members cannot be looked up.
         """
         answer = await self._asked('usergroups.users.list', http_verb='GET', params={'usergroup': group_id})
         return frozenset(map(str, _list(answer.get('users'))))
@@ -144,7 +126,7 @@ class SlackChannel:
         """Yield the request id, the timestamp and `others` of each of the bot's messages that show an open request.
 
         Raises:
-            SlackUnavailable: The messages cannot be listed.
+            ChatUnavailable: The messages cannot be listed.
         """
         if self._bot_id is None:
             self._bot_id = str((await self._asked('auth.test')).get('bot_id'))
@@ -180,13 +162,13 @@ class SlackChannel:
             answer = (await self._client.api_call(method, **arguments)).data
         except SlackApiError as error:
             problem = _word(cast('Any', error).response)
-            raise (SlackRefused if problem in _NEVER else SlackUnavailable)(method, problem) from None
+            raise (ChatRefused if problem in _NEVER else ChatUnavailable)('Slack', method, problem) from None
         # Other errors of the library: broken connections, timeouts, responses that are not JSON, and `AttributeError`
         # for JSON that is not an object.
         except (SlackClientError, ClientError, TimeoutError, OSError, ValueError, AttributeError) as error:
-            raise SlackUnavailable(method, type(error).__name__) from None
+            raise ChatUnavailable('Slack', method, type(error).__name__) from None
         if not isinstance(answer, dict):
-            raise SlackUnavailable(method, 'the response is not an object')
+            raise ChatUnavailable('Slack', method, 'the response is not an object')
         return cast('Mapping[str, Any]', answer)
 
 
@@ -228,8 +210,6 @@ for a wait longer than the maximum, the call fails."""
 
 _UNTOLD_S = 5
 """Seconds to wait if Slack's response has no `Retry-After` header."""
-
-Sleep = Callable[[float], Awaitable[None]]
 
 
 class RateLimits(AsyncRetryHandler):

@@ -15,11 +15,12 @@ from tool_approval.answering import (
 )
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, warnings_of
+from tool_approval.display.fenced import drawn
 from tool_approval.forms import LONGEST_TEXT, FormField, form_of, read_form
 from tool_approval.inbox import InboxEntry
 
 from .blocks import Block, View, call_of, labels, modal, section, target_of
-from .mrkdwn import drawn, sections
+from .mrkdwn import sections
 
 EDIT_FORM, CHANGED_FORM = 'edit_arguments', 'approve_changed'
 """Ids of the form to edit arguments, and of the view that shows the changed call."""
