@@ -286,6 +286,7 @@ def test_remember_option_names_the_access_it_covers(desk):
         ('pip install a', [], None),
         ('pip uninstall a', [], None),
         ('make fetch', ['write'], None),
+        ('.venv/bin/pip install a', [], None),
     ],
 )
 def test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace(desk, command, access, answers):
@@ -293,9 +294,32 @@ def test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace(desk
 
 
 @pytest.mark.parametrize(
+    'command',
+    [
+        'pip install -r /tmp/a.txt',
+        'pip install -r/tmp/a.txt',
+        'pip install -r "/t"mp/a.txt',
+        'pip install -r //tmp/a.txt',
+        'pip install file://localhost/tmp/a',
+        'pip install -r link',
+        'curl -d @/tmp/a example.org',
+        'curl --config=/proc/self/root/tmp/a example.org',
+        'curl -d "@$PWD/a" example.org',
+        'curl -d @a example.org > b',
+        'PIP_CONFIG_FILE=a pip install b',
+    ],
+)
+def test_remembered_words_name_no_file_that_is_not_seen(desk, command):
+    (desk.folder / 'link').symlink_to('/tmp/a.txt')
+
+    assert checked(desk, command).answers == ('approve', 'edit', 'deny')
+
+
+@pytest.mark.parametrize(
     'command, name',
     [
         ('curl -d @body example.org', 'body'),
+        ('curl -d "@bo""dy" example.org', 'body'),
         ('curl --data=body example.org', 'body'),
         ('pip install -rbody', 'body'),
         ('npm install', 'package.json'),

@@ -47,7 +47,7 @@ from tool_approval.os_sandbox.git_mounts import (
     user_settings,
 )
 from tool_approval.os_sandbox.journal import Journal
-from tool_approval.os_sandbox.mounts import plan_mounts, without_missing
+from tool_approval.os_sandbox.mounts import TEMPORARY, plan_mounts, without_missing
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.shared import SharedNamespaces, mounts_at
 from tool_approval.os_sandbox.toolchains import environment_written
@@ -70,7 +70,7 @@ from .background import (
     in_background,
     less,
 )
-from .host import HOST, HostCall, HostCommands, simple_words
+from .host import HOST, HostCall, HostCommands, fixed_words, simple_words
 from .host_run import alone, confirmed, host_request
 from .profiles import Confinement
 from .result_notes import Place, notes_on
@@ -260,7 +260,16 @@ class ConfinedShell(ShellTool):
         or into one that it imports (`test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace`).
         """
         wide = {name for name, has in (('network', extra.network), ('environment', extra.writes)) if has}
-        return not wide or (len(explanation.parts) == 1 and wide <= explanation.needs)
+        if not wide:
+            return True
+        # Attack: the words name a file in a form that is not noticed, or in the private `/tmp`, which is not the one of
+        # the host; what is there can change without approval (`test_remembered_words_name_no_file_that_is_not_seen`).
+        words = fixed_words(explanation.command)
+        if words is None:
+            return False
+        paths = (path for word in words for path in self._named(word))
+        is_unseen = any(covers((TEMPORARY,), path) and not covers(self._confinement.roots, path) for path in paths)
+        return not is_unseen and wide <= explanation.needs
 
     def defined_by(self, explanation: Explanation, extra: ExtraAccess) -> Mapping[str, str]:
         """See `ShellTool.defined_by`. In addition, these are the programs of environments that have the name of a word.
@@ -268,17 +277,23 @@ class ConfinedShell(ShellTool):
         With the network or an environment, they are also the files that the words name, and those of package managers.
         """
         words = [word.strip('\'"') for part in explanation.parts for word in part.text.split()]
+        words += fixed_words(explanation.command) or ()
         # Attack: a package that was installed brings a program `mkdir` (`test_extra_access.py`).
         paths = [*self._programs_written(words)]
         if extra.network or extra.writes:
-            named = (each for word in words for each in (*_PARTS.split(word), word[2:]) if each)
-            places = [self.cwd, *(os.path.join(self.cwd, each) for each in named)]
+            places = [self.cwd, *(path for word in words for path in self._named(word))]
             paths += [path for place in places for path in (place, *(f'{place}/{name}' for name in _DEFINES))]
         found = {os.path.relpath(path, self.cwd): os.path.realpath(path) for path in paths if os.path.isfile(path)}
         return {
             **super().defined_by(explanation, extra),
             **{name: digest_of(path) if self._is_written(path) else path for name, path in found.items()},
         }
+
+    def _named(self, word: str) -> list[str]:
+        """Return the paths that a word could name, without links."""
+        # `file://localhost/tmp/a` and `//tmp/a`, too.
+        parts = (*_PARTS.split(word), word[2:], ''.join(word.partition(TEMPORARY)[1:]))
+        return [os.path.realpath(os.path.join(self.cwd, each)) for each in parts if each]
 
     def _is_written(self, path: str) -> bool:
         """Whether a command with some access can write to a path, which has no links."""
