@@ -387,8 +387,8 @@ class _Running:
 
     def _first_process(self) -> int | None:
         """Return the id of process 1 of the command's PID namespace, as soon as the OS sandbox has written it."""
-        if self._status is not None:
-            with contextlib.suppress(BlockingIOError):
-                self._told += os.read(self._status, _CHUNK)
+        assert self._status is not None, 'a command with limits has one'
+        with contextlib.suppress(BlockingIOError):
+            self._told += os.read(self._status, _CHUNK)
         found = re.search(rb'"child-pid": *(\d+)', self._told)
         return None if found is None else int(found[1])
