@@ -31,7 +31,7 @@ _PARTS: Final = re.compile('[=:,@]')
 
 @dataclass(frozen=True, kw_only=True)
 class Remembering:
-    """What is remembered of approvals of confined commands."""
+    """Scope of remembered approvals of confined commands."""
 
     confinement: Confinement
     """The access of commands."""

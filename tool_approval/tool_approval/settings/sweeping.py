@@ -54,7 +54,7 @@ class Sweeping:
     confinement: Confinement
     """The access of commands."""
     tree: Tree
-    """What was found in the workspace before."""
+    """Earlier findings in the workspace."""
     cwd: str
     """Absolute path of the working directory, without links."""
     timeout_s: float
