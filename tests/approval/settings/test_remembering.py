@@ -45,6 +45,7 @@ def test_remember_option_names_the_access_it_covers(desk):
         ('pip uninstall a', [], None),
         ('make fetch', ['write'], None),
         ('.venv/bin/pip install a', [], None),
+        ('python3 -m pip install a', [], ('approve', 'edit', 'deny')),
     ],
 )
 def test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace(desk, command, access, answers):

@@ -68,7 +68,7 @@ class Remembering:
             return False
         paths = (path for word in words for path in self._named(word))
         is_unseen = any(covers((TEMPORARY,), path) and not covers(self.confinement.roots, path) for path in paths)
-        return not is_unseen and wide <= explanation.needs
+        return not is_unseen and len(explanation.parts) == 1 and wide <= explanation.needs
 
     def defined_by(self, explanation: Explanation, extra: ExtraAccess) -> Mapping[str, str]:
         """Map the files that say what a command runs to their digests: programs of environments named as a word is.
