@@ -31,7 +31,7 @@ _CLIENTS: Final = frozenset({'curl', 'nc', 'ncat', 'wget'})
 _HOST: Final = r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::1\]?)'
 _LOCAL: Final = re.compile(rf'{_HOST}(?::\d+)?(?:[/?#].*)?', re.DOTALL)
 _LOCAL_START: Final = re.compile(rf'{_HOST}(?::\d*|(?::\d+)?[/?#].*)', re.DOTALL)
-"""What is known of an address whose port or path is unknown. If the rest is hostile, the command has no network."""
+"""The known part of an address whose port or path is unknown. If the rest is hostile, the command has no network."""
 _Value = TypeVar('_Value')
 _ByWords = dict[str, list[tuple[tuple[str, ...], _Value]]]
 """Values of the first words of commands, by program. Longer commands come first."""
