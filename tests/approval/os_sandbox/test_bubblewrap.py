@@ -304,6 +304,42 @@ def test_no_process_survives_the_one_that_started_it(house: House):
         assert started.stdout.read() == ''
 
 
+@pytest.mark.parametrize('line', ['\n', ''])
+def test_no_command_begins_after_the_end_of_the_process_that_started_it(house: House, line: str) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, line.encode())
+    os.close(theirs)
+    script = 'echo begun; ls /proc/self/fd; env'
+    command = house.wrap(script)
+
+    with os.fdopen(ours):
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            env={'TOOL_APPROVAL_GO': str(ours)},
+            pass_fds=[ours, *(() if house.shared is None else house.shared.descriptors)],
+            **identity(house.user),
+        )
+
+    assert (done.returncode, done.stdout) == ((0, house.run(script, env={}).stdout) if line else (125, ''))
+
+
+@pytest.mark.parametrize('number', [9, 10, 200])
+def test_process_1_is_told_at_any_descriptor(house: House, number: int) -> None:
+    ours, theirs = os.pipe()
+    moved = f'exec {number}>&"$0"; TOOL_APPROVAL_STATUS={number} exec "$@"'
+    command = house.backend.wrap(['/bin/true'], house.profile(), str(house.work))
+
+    subprocess.run(
+        ['/bin/bash', '-c', moved, str(theirs), *command], pass_fds=[theirs], check=True, **identity(house.user)
+    )
+    os.close(theirs)
+
+    with os.fdopen(ours) as told:
+        assert '"child-pid"' in told.read()
+
+
 TRACE = """
 import ctypes, os, signal, sys
 kernel = ctypes.CDLL(None, use_errno=True)

@@ -9,7 +9,7 @@ import pytest
 from tool_approval.os_sandbox import Access, BubblewrapBackend, UnconfinedBackend
 from tool_approval.settings import RUN_SHELL
 from tool_approval.storage import FileApprovalStore
-from tool_approval.testing import RecordingUI, ScriptedUI
+from tool_approval.testing import ScriptedUI
 
 from tests.approval.os_sandbox.house import PYTHON, skip_reason
 from tests.approval.parts import ListSink
@@ -261,100 +261,6 @@ def test_a_mode_and_memory_give_what_is_bound(desk, backend):
     ]
 
 
-def test_remember_option_names_the_access_it_covers(desk):
-    [option] = checked(desk, 'mkdir a').remember_options
-    [plain] = checked(desk, 'pip list').remember_options
-
-    covered = 'in this directory, with safe arguments and no path outside'
-    assert option.label == f'any simple `mkdir` command, {FILES} included, {covered}'
-    assert option.payload['extra_access'] == {'files': [str(desk.folder)]}
-    assert plain.label == f'any simple `pip list` command {covered}'
-    assert 'extra_access' not in plain.payload
-    for command in ('pip uninstall -y a', 'npm install a'):
-        assert checked(desk, command).remember_options == ()
-
-
-@pytest.mark.parametrize(
-    'command, access, answers',
-    [
-        ('python3 fetch.py', ['network'], ('approve', 'edit', 'deny')),
-        ('make fetch', ['network'], ('approve', 'edit', 'deny')),
-        ('./fetch; curl example.org', [], ('approve', 'edit', 'deny')),
-        ('pytest', ['environment'], ('approve', 'edit', 'deny')),
-        ('curl example.org', ['environment'], ('approve', 'edit', 'deny')),
-        ('curl example.org', [], None),
-        ('pip install a', [], None),
-        ('pip uninstall a', [], None),
-        ('make fetch', ['write'], None),
-    ],
-)
-def test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace(desk, command, access, answers):
-    assert checked(desk, command, access=access).answers == answers
-
-
-@pytest.mark.parametrize(
-    'command, name',
-    [
-        ('curl -d @body example.org', 'body'),
-        ('curl --data=body example.org', 'body'),
-        ('pip install -rbody', 'body'),
-        ('npm install', 'package.json'),
-        ('pip install ./part', 'part/setup.py'),
-        ('curl example.org', 'bin/curl'),
-        ('curl -T large example.org', 'large'),
-    ],
-)
-def test_the_network_is_remembered_while_the_files_that_the_words_name_stay_the_same(
-    tmp_path, backend, monkeypatch, command, name
-):
-    monkeypatch.setenv('PATH', f'{tmp_path}/work/bin:/usr/bin:/bin')
-    desk = with_environment(Desk(tmp_path / 'work', SETTINGS, backend=backend))
-    for folder in ('bin', 'part'):
-        (desk.folder / folder).mkdir()
-    before = checked(desk, command)
-    found = []
-
-    for size in (1, 2, 2) if name != 'large' else (65 << 20, 66 << 20):
-        (desk.folder / name).touch()
-        os.truncate(desk.folder / name, size)
-        found.append(checked(desk, command).payload)
-
-    assert 'defined_by' not in before.payload
-    assert [each.keys() - before.payload.keys() for each in found] == [{'defined_by'}] * len(found)
-    assert found[0] != found[1] and found[1:] == [found[1]] * len(found[1:])
-
-
-def test_a_remembered_program_is_not_one_that_a_command_has_put_in_its_place(tmp_path, backend, monkeypatch):
-    monkeypatch.setenv('PATH', f'{tmp_path}/work/bin:/usr/bin:/bin')
-    desk = with_environment(Desk(tmp_path / 'work', SETTINGS, backend=backend))
-    (desk.folder / 'bin').mkdir()
-    [before] = checked(desk, 'mkdir a').remember_options
-
-    (desk.folder / 'bin/mkdir').symlink_to('/usr/bin/touch')
-    [after] = checked(desk, 'mkdir a').remember_options
-
-    assert 'defined_by' not in before.payload
-    assert after.payload['defined_by'] == {'bin/mkdir': '/usr/bin/touch'}
-    assert after.label.endswith(', until bin/mkdir changes')
-
-
-@pytest.mark.usefixtures('own_home')  # pip and cargo keep things there
-def test_a_remembered_sub_command_covers_no_other_access(desk, backend):
-    ui = RecordingUI(ApprovalDecision(approved=True, remember='session', remember_option='sub-command'))
-    controller = ApprovalController(ui=ui)
-
-    async def main():
-        for access in (None, ['write'], ['write'], None):
-            arguments = {'command': 'pip list', **({'access': access} if access else {})}
-            await execute_tool(desk.workspace.shell, RUN_SHELL, arguments, controller, {'run_id': 'r'})
-
-    asyncio.run(main())
-
-    assert [request.args.get('access') for request in ui.requests] == [None, ['write']]
-    written = [profile.access(str(desk.folder)) is Access.WRITE for profile in backend.profiles]
-    assert written == [False, True, True, False]
-
-
 def test_an_approver_who_changes_the_command_gives_no_access_that_was_not_shown(desk, backend):
     change = ApprovalDecision(approved=True, override_args={'command': 'true || curl a'})
     controller = ApprovalController(ui=ScriptedUI([change]))
@@ -512,28 +418,6 @@ def test_confined_no_control_file_appears_where_names_may_be_made(confined):
 
     assert sorted(os.listdir(confined.folder)) == ['.venv', 'approvals.yaml', 'made']
     assert (confined.folder / 'approvals.yaml').read_text() == before
-
-
-@pytest.mark.parametrize('config', ['[core]\n\thooksPath = .husky\n', '[filter "lfs"]\n\tclean = ./clean\n'])
-def test_a_commit_that_runs_what_a_command_could_write_is_remembered_for_one_call(desk, config):
-    (desk.folder / '.git' / 'objects').mkdir(parents=True)
-    [option] = checked(desk, 'git commit -m a').remember_options
-
-    (desk.folder / '.git' / 'config').write_text(config)
-
-    assert option.label.startswith('any simple `git commit` command, writes to .git and files here; can change')
-    assert checked(desk, 'git commit -m a').remember_options == ()
-
-
-def test_a_commit_with_a_hook_is_remembered_for_one_call(desk):
-    (desk.folder / '.git' / 'objects').mkdir(parents=True)
-    (desk.folder / '.git' / 'hooks').mkdir()
-    (desk.folder / '.git' / 'hooks' / 'pre-push').touch()
-    before = checked(desk, 'git commit -m a').remember_options
-
-    (desk.folder / '.git' / 'hooks' / 'commit-msg').touch()
-
-    assert (len(before), checked(desk, 'git commit -m a').remember_options) == (1, ())
 
 
 CLOSED = """\

@@ -63,11 +63,12 @@ def read(path: str) -> Call:
     return 'read_file', {'path': path}
 
 
-def day(*, index: str, port: int) -> list[tuple[str, list[list[Call]]]]:
+def day(*, index: str, secure: str, port: int) -> list[tuple[str, list[list[Call]]]]:
     """Return what the person asks for, each with the responses of the model.
 
     Args:
         index: Address of a folder with a package index `simple` and the repository `shop.git`.
+        secure: Address of the same folder over HTTPS, with a certificate of one's own authority.
         port: A free port.
     """
     pip = 'python -m pip --disable-pip-version-check'
@@ -126,11 +127,11 @@ def day(*, index: str, port: int) -> list[tuple[str, list[list[Call]]]]:
         (
             'Install the package greeting.',
             run(
-                f'{pip} --version',
                 f'{pip} list',
                 f'{pip} install --quiet --index-url {index}/simple greeting',
                 'python -c "import greeting; print(greeting.greet())"',
                 f'{pip} show greeting',
+                f'{pip} install --quiet --force-reinstall --index-url {secure}/simple greeting',
             ),
         ),
         (

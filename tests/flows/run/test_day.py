@@ -15,7 +15,7 @@ from .day import FILES, day
 from .scenario import HIDDEN_CURSOR, Scenario
 from .server import ModelServer, Step
 from .test_init import COMMAND as INIT
-from .test_scenarios_tools import make_environment, make_index, served
+from .test_scenarios_tools import make_certificate, make_environment, make_index, served
 
 AGAIN = re.compile(r'Call again with access=(\[[^\]]*\])')
 CALLS = 105
@@ -113,7 +113,7 @@ def initialise(scenario: Scenario, changes: str) -> None:
 def test_a_day_asks_little_and_what_was_approved_works(
     scenario: Scenario, tmp_path: Path, changes: str, most: int
 ) -> None:
-    for program in ('curl', 'git', 'make', 'npm'):
+    for program in ('curl', 'git', 'make', 'npm', 'openssl'):
         if not Path('/usr/bin', program).exists():
             pytest.skip(f'{program} is not installed below /usr; see make install-system')
     talk = scenario.talk
@@ -132,16 +132,19 @@ def test_a_day_asks_little_and_what_was_approved_works(
     scenario.git('--git-dir', str(tmp_path / 'served/shop.git'), 'update-server-info')
     make_index(tmp_path / 'served')
     make_environment(scenario.path / '.venv')
+    authority = tmp_path / 'authority.pem'
+    make_certificate(authority)
     (talk.home / '.gitconfig').write_text('[credential]\n\thelper = store\n')
     with socket.create_server(('127.0.0.1', 0)) as free:
         port = free.getsockname()[1]
 
-    with served(tmp_path / 'served') as index, serving(tmp_path) as remote:
+    folder = tmp_path / 'served'
+    with served(folder) as index, served(folder, authority) as secure, serving(tmp_path) as remote:
         scenario.git('remote', 'add', 'local', str(tmp_path / 'local.git'))
         scenario.git('remote', 'add', 'web', remote)
         (talk.home / '.git-credentials').write_text(remote.replace('//', '//ann:s3cret@').removesuffix('/store.git'))
         initialise(scenario, changes)
-        topics = day(index=index, port=port)
+        topics = day(index=index, secure=secure, port=port)
         steps = [step for _, calls in topics for step in (*({'calls': each} for each in calls), {'text': 'Done.'})]
         screen = talk.start(
             '--config',
@@ -152,6 +155,7 @@ def test_a_day_asks_little_and_what_was_approved_works(
             lines=50,
             VIRTUAL_ENV=f'{scenario.path}/.venv',
             PATH=f'{scenario.path}/.venv/bin:/usr/bin:/bin',
+            PIP_CERT=str(authority),
         )
         model = talk.server.steps = Model(talk.server, steps)
         questions: list[tuple[str, str]] = []

@@ -3,6 +3,8 @@
 import ensurepip
 import functools
 import socket
+import ssl
+import subprocess
 import sys
 import threading
 import venv
@@ -27,12 +29,16 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def served(folder: Path) -> Generator[str]:
-    """The address on the loopback at which a folder is served."""
+def served(folder: Path, certificate: Path | None = None) -> Generator[str]:
+    """The address on the loopback at which a folder is served; with a certificate and its key, over HTTPS."""
     server = ThreadingHTTPServer(('127.0.0.1', 0), functools.partial(_Quiet, directory=str(folder)))
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, certificate.with_suffix('.key'))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True).start()
     try:
-        yield f'http://127.0.0.1:{server.server_address[1]}'
+        yield f'http{"s" * (certificate is not None)}://127.0.0.1:{server.server_address[1]}'
     finally:
         server.shutdown()
         server.server_close()
@@ -52,6 +58,14 @@ def make_index(folder: Path) -> None:
         for name, text in {**files, record: ''.join(f'{name},,\n' for name in [*files, record])}.items():
             archive.writestr(name, text)
     (wheel.parent / 'index.html').write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
+
+
+def make_certificate(path: Path) -> None:
+    """Make the certificate of an authority of one's own, which is also that of the loopback, and its key."""
+    files = ('-out', path, '-keyout', path.with_suffix('.key'))
+    name = ('-days', '2', '-subj', '/CN=Own', '-addext', 'subjectAltName=IP:127.0.0.1')
+    command = ['openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', *files, *name]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 def make_environment(folder: Path) -> None:

@@ -21,15 +21,22 @@ _BASH = ('/usr/bin/bash', '/bin/bash', '/usr/local/bin/bash', '/run/current-syst
 _LAUNCHER = """\
 ulimit -c 0 -f %d || exit 125
 echo 1000 2> /dev/null > /proc/self/oom_score_adj
+status=9 go=9 options=() guard=() own=$1
+if [[ $TOOL_APPROVAL_STATUS =~ ^[1-9][0-9]{0,5}$ ]]; then
+  exec {status}>&"$TOOL_APPROVAL_STATUS" || exit 125
+  options=(--json-status-fd "$status")
+fi
+if [[ $TOOL_APPROVAL_GO =~ ^[1-9][0-9]{0,5}$ ]]; then
+  exec {go}<&"$TOOL_APPROVAL_GO" || exit 125
+  begin='read -r -u "$1" || exit 125; eval "exec $1<&-"; unset PWD OLDPWD SHLVL; exec "${@:2}"'
+  guard=("$BASH" -p -c "$begin" "$0" "$go")
+fi
 exec 9< <(printf '%s') || exit 125
-status=9
-if [[ $TOOL_APPROVAL_STATUS =~ ^[1-9][0-9]{0,5}$ ]]; then status=$TOOL_APPROVAL_STATUS; fi
 for each in /proc/self/fd/*; do
   each=${each##*/}
-  if ((each > 2 && each != 9 && each != status)); then eval "exec $each>&-"; fi
+  if ((each > 2 && each != 9 && each != status && each != go)); then eval "exec $each>&-"; fi
 done
-if ((status != 9)); then set -- "$1" --json-status-fd "$status" "${@:2}"; fi
-exec -c "$@"
+exec -c "$2" "${options[@]}" "${@:3:own}" "${guard[@]}" "${@:3+own}"
 """
 """Bash script that closes inherited descriptors and then starts bubblewrap with its seccomp filter on descriptor 9.
 
@@ -37,6 +44,10 @@ bubblewrap itself gets no variables, because commands can read them in `/proc/1/
 (`test_the_variables_of_the_caller_cannot_be_read`).
 
 To the descriptor that `TOOL_APPROVAL_STATUS` names, bubblewrap writes the id of process 1 of the PID namespace.
+
+The command begins once a line can be read from the descriptor that `TOOL_APPROVAL_GO` names. Process 1 ends with the
+process that starts the command only once process 1 waits for its children. Attack: if the starting process is killed
+before, the command runs on without end (`test_no_command_begins_after_the_end_of_the_process_that_started_it`).
 
 A file may have at most `_MOST_FILE_BYTES`, and if memory runs out, the kernel ends the command first.
 
@@ -129,6 +140,7 @@ class BubblewrapBackend:
             '-c',
             _LAUNCHER % (_MOST_FILE_BYTES >> 10, octal),
             'os-sandbox',
+            str(len(arguments)),
             self._bwrap,
             *arguments,
             *command,

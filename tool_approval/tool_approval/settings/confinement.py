@@ -5,15 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import re
-import subprocess
 import threading
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Literal, TypeVar, cast
+from typing import Any, Final, Literal, cast
 
 from tool_approval.core.errors import ApprovalBlocked, printable
 from tool_approval.core.presentation import EXTRA_ACCESS
@@ -27,36 +24,26 @@ from tool_approval.os_sandbox import (
     ExtraAccess,
     OSProfile,
     OSSandboxError,
-    Root,
     UnconfinedBackend,
 )
 from tool_approval.os_sandbox.backend import ENV
-from tool_approval.os_sandbox.before import hold, is_shared, take
-from tool_approval.os_sandbox.git_forms import text
+from tool_approval.os_sandbox.before import is_shared
 from tool_approval.os_sandbox.git_mounts import (
-    MAKES,
-    PACKS,
     Repository,
     git_problem,
-    guards,
     hide_credentials,
-    led_to,
-    opened,
     repository_at,
     tracks,
-    user_settings,
 )
-from tool_approval.os_sandbox.journal import Journal
 from tool_approval.os_sandbox.mounts import plan_mounts, without_missing
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.shared import SharedNamespaces, mounts_at
 from tool_approval.os_sandbox.toolchains import environment_written
-from tool_approval.os_sandbox.tree import RUN_LATER, Tree
+from tool_approval.os_sandbox.tree import Tree
 from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
 from tool_approval.tools.shell.running import Limits, run_command
-from tool_approval.tools.shell.tool import digest_of
 from tool_approval.tools.turns import Turns
 
 from .background import (
@@ -70,10 +57,12 @@ from .background import (
     in_background,
     less,
 )
-from .host import HOST, HostCall, HostCommands, simple_words
+from .host import HOST, HostCall, HostCommands
 from .host_run import alone, confirmed, host_request
 from .profiles import Confinement
+from .remembering import Remembering
 from .result_notes import Place, notes_on
+from .sweeping import LOOK_AGAIN_S, Sweeping, to_its_end
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require: {}.'
 _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
@@ -87,30 +76,7 @@ _MOST_DISK_FILES: Final = 2_000_000
 """Maximum number of files that a command makes, several times what the installation of many packages makes."""
 _UNPROTECTED: Final = 'without an OS sandbox, the command can read secrets, such as `.env` and private keys'
 
-_UNSWEPT: Final = (
-    'The command may have left something here that git runs, and the check failed: {}. Until the check succeeds, no '
-    'other command runs here. Tell the user to use no git here meanwhile.'
-)
-_LOOK_AGAIN_S: Final = 0.02
-"""Seconds to wait before the journal of a repository is tried again."""
-_MOST_GUARDS: Final = 200
-"""Maximum number of mounts for the configurations of nested repositories. The sweep checks all of them."""
-_RECURSIVE: Final = re.compile(r'-[a-zA-Z]*[rR][a-zA-Z]*|--recursive')
-_REMOVES: Final = ('rm', 'git')
-_REMOVE_TREE: Final = ('git', 'worktree', 'remove')
-_DEFINES: Final = (*RUN_LATER, 'pyproject.toml', 'setup.cfg', 'Cargo.toml', 'Gemfile', 'composer.json', 'Dockerfile')
-"""Names of files that say what package managers run."""
-_HOOKS: Final = (
-    'pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-index-change', 'reference-transaction',
-)  # fmt: skip
-"""Hooks that `git add` and `git commit` run; githooks(5)."""
-_PARTS: Final = re.compile('[=:,@]')
-_PAIR: Final = ('KEY', 'VALUE')
-"""Names of the environment variables from which git reads a setting; git-config(1)."""
-
 BY_A_PERSON: Final = 'A command runs outside of the sandbox only if a person has approved exactly this call.'
-
-T = TypeVar('T')
 
 _log = logging.getLogger('tool_approval')
 
@@ -241,55 +207,20 @@ class ConfinedShell(ShellTool):
         return replace(extra, reads=tuple(closed), files=(*extra.files, *written))
 
     def covers_more_than_one_call(self, extra: ExtraAccess) -> bool:
-        """See `ShellTool.covers_more_than_one_call`. In addition, git must run nothing that commands could write."""
-        # Attack: an approval of any `git commit` also runs a hook that the agent has changed since, or a script of the
-        # work tree that a hook of the user runs.
-        roots = self._confinement.roots
-        is_changeable = any(
-            '[filter' in text(f'{common}/config')
-            or any(covers(roots, path) for path in led_to(common))
-            or any(os.path.lexists(f'{common}/hooks/{name}') for name in _HOOKS)
-            for common in extra.git
-        )
-        return super().covers_more_than_one_call(extra) and not is_changeable
+        """See `ShellTool.covers_more_than_one_call` and `Remembering.covers_more_than_one_call`."""
+        return super().covers_more_than_one_call(extra) and self._remembering.covers_more_than_one_call(extra)
 
     def can_be_remembered(self, explanation: Explanation, extra: ExtraAccess) -> bool:
-        """See `ShellTool.can_be_remembered`. With the network or an environment, the program must need it by itself.
-
-        Attack: an approval of `python fetch.py` with the network covers what the agent has since written into the file,
-        or into one that it imports (`test_the_network_is_not_remembered_for_what_runs_files_of_the_workspace`).
-        """
-        wide = {name for name, has in (('network', extra.network), ('environment', extra.writes)) if has}
-        return not wide or (len(explanation.parts) == 1 and wide <= explanation.needs)
+        """See `ShellTool.can_be_remembered` and `Remembering.can_be_remembered`."""
+        return self._remembering.can_be_remembered(explanation, extra)
 
     def defined_by(self, explanation: Explanation, extra: ExtraAccess) -> Mapping[str, str]:
-        """See `ShellTool.defined_by`. In addition, these are the programs of environments that have the name of a word.
+        """See `ShellTool.defined_by` and `Remembering.defined_by`."""
+        return {**super().defined_by(explanation, extra), **self._remembering.defined_by(explanation, extra)}
 
-        With the network or an environment, they are also the files that the words name, and those of package managers.
-        """
-        words = [word.strip('\'"') for part in explanation.parts for word in part.text.split()]
-        # Attack: a package that was installed brings a program `mkdir` (`test_extra_access.py`).
-        paths = [*self._programs_written(words)]
-        if extra.network or extra.writes:
-            named = (each for word in words for each in (*_PARTS.split(word), word[2:]) if each)
-            places = [self.cwd, *(os.path.join(self.cwd, each) for each in named)]
-            paths += [path for place in places for path in (place, *(f'{place}/{name}' for name in _DEFINES))]
-        found = {os.path.relpath(path, self.cwd): os.path.realpath(path) for path in paths if os.path.isfile(path)}
-        return {
-            **super().defined_by(explanation, extra),
-            **{name: digest_of(path) if self._is_written(path) else path for name, path in found.items()},
-        }
-
-    def _is_written(self, path: str) -> bool:
-        """Whether a command with some access can write to a path, which has no links."""
-        return covers((*self._confinement.written, *self._confinement.environments), path)
-
-    def _programs_written(self, words: Collection[str]) -> list[str]:
-        """Return the programs of these names in the folders of `PATH` to which commands can write with some access."""
-        search = dict(self._confinement.approved.variables).get('PATH') or clean_environment(os.environ)['PATH']
-        folders = [each for each in search.split(':') if self._is_written(os.path.realpath(each))]
-        paths = (f'{folder}/{word}' for folder in folders for word in words if word and '/' not in word)
-        return [path for path in paths if os.path.isfile(path)]
+    @property
+    def _remembering(self) -> Remembering:
+        return Remembering(confinement=self._confinement, cwd=self.cwd)
 
     def _names(self, explanation: Explanation, folder: str) -> bool:
         """Whether the words of a command name a path in a folder that is closed to commands without approval.
@@ -374,7 +305,7 @@ class ConfinedShell(ShellTool):
                 result = await self._outside(called, host)
             else:
                 while not self._turns.begin():
-                    await asyncio.sleep(_LOOK_AGAIN_S)
+                    await asyncio.sleep(LOOK_AGAIN_S)
                 try:
                     result = await self._run(command, partial(self._confined, bound_to, background))
                 finally:
@@ -403,10 +334,10 @@ class ConfinedShell(ShellTool):
         async with alone(self._turns, timeout_s=self.config.timeout_s):
             with ExitStack() as opened:
                 for folder in folders:
-                    journal = await self._journal(folder)
+                    journal = await self._sweeping.journal(folder)
                     opened.callback(journal.close)
-                    await _to_its_end(partial(journal.finish, self._tree))
-                argv, environment = await _to_its_end(
+                    await to_its_end(partial(journal.finish, self._tree))
+                argv, environment = await to_its_end(
                     lambda: confirmed(
                         lambda: self.host_call(args), approved, mark=self._turns.mark, state=self._confinement.state
                     )
@@ -499,7 +430,7 @@ class ConfinedShell(ShellTool):
         if history is not None:
             profile = replace(profile, hidden=(*profile.hidden, history))
         base = len(profile.hidden)
-        profile = await _to_its_end(lambda: self._without_credentials(confinement.closed(profile)))
+        profile = await to_its_end(lambda: self._without_credentials(confinement.closed(profile)))
         values = clean_environment(os.environ)
         # Attack: a relative part of `PATH`, which a backend passes on, finds a program in the workspace.
         passed = {name: values[name] for name in _PASSED} | dict(profile.variables)
@@ -523,9 +454,11 @@ class ConfinedShell(ShellTool):
                 inherited=self.inherited,
             )
             return await self._background.start(explanation.command, run)
-        written = [path for path in confinement.roots if profile.access(path) is Access.WRITE]
-        if written:
-            result = await self._swept(command, profile, extra, written, explanation)
+        if any(profile.access(path) is Access.WRITE for path in confinement.roots):
+            repository = next((each for each in self._repositories() if each.common in extra.git), None)
+            result = await self._sweeping.run(
+                command, profile, explanation, repository, wrap=self._wrapped, start=self._started
+            )
         else:
             result = await self._started(self._wrapped(command, profile))
         place = Place(cwd=self.cwd, approved=confinement.approved, hidden=profile.hidden[base:], lacking=self._lacking)
@@ -534,156 +467,19 @@ class ConfinedShell(ShellTool):
             notes += self._host.note_on(explanation.command, f'{result.stdout}\n{result.stderr}')
         return replace(result, notes=(*result.notes, *notes))
 
+    @property
+    def _sweeping(self) -> Sweeping:
+        return Sweeping(confinement=self._confinement, tree=self._tree, cwd=self.cwd, timeout_s=self.config.timeout_s)
+
     def _without_credentials(self, profile: OSProfile) -> OSProfile:
         # Attack: a clone below the working directory has the user's token in its address (test_git_access.py).
         roots = [path for path in self._confinement.roots if not is_shared(path)]
         return hide_credentials(profile, self._confinement.state, self._tree.look(roots).repositories)
 
-    async def _swept(
-        self, command: list[str], profile: OSProfile, extra: ExtraAccess, written: list[str], explanation: Explanation
-    ) -> ShellResult:
-        """Run a program that can write to the workspace, and move away what it must not leave there."""
-        repository = next((each for each in self._repositories() if each.common in extra.git), None)
-        # Sorted, so that no two commands wait for each other.
-        folders = sorted({self.cwd, *(() if repository is None else (repository.common,))})
-        notes: list[str] = []
-        with ExitStack() as opened:
-            journals: list[Journal] = []
-            for folder in folders:
-                journals.append(await self._journal(folder))
-                opened.callback(journals[-1].close)
-            start = partial(self._opened, journals, command, profile, repository, written, explanation)
-            try:
-                argv = await _to_its_end(start)
-                result = await self._started(argv)
-            finally:
-                for journal in journals:
-                    notes += await _to_its_end(partial(_finished, journal, self._tree))
-        return replace(result, notes=(*result.notes, *notes))
-
-    async def _journal(self, written: str) -> Journal:
-        """Return the journal of a repository, as soon as no other command has it.
-
-        Raises:
-            OSSandboxError: There is no place for it, or another command has it for too long.
-        """
-        if self._confinement.state is None:
-            raise OSSandboxError('there is no state folder, because there is no home directory')
-        until = time.monotonic() + self.config.timeout_s
-        while True:
-            try:
-                return Journal.of(self._confinement.state, written)
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    raise OSSandboxError('another command still writes here', path=written) from None
-            except OSError as error:
-                raise OSSandboxError(f'the journal of the sweep cannot be opened: {error}') from error
-            await asyncio.sleep(_LOOK_AGAIN_S)
-
-    def _opened(
-        self,
-        journals: list[Journal],
-        command: list[str],
-        profile: OSProfile,
-        repository: Repository | None,
-        written: list[str],
-        explanation: Explanation,
-    ) -> list[str]:
-        """Note what is there, and return the confined command line of a program that can write.
-
-        Raises:
-            OSSandboxError: The program cannot be confined, or the journal cannot be written. It has not run.
-        """
-        texts = [part.text for part in explanation.parts]
-        profile, missing = without_missing(profile)
-        common = None if repository is None else repository.common
-        variables: list[tuple[str, str]] = []
-        try:
-            for journal in journals:
-                journal.finish(self._tree)
-            before = take(
-                written,
-                common,
-                tree=self._tree,
-                absent=missing,
-                closed=profile.protected,
-                makes=any(map(MAKES.search, texts)),
-                limit_s=self.config.timeout_s,
-            )
-            journals[0].write(before)
-            hold(before)
-            if repository is not None:
-                variables, ignored = user_settings(repository)
-                if (
-                    ignored is not None
-                    and profile.access(ignored) is Access.NONE
-                    and not covers(profile.hidden, ignored)
-                ):
-                    profile = replace(profile, roots=(*profile.roots, Root(path=ignored, access=Access.READ)))
-        except (OSError, subprocess.SubprocessError) as error:
-            raise OSSandboxError(f'the sweep cannot be prepared: {error}') from error
-        # A mount cannot be removed. Attack: an environment has a program `rm` (test_git_access.py).
-        removed = [] if self._programs_written(_REMOVES) else _removed(explanation.command, self.cwd)
-        nested = [
-            path
-            for path in guards(path for path in before.repositories if path != common)
-            if os.path.lexists(path) and not covers(removed, path)
-        ]
-        profile = replace(
-            profile,
-            protected=(*profile.protected, *nested[:_MOST_GUARDS]),
-            copies=tuple(each for each in profile.copies if not covers(removed, each[0])),
-        )
-        if repository is not None:
-            profile = opened(profile, repository, packs=any(map(PACKS.search, texts)))
-        pairs = [
-            f'GIT_CONFIG_{what}_{i}={value}'
-            for i, pair in enumerate(variables)
-            for what, value in zip(_PAIR, pair, strict=True)
-        ]
-        named = [ENV, f'GIT_CONFIG_COUNT={len(variables)}', *pairs] if variables else []
-        return self._wrapped([*named, *command], profile)
-
-
-def _removed(command: str, cwd: str) -> list[str]:
-    """Return the paths that a line removes, if it is one `rm -r` or `git worktree remove` of fixed words, and no more.
-
-    Attack: `rm -r x --no-such-option; printf ... >> x/.git/config` removes nothing, and writes what the host's git runs
-    until the sweep (test_git_access.py).
-    """
-    words = simple_words(command) or ()
-    if words[:3] == _REMOVE_TREE:
-        words = words[2:]
-    elif words[:1] != ('rm',) or not any(_RECURSIVE.fullmatch(word) for word in words):
-        return []
-    return [os.path.normpath(os.path.join(cwd, word)) for word in words[1:] if not word.startswith('-')]
-
 
 def _memory_of_machine() -> int:
     """Return the bytes of memory of this machine."""
     return os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES')
-
-
-def _finished(journal: Journal, tree: Tree) -> tuple[str, ...]:
-    """Sweep after a command, and return lines about it."""
-    try:
-        return journal.finish(tree)
-    except OSError as error:
-        _log.exception('The sweep after a command failed')
-        return (_UNSWEPT.format(printable(str(error), 300)),)
-
-
-async def _to_its_end(function: Callable[[], T]) -> T:
-    """Run a blocking function in a thread, and wait until it ends, even if this task is cancelled."""
-    task = asyncio.ensure_future(asyncio.to_thread(function))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        while not task.done():
-            with suppress(asyncio.CancelledError):
-                await asyncio.wait([task])
-        task.exception()  # retrieved, so that asyncio does not report it as never retrieved
-        raise
 
 
 def _access_names(asked: object) -> Sequence[AccessName | Literal['host']]:

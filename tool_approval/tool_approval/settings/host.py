@@ -27,7 +27,6 @@ from tool_approval.os_sandbox.host_program import HostPlace, identity_of
 from tool_approval.os_sandbox.profile import Access, covers
 from tool_approval.tools.shell.grammar import parse
 from tool_approval.tools.shell.reading import CommandReader
-from tool_approval.tools.shell.words import SimpleCommand
 
 from .profiles import Confinement
 
@@ -311,15 +310,18 @@ def for_git(hooks: str) -> dict[str, str]:
 
 
 def simple_words(command: str) -> tuple[str, ...] | None:
+    """Return the words of a line if it is one simple command of fixed words, whose program has no folder."""
+    words = fixed_words(command)
+    return None if words is None or '/' in words[0] else words
+
+
+def fixed_words(command: str) -> tuple[str, ...] | None:
     """Return the words of a line that is one simple command of fixed words; otherwise `None`."""
     reader = CommandReader(parse(command))
     if reader.problems or reader.has_loop or len(reader.commands) != 1:
         return None
     [found] = reader.commands
-    return _words(found) if found.raw == command.strip() and not found.is_fed else None
-
-
-def _words(found: SimpleCommand) -> tuple[str, ...] | None:
     words = tuple(word.value for word in found.words)
-    is_plain = not found.redirects and not found.assignments and all(word.is_fixed for word in found.words)
-    return words if is_plain and words and '/' not in words[0] and '\0' not in ''.join(words) else None
+    is_alone = found.raw == command.strip() and not found.is_fed and not found.redirects and not found.assignments
+    is_fixed = all(word.is_fixed for word in found.words) and '\0' not in ''.join(words)
+    return words if words and is_alone and is_fixed else None

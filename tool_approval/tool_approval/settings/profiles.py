@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
 from tool_approval.os_sandbox import Access, ExtraAccess, OSProfile, OSSandboxBackend, OSSandboxError, Root
+from tool_approval.os_sandbox.profile import covers
+from tool_approval.tools.shell.environment import clean_environment
 
 _MOST_SECRETS: Final = 500
 """Maximum number of secrets to hide. Each hidden secret adds a mount to the command line of the OS sandbox."""
@@ -77,6 +80,17 @@ class Confinement:
             variables = dict(self.project_caches) | dict(profile.variables)
             profile = replace(profile, variables=tuple(variables.items()))
         return profile.with_access(extra)
+
+    def is_written(self, path: str) -> bool:
+        """Whether a command with some access can write to a path, which has no links."""
+        return covers((*self.written, *self.environments), path)
+
+    def programs_written(self, words: Collection[str]) -> list[str]:
+        """Return the programs of these names in the folders of `PATH` to which commands can write with some access."""
+        search = dict(self.approved.variables).get('PATH') or clean_environment(os.environ)['PATH']
+        folders = [each for each in search.split(':') if self.is_written(os.path.realpath(each))]
+        paths = (f'{folder}/{word}' for folder in folders for word in words if word and '/' not in word)
+        return [path for path in paths if os.path.isfile(path)]
 
     def closed(self, profile: OSProfile) -> OSProfile:
         """Return the profile with all current secrets hidden.

@@ -70,7 +70,8 @@ def test_programs_of_the_table_need_what_it_says(command, needs):
     [
         'curl -s http://127.0.0.1:8000/a?b=c', 'curl localhost', 'curl https://localhost:1/', 'nc -z ::1 80',
         'curl --json @a "http://[::1]:3000"', 'curl -s 0.0.0.0:80 | head',
-        'while ! curl -s localhost:1; do sleep 1; done',
+        'while ! curl -s localhost:1; do sleep 1; done', 'curl -s "http://localhost:$PORT/a"',
+        'for i in 1 2; do curl -s http://localhost:8000/$i; done', 'curl localhost:80$i',
     ],
 )  # fmt: skip
 def test_a_client_of_a_server_of_the_same_conversation_is_known(command):
@@ -87,7 +88,8 @@ def test_a_client_of_a_server_of_the_same_conversation_is_known(command):
         'curl -x http://example.org http://localhost', 'curl http://localhost http://example.org', 'curl -s',
         'ssh localhost', 'psql -h localhost', 'git clone http://localhost/a',
         'pip install --index-url http://localhost a', 'curl localhost; curl example.org',
-        'echo a > /dev/tcp/localhost/1', 'curl "localhost$PORT"',
+        'echo a > /dev/tcp/localhost/1', 'curl "localhost$PORT"', 'curl http://localhost/ "$x"',
+        'curl http://localhost:80/ http://$x/',
     ],
 )  # fmt: skip
 def test_any_other_client_may_reach_another_machine(command):

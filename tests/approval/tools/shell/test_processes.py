@@ -3,10 +3,11 @@ import os
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from tool_approval.tools.shell import processes
-from tool_approval.tools.shell.processes import MARKER, descendants, end_namespace, kill_strays
+from tool_approval.tools.shell.processes import MARKER, descendants, end_namespace, kill_strays, waits
 
 MINE = f'mine {os.getpid()}'
 BEYOND = 10**9
@@ -186,3 +187,9 @@ def test_memory_that_no_process_owns_is_read_from_the_kernel(tmp_path, monkeypat
     monkeypatch.setattr(processes, 'Path', lambda path: tmp_path / 'meminfo')
 
     assert processes.shared_memory() == found
+
+
+def test_only_a_filtered_child_of_the_parent_waits():
+    with subprocess.Popen(['/bin/cat'], stdin=subprocess.PIPE) as child:
+        assert not waits(child.pid, os.getpid()) or b'Seccomp:\t2' in Path('/proc/self/status').read_bytes()
+    assert not waits(child.pid, os.getpid())

@@ -369,6 +369,29 @@ def test_nothing_is_written_after_the_end_however_busy_the_processors_are(tmp_pa
     assert os.stat(tmp_path).st_mtime_ns == changed
 
 
+@pytest.mark.parametrize('is_held', [True, False])
+@pytest.mark.skipif(not BubblewrapBackend().probe().is_available, reason='bubblewrap does not work here')
+def test_a_command_begins_only_once_it_ends_with_this_process(tmp_path, monkeypatch, is_held):
+    if not is_held:
+        monkeypatch.setattr(running, 'waits', lambda first, parent: False)
+    argv = BubblewrapBackend().wrap(['/bin/echo', 'begun'], system_profile(), '/')
+    before = set(os.listdir('/proc/self/fd'))
+
+    result = asyncio.run(running.run_command(argv, cwd='/', **{**LIMITED, 'timeout_s': 30 if is_held else 1}))
+
+    assert (result.stdout, result.is_timed_out) == (('begun\n', False) if is_held else ('', True))
+    assert set(os.listdir('/proc/self/fd')) == before
+
+
+def test_a_line_that_nobody_reads_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, 'waits', lambda first, parent: True)
+    said = 'echo \'{ "child-pid": 7 }\' >&$TOOL_APPROVAL_STATUS; eval "exec $TOOL_APPROVAL_GO<&-"; /bin/sleep 0.5'
+
+    result = asyncio.run(running.run_command(['/bin/bash', '-c', said], cwd=str(tmp_path), **LIMITED))
+
+    assert result.exit_status == 0
+
+
 @pytest.mark.parametrize(('is_over', 'notes'), [(True, ()), (False, (running._NOT_OVER,))])
 def test_processes_that_cannot_be_ended_are_named(tmp_path, monkeypatch, is_over, notes):
     monkeypatch.setattr(running, 'end_namespace', lambda first: first != 7 or is_over)

@@ -28,9 +28,10 @@ _LOOKS: Final[Mapping[str, frozenset[str]]] = {
 _LAST: Final = frozenset({'cp', 'install', 'ln', 'rsync', 'scp'})
 """Programs that write only to the last operand, or where the option `--target-directory` says."""
 _CLIENTS: Final = frozenset({'curl', 'nc', 'ncat', 'wget'})
-_LOCAL: Final = re.compile(
-    r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::1\]?)(?::\d+)?(?:[/?#].*)?', re.DOTALL
-)
+_HOST: Final = r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::1\]?)'
+_LOCAL: Final = re.compile(rf'{_HOST}(?::\d+)?(?:[/?#].*)?', re.DOTALL)
+_LOCAL_START: Final = re.compile(rf'{_HOST}(?::\d*|(?::\d+)?[/?#].*)', re.DOTALL)
+"""The known part of an address whose port or path is unknown. If the rest is hostile, the command has no network."""
 _Value = TypeVar('_Value')
 _Rows = Sequence[tuple[tuple[str, ...], _Value]]
 """Values of the first words of commands."""
@@ -50,12 +51,11 @@ def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
 
 def is_local(words: Sequence[Word]) -> bool:
     """Return whether a command only asks a server on this machine: in the OS sandbox, one of the same conversation."""
-    if plain_program(program_name(words[0].value)) not in _CLIENTS or not all(
-        word.is_fixed or word.growth == 'alike' for word in words
-    ):
+    if plain_program(program_name(words[0].value)) not in _CLIENTS:
         return False
-    local = [word for word in words if _LOCAL.fullmatch(word.value)]
-    return bool(local) and all(word in local for word in words if '://' in word.value)
+    known = [word for word in words if word.is_fixed or word.growth == 'alike']
+    local = [word for word in words if (_LOCAL if word in known else _LOCAL_START).fullmatch(word.value)]
+    return bool(local) and all(word in local for word in words if '://' in word.value or word not in known)
 
 
 def written_paths(words: Sequence[Word]) -> list[Word] | None:

@@ -16,6 +16,9 @@ MARKER: Final = 'TOOL_APPROVAL_COMMAND'
 STATUS: Final = 'TOOL_APPROVAL_STATUS'
 """Environment variable with the number of a descriptor, to which the OS sandbox writes the id of process 1 of its PID
 namespace."""
+GO: Final = 'TOOL_APPROVAL_GO'
+"""Environment variable with the number of a descriptor. The OS sandbox starts the command once it reads a line there.
+"""
 _ROUNDS: Final = 20
 """Maximum number of rounds in which processes are killed. If a command forks faster than processes are killed,
 only a PID namespace can end it."""
@@ -102,6 +105,18 @@ def end_namespace(first: int) -> bool:
         time.sleep(_LOOK_AGAIN_S)
         found = {pid for pid in _table() if _namespace(pid) == namespace}
     return True
+
+
+def waits(first: int, parent: int) -> bool:
+    """Whether process 1 of a PID namespace, a child of `parent`, has become what ends the namespace with its parent.
+
+    bubblewrap's process 1 filters its system calls right after it has asked the kernel to end it with its parent.
+    """
+    with contextlib.suppress(OSError):
+        is_filtered = b'\nSeccomp:\t2\n' in _read(first, 'status')
+        process = _process(first)
+        return is_filtered and process is not None and process.parent == parent
+    return False
 
 
 def _namespace(pid: int) -> str | None:

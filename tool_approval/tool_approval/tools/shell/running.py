@@ -14,7 +14,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .processes import MARKER, STATUS, descendants, end_namespace, kill_group, kill_strays, shared_memory, usage
+from .processes import (
+    GO,
+    MARKER,
+    STATUS,
+    descendants,
+    end_namespace,
+    kill_group,
+    kill_strays,
+    shared_memory,
+    usage,
+    waits,
+)
 
 
 class BoundedOutput:
@@ -123,6 +134,8 @@ _LOOK_AGAIN_S: Final = 0.2
 """Seconds between two looks at what a command uses. In this time, a command can start some thousand processes."""
 
 
+_FIRST_LOOK_S: Final = 0.002
+"""Seconds until the first look whether a command can begin."""
 _NOT_OVER: Final = 'A process of the command could not be ended. It may still write to files.'
 
 
@@ -159,21 +172,21 @@ async def run_command(
     """
     marker = secrets.token_hex(16)
     status, told = os.pipe() if limits is not None else (None, None)
+    waiting, go = os.pipe() if limits is not None else (None, None)
     try:
-        process = _start(argv, cwd, {**env, MARKER: marker}, inherited, told)
+        process = _start(argv, cwd, {**env, MARKER: marker}, inherited, {STATUS: told, GO: waiting})
     except (OSError, ValueError) as error:
-        if status is not None:
-            os.close(status)
+        _close(status, go)
         problem = 'the working directory is gone or cannot be entered' if not os.path.isdir(cwd) else _why(error)
         return ShellResult(exit_status=None, stdout='', stderr='', problem=problem)
     finally:
-        if told is not None:
-            os.close(told)
+        _close(told, waiting)
     running = _Running(process, marker, max_bytes, on_output, status)
     is_timed_out = False
     exceeded: str | None = None
     try:
-        exceeded = await running.exceeded(limits, timeout_s) if limits is not None else None
+        if limits is not None and go is not None:
+            exceeded = await running.exceeded(limits, timeout_s, go)
         # A command that uses too much is killed at once, because it could use more meanwhile.
         is_timed_out = exceeded is None and not await running.ended(timeout_s if limits is None else 0)
         if is_timed_out:
@@ -183,6 +196,7 @@ async def run_command(
         raise
     finally:
         running.close()
+        _close(go)
     notes = [] if exceeded is None else [exceeded]
     if not running.is_over:
         notes.append(_NOT_OVER)
@@ -198,21 +212,33 @@ async def run_command(
 
 
 def _start(
-    argv: Sequence[str], cwd: str, env: Mapping[str, str], inherited: Collection[int], told: int | None
+    argv: Sequence[str],
+    cwd: str,
+    env: Mapping[str, str],
+    inherited: Collection[int],
+    named: Mapping[str, int | None],
 ) -> subprocess.Popen[bytes]:
+    """Start a program, which inherits the descriptors of `named`, and gets their numbers in environment variables."""
+    given = {name: descriptor for name, descriptor in named.items() if descriptor is not None}
     # Not an asyncio process: asyncio would reap it before its group is killed, which would free the group's id.
     return subprocess.Popen(
         list(argv),
         cwd=cwd,
-        env=env if told is None else {**env, STATUS: str(told)},
+        env={**env, **{name: str(descriptor) for name, descriptor in given.items()}},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,
         close_fds=True,
-        pass_fds=inherited if told is None else (*inherited, told),
+        pass_fds=(*inherited, *given.values()),
         start_new_session=True,
     )
+
+
+def _close(*descriptors: int | None) -> None:
+    for descriptor in descriptors:
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _why(error: Exception) -> str:
@@ -251,6 +277,9 @@ class _Running:
         self.strays = 0
         self.is_over = True
         self._seen: dict[int, str] = {}
+        self._told = b''
+        if status is not None:
+            os.set_blocking(status, False)
         assert process.stdout is not None and process.stderr is not None, 'both are pipes'
         self._pipes = {process.stdout.fileno(): self.stdout, process.stderr.fileno(): self.stderr}
         for pipe in self._pipes:
@@ -289,13 +318,29 @@ class _Running:
         done, _ = await asyncio.wait([self._end], timeout=timeout_s)
         return bool(done)
 
-    async def exceeded(self, limits: Limits, timeout_s: float) -> str | None:
-        """Wait, up to a timeout, for the process to end. Return which of its limits a command has exceeded, if any."""
+    async def exceeded(self, limits: Limits, timeout_s: float, go: int) -> str | None:
+        """Wait, up to a timeout, for the process to end. Return which of its limits a command has exceeded, if any.
+
+        Args:
+            limits: The limits of the command.
+            timeout_s: Timeout in seconds.
+            go: Descriptor to which a line is written, so that the command begins, as soon as it ends with this process.
+        """
         until = self._loop.time() + timeout_s
         free, shared = _free(limits.folders), shared_memory()
-        while not await self.ended(max(0, min(_LOOK_AGAIN_S, until - self._loop.time()))):
+        pause_s, has_begun = _FIRST_LOOK_S, False
+        while not await self.ended(max(0, min(pause_s, until - self._loop.time()))):
             if self._loop.time() >= until:
                 break
+            if not has_begun:
+                first = self._first_process()
+                has_begun = first is not None and waits(first, self._process.pid)
+                if has_begun:
+                    with contextlib.suppress(BrokenPipeError):
+                        os.write(go, b'\n')
+                pause_s = _LOOK_AGAIN_S if has_begun else min(2 * pause_s, _LOOK_AGAIN_S)
+                if pause_s < _LOOK_AGAIN_S:
+                    continue
             processes, memory = await asyncio.to_thread(usage, self._process.pid)
             if processes > limits.processes:
                 return f'The command was ended, because it had more than {limits.processes} processes and threads.'
@@ -323,7 +368,9 @@ class _Running:
         self.strays = kill_strays(self._marker, below=self._process.pid, seen=self._seen)
         self._process.wait()
         if self._status is not None:
-            self.is_over = self._end_namespace(self._status)
+            first = self._first_process()
+            self.is_over = first is None or end_namespace(first)
+            os.close(self._status)
         if self._watch is not None:
             self._loop.remove_reader(self._watch)
             os.close(self._watch)
@@ -338,8 +385,10 @@ class _Running:
                 assert stream is not None, 'both are pipes'
                 stream.close()
 
-    def _end_namespace(self, status: int) -> bool:
-        os.set_blocking(status, False)
-        with open(status, 'rb', buffering=0) as file:
-            found = re.search(rb'"child-pid": *(\d+)', file.read(_CHUNK) or b'')
-        return found is None or end_namespace(int(found[1]))
+    def _first_process(self) -> int | None:
+        """Return the id of process 1 of the command's PID namespace, as soon as the OS sandbox has written it."""
+        assert self._status is not None, 'a command with limits has one'
+        with contextlib.suppress(BlockingIOError):
+            self._told += os.read(self._status, _CHUNK)
+        found = re.search(rb'"child-pid": *(\d+)', self._told)
+        return None if found is None else int(found[1])
