@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,9 +14,6 @@ from .names import guarded_name, program_name, trusted_name
 
 SOURCES: Final = Path(__file__).with_name('programs')
 """Folder of the entries."""
-BUILT: Final = 'programs.json'
-"""Name of the file with all entries. The build creates this file, but editable installations do not have it."""
-
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
 write. `target` is where a program such as `cp` writes, for example the value of `--target-directory`. `command` is a
@@ -39,12 +32,6 @@ _INHERITED: Final = ('runs_files', 'response_files', 'one_dash')
 """Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond')
 """Fields that contain a list of options."""
-_FIELDS: Final = frozenset(
-    {
-        *_BOOLEANS, *_ROLES, *_OPTION_LISTS, 'aliases', 'allowed', 'asked', 'checker', 'like', 'opens', 'operands',
-        'operand_values', 'values',
-    }
-)  # fmt: skip
 _OPTION: Final = re.compile(r'-.+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
@@ -94,7 +81,7 @@ class Entries:
     """All entries. Each entry is parsed when it is first used."""
 
     def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Create entries from fields that `check_sources` has already checked."""
+        """Take the fields of all entries, by name."""
         self._fields = fields
         self._aliases = _aliases(fields)
         self._built: dict[str, Entry] = {}
@@ -102,7 +89,7 @@ class Entries:
     def program(self, text: str) -> Entry | None:
         """Return the entry for a program's name or path. For example, `/usr/bin/python3.11` has the entry `python`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
-        return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
+        return None if name.startswith('_') else self.find(name) or self.find(plain_program(name))
 
     def is_listed(self, text: str) -> bool:
         """Return whether `text` is exactly the name of an entry, or the path of a system program with such a name.
@@ -112,21 +99,18 @@ class Entries:
         name = trusted_name(text)
         return name is not None and (name in self._fields or name in self._aliases)
 
-    def sub_command(self, parent: Entry, word: str) -> Entry | None:
-        """Return the entry of a sub-command."""
-        return self._find(f'{parent.name} {word}')
-
     def below(self, entry: Entry) -> Iterator[Entry]:
         """Yield the entries of all sub-commands."""
         for name in self._fields:
-            if name.startswith(f'{entry.name} ') and (found := self._find(name)) is not None:
+            if name.startswith(f'{entry.name} ') and (found := self.find(name)) is not None:
                 yield found
 
-    def fragment(self, name: str) -> Entry | None:
-        """Return the entry with this name. The entry need not describe a program."""
-        return self._find(name)
+    def find(self, name: str) -> Entry | None:
+        """Return the entry of a program, sub-command or fragment.
 
-    def _find(self, name: str) -> Entry | None:
+        Raises:
+            ValueError: The entry is invalid.
+        """
         name = self._aliases.get(name, name)
         if name not in self._fields:
             return None
@@ -152,27 +136,8 @@ def plain_program(name: str) -> str:
 
 @cache
 def entries() -> Entries:
-    """Return the entries from the file that the build created or, if this file does not exist, from the sources."""
-    built = SOURCES / BUILT
-    return Entries(json.loads(built.read_bytes()) if built.exists() else _from_tree())
-
-
-def _from_tree() -> Mapping[str, Fields]:
-    """Return the entries from the source files. The result is cached until a source file changes."""
-    digest = hashlib.sha256(b'\0'.join(path.read_bytes() for path in sorted(SOURCES.glob('*.toml')))).hexdigest()
-    kept = SOURCES / '__pycache__' / f'{digest}-{BUILT}'
-    with suppress(OSError, ValueError):
-        return json.loads(kept.read_bytes())
-    found = check_sources(SOURCES)
-    with suppress(OSError):
-        kept.parent.mkdir(exist_ok=True)
-        for old in kept.parent.glob(f'*-{BUILT}'):
-            old.unlink(missing_ok=True)
-        # The file is first written under another name, so that no process reads half of it.
-        part = kept.with_suffix(f'.{os.getpid()}')
-        part.write_text(json.dumps(found))
-        part.replace(kept)
-    return found
+    """Return the entries of this package."""
+    return Entries({name: fields for name, (_, fields) in read_sources(SOURCES).items()})
 
 
 def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
@@ -191,27 +156,6 @@ def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
             if name in found:
                 raise ValueError(f'{path.name}: [{name}] is also in {found[name][0]}')
             found[name] = (path.name, fields)
-    return found
-
-
-def check_sources(folder: Path) -> dict[str, Fields]:
-    """Return the checked entries in a folder.
-
-    Raises:
-        ValueError: Some entries are invalid. Each line of the message names one entry and its problem.
-    """
-    found = {name: fields for name, (_, fields) in read_sources(folder).items()}
-    problems: list[str] = []
-    for name, fields in found.items():
-        try:
-            if unknown := fields.keys() - _FIELDS:
-                raise ValueError(f'unknown fields: {", ".join(sorted(unknown))}')
-            _entry(name, found)
-        except (AttributeError, ValueError, re.error) as error:
-            problems.append(f'[{name}] {error}')
-    if problems:
-        raise ValueError('\n'.join(problems))
-    _aliases(found)
     return found
 
 

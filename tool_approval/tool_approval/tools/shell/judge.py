@@ -301,7 +301,7 @@ class ShellJudge:
         if self._is_held:
             is_fed_script = command.is_fed and is_shell(words[0].value) and not (inside and inside.is_transparent)
             problem = problem or ('the program runs code from its standard input' if is_fed_script else None)
-            if label(words).entry is entries().fragment('source'):
+            if label(words).entry is entries().find('source'):
                 # Attack: `alias ls=rm; ls x`, `. <(echo rm x)`, where a rule blocks `rm`.
                 problem = 'the command may change what the shell runs'
             problem = problem if self._is_read_whole else None

@@ -83,7 +83,7 @@ _Found = tuple[tuple[str, ...], OptionRole, str | None]
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
-    """Label the words of a command. The program name must be known."""
+    """Label the words of a command. Here and in all other functions, the name of the program has to be known."""
     entry = entries().program(words[0].value)
     if entry is None:
         labels = (Label(each, 'unknown_program' if at else 'program') for at, each in enumerate(words))
@@ -185,7 +185,7 @@ class _Labeller:
     def _operand(self, word: Word) -> None:
         entry = self._entry
         if 'sub_commands' in entry.flags and not self._operands and not self._is_over:
-            found = entries().sub_command(entry, word.value) if word.is_fixed else None
+            found = entries().find(f'{entry.name} {word.value}') if word.is_fixed else None
             if found is not None:
                 self._add('sub_command')
                 self._entry, self._sub_at = found, len(self._labels)

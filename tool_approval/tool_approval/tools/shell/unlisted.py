@@ -101,9 +101,6 @@ def takes_data(words: Sequence[Word]) -> bool:
     """Return whether the program treats its arguments only as data, even if an argument names a blocked program.
 
     An example is `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
-
-    Args:
-        words: The words of a command whose program name is known.
     """
     found = label(words)
     entry = found.entry

@@ -17,11 +17,7 @@ _ANYTHING: Final = Word('', '', is_fixed=False, growth='any')
 
 
 def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
-    """Return the commands that a program runs, or `None` if the program is not a known wrapper.
-
-    Args:
-        words: The words of a command whose program name is known.
-    """
+    """Return the commands that a program runs, or `None` if the program is not a known wrapper."""
     if (shell := run_by_shell(program_name(words[0].value), words)) is not None:
         return shell
     found = label(words)
@@ -59,31 +55,21 @@ def _labelled(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _xargs(found: LabelledCommand) -> WrappedCommand | None:
-    inside = _labelled(found)
-    if inside is None:
-        return None
-    inner = tuple(_replaced(found.words[: inside.own], each) for each in inside.words)
-    return replace(inside, words=inner)
-
-
-def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...]:
     """Mark as unknown the words that `xargs -I` replaces."""
-    marks: list[str] = []
-    for word, following in zip(options, [*options[1:], None], strict=False):
-        if found := re.fullmatch(r'-(?:[0rtx]*[Ii]|-replace=?)(.*)', word.value, re.DOTALL):
-            marks.append(found[1] or (following.value if following is not None and word.value.endswith('I') else '{}'))
-    return tuple(
-        next(
-            # An empty or unknown mark may match anything.
-            (
-                Word(word.raw, word.value.partition(mark)[0] if mark else '', is_fixed=False)
-                for mark in marks
-                if mark in word.value
-            ),
-            word,
-        )
-        for word in inner
+    inside = _labelled(found)
+    replacing = (each for each in found.labels if not {'-I', '-i', '--replace'}.isdisjoint(each.options))
+    marks = [each.value or ('{}' if each.word.is_fixed and not each.follows else '') for each in replacing]
+    if inside is None or not marks:
+        return inside
+    # An empty or unknown mark may match anything.
+    starts = [
+        min((word.value.partition(mark)[0] if mark else '' for mark in marks), key=len) for word in inside.words[0]
+    ]
+    words = (
+        word if start == word.value else Word(word.raw, start, is_fixed=False)
+        for word, start in zip(inside.words[0], starts, strict=True)
     )
+    return replace(inside, words=(tuple(words),))
 
 
 def _env(found: LabelledCommand) -> WrappedCommand | None:
