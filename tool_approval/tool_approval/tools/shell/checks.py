@@ -29,6 +29,7 @@ def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
 
 
 _ARITHMETIC: Final = frozenset({'-eq', '-ne', '-lt', '-le', '-gt', '-ge'})
+_BINARY: Final = _ARITHMETIC | {'=', '==', '!=', '-nt', '-ot', '-ef'}
 _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
 
 
@@ -45,10 +46,8 @@ def _is_one_test(words: Sequence[Word]) -> bool:
     match fixed_ones:
         case [str() as operator, _]:
             return operator in _UNARY
-        case [_, '=' | '==' | '!=' | '-nt' | '-ot' | '-ef', _]:
-            return True
         case [_, str() as operator, _]:
-            return operator in _ARITHMETIC
+            return operator in _BINARY
         case _:
             return False
 

@@ -24,7 +24,7 @@ _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kin
 _BOOLEANS: Final = frozenset(
     {
         'writes', 'sub_commands', 'runs_files', 'response_files', 'options_first',
-        'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never', 'remembered',
+        'end', 'transparent', 'appends', 'harmless', 'plus', 'needs_operand', 'never', 'remembered',
         'anywhere', 'takes_data', 'runs_input', 'any_option', 'one_dash',
     }
 )  # fmt: skip

@@ -92,7 +92,7 @@ def _is_harmless(found: LabelledCommand) -> bool:
         return False
     if not _LOOKS.get(found.entry.name, frozenset()).isdisjoint(found.options):
         return True
-    is_reader = found.flags.isdisjoint({'writes', 'never', 'named'})
+    is_reader = found.flags.isdisjoint({'writes', 'never'})
     return is_reader and find_unlisted(found.words, named=found.sub_at) is None
 
 

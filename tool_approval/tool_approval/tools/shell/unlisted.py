@@ -127,10 +127,6 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         return None
     if 'never' in entry.flags:
         return UnsafeArgument(words[0].raw, 'runs or changes something, whatever its arguments are')
-    # Even if the default allows commands, git requires approval: its configuration and history cannot be restored.
-    is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
-    if 'named' in entry.flags and is_needed:
-        return UnsafeArgument(words[found.sub_at - 1].raw, 'needs a rule that names this sub-command')
     if 'needs_operand' in entry.flags:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
