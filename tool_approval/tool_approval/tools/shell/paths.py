@@ -38,8 +38,8 @@ class OuterRoot(Protocol):
         """Return whether an absolute path is in this root or in a nested root."""
         ...
 
-    def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of a nested root that refuses a path or requires approval for it; `None` if there is none."""
+    def asks(self, path: str, *, is_written: bool) -> bool:
+        """Return whether a nested root refuses a path or requires approval for it."""
         ...
 
 
@@ -90,7 +90,7 @@ class ShellRoots:
         return (touched is not None and not is_unshown) and all(
             any(
                 self._is_inside[name](path)
-                and not (approves and name in self._outer and self._outer[name].asking(path, is_written=is_written))
+                and not (approves and name in self._outer and self._outer[name].asks(path, is_written=is_written))
                 and not (follows and _leads_out(path, self._is_inside[name]))
                 for name in names
                 if name in self._is_inside
