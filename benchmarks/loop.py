@@ -86,7 +86,6 @@ async def _stalls(rounds: int) -> list[Stall]:
     return [
         Stall(
             variant=name,
-            longest_ms=spread(gap * 1000 for gap in gaps),
             ratio=ratios(zip(gaps, measured[OURS], strict=True)),
         )
         for name, gaps in measured.items()

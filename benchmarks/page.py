@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
 from .cost import Comparison
-from .results import Release, Results, Stall
+from .results import Release, Results
 from .spread import Spread
 from .targets import CONTROL, judge
 
@@ -20,9 +20,6 @@ K is the number of calls in one response. K = 1 is the same as N = 1.
 A fake model answers at once, the tool does nothing, and the handler approves at once.
 So the figures show only the cost of the approval mechanism, which is far less than the response time of a real model.
 Each ratio is the median over several pairs of runs. The quartiles follow in brackets.
-The two runs of a pair alternate: at each model request, the other run continues.
-Each pair is measured twice, in both orders.
-The targets apply to the computing time of all threads, because other processes affect elapsed time more.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
 must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
 """
@@ -34,15 +31,6 @@ M runs wait for their answers at the same time, and then all are answered.
 The table shows the memory of one waiting run, measured in a fresh process.
 "Traced" is the memory that Python has allocated (`tracemalloc`).
 "Resident" is the growth of the resident memory of the process, including the stacks of threads.
-
-"""
-
-_STANDING = """\
-## The event loop
-
-50 runs take place at the same time. A handler takes 20 ms.
-A separate task on the event loop sleeps for one millisecond, again and again.
-"Longest gap" is the longest time between two wake-ups of this task, including the computing time of the runs.
 
 """
 
@@ -74,7 +62,6 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
         ),
         *_cost(results.comparisons),
         *_waiting(results.releases),
-        *_standing(results.stalls),
     ]
     return '\n'.join(lines).rstrip() + '\n'
 
@@ -115,22 +102,8 @@ def _waiting(releases: Sequence[Release]) -> Iterator[str]:
     )
 
 
-def _standing(stalls: Sequence[Stall]) -> Iterator[str]:
-    if not stalls:
-        return
-    yield from _STANDING.splitlines()
-    yield from _table(
-        ('variant', 'longest gap, ms', 'ratio to ours, async'),
-        ((each.variant, _tenths(each.longest_ms), _full(each.ratio)) for each in stalls),
-    )
-
-
 def _full(ratio: Spread) -> str:
     return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}]'
-
-
-def _tenths(value: Spread) -> str:
-    return f'{value.median:.1f} [{value.lower:.1f}–{value.upper:.1f}]'
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

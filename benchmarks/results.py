@@ -33,8 +33,6 @@ class Stall:
 
     variant: str
     """Name of the measured variant."""
-    longest_ms: Spread
-    """Longest gap between two ticks, in milliseconds."""
     ratio: Spread
     """Ratio of the longest gap to that of `ours, async` in the same round."""
 

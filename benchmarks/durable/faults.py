@@ -32,7 +32,7 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.toolsets import AbstractToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import ExecutedCall
+from tool_approval.core.calls import ExecutedCall
 from tool_approval.durable import DurableStore, ExecutionRow, RunRow, open_store
 from tool_approval.durable.ledger import Ledger
 from tool_approval.inbox import AnswerRefused, Approver, Inbox, InboxEntry, InboxError, InboxUI, InboxUnavailable, Row

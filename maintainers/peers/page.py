@@ -16,10 +16,8 @@ Each system can ask an approver before a tool runs. All systems do the same work
 A scripted model answers several times with tool calls, and then with a text.
 The tool returns a short string.
 The approver approves at once.
-Model requests, questions and executions are counted. A measurement with a wrong count is rejected.
 
 Every system runs in a separate environment and process.
-The processes take turns in rounds, and only one of them works at a time. Each round begins with a different process.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
 Two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
@@ -28,7 +26,7 @@ Ratios and differences compare measurements of the same round.
 A ratio above 1 means that a system is slower than this project with an async handler ("ours").
 """
 
-_SHOWN = ((10, 1), (1, 100))
+_SHOWN = ((10, 1),)
 """Numbers of responses and of calls in each, of the cases that have a table."""
 
 _DIFFERENCES = """\
@@ -36,22 +34,12 @@ _DIFFERENCES = """\
 
 - Frameworks differ in what they do in a run besides approval: validation, message types, state, traces. To choose a \
 framework, compare whole runs. To judge a framework's approval alone, compare the costs that approval adds to a run.
-- `HandleDeferredToolCalls`, our handler, and stop and resume each ask one question for all calls of a \
-response. In this benchmark, `pydantic-ai-blocking-approval`, Inspect AI and the UI of our layer ask once for each call.
 - `HandleDeferredToolCalls`, `pydantic-ai-blocking-approval`, Inspect AI and this project wait inside of the run. In \
 the other systems (stop and resume, LangChain and the OpenAI Agents SDK), the run ends before the answer, and another \
 run starts after the answer. If the answer comes at once, a second run costs more than waiting. In return, no process \
 is needed while the call waits for its answer.
-- To end and resume a run, LangChain needs a checkpointer, and writes a checkpoint for each step. In this benchmark, \
-the checkpointer is in memory. Checkpoints are part of the cost of LangChain's approval; a run without approval \
-writes none.
-- Inspect AI is made for evaluations. This benchmark runs no evaluation, but only the loop (`generate`, \
-`execute_tools`) that Inspect AI's documentation gives for custom agents.
-- `pydantic-ai-blocking-approval` is installed without its dependencies, and uses the same release of \
-`pydantic-ai-slim` as this project.
 - The *whole layer* is our controller with a policy, session memory and an approver. The *whole layer with audit \
-log* also writes each question and each answer to a file before the tool runs. Inspect AI keeps approvals in its \
-transcript, which is in memory in this benchmark. The other systems keep no record.
+log* also writes each question and each answer to a file before the tool runs.
 """
 
 _WAITING = """\
@@ -60,10 +48,8 @@ _WAITING = """\
 M runs are started, each with one call to approve. All M runs wait before the first one is answered.
 Two computing times are given per run: from the start until the run waits, and from the answer to the end of the run.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
-`traced` and `resident` are measured in a fresh process, after a first run that is not counted.
 In the rows of stop and resume, LangChain and the OpenAI Agents SDK, the figures describe a stopped run, not a waiting \
 run.
-In this benchmark, a stopped run stays in memory. If it were saved in a file, it would take no memory.
 """
 
 

@@ -253,8 +253,19 @@ def test_a_changed_request_can_be_approved_where_edits_are_allowed_and_shows_no_
 
     changed = with_arguments(PLAIN.changed(answers=('edit', 'remember'), rejected_edit=rejected), {'path': 'b'})
 
-    assert changed.answers == ('approve', 'edit', 'remember', 'deny')
+    assert changed.answers == ('approve', 'edit', 'deny')
     assert changed.rejected_edit is None
+
+
+def test_an_approval_of_changed_arguments_is_a_decision_on_the_original_request():
+    changed = with_arguments(PLAIN, {'path': 'b'})
+
+    with pytest.raises(NotOffered, match='in a decision on the original request'):
+        decision_on(changed, approved=True)
+    assert not decision_on(changed, approved=False).approved
+    assert decision_on(PLAIN, approved=True, override_args={'path': 'b'}).override_args == {'path': 'b'}
+    assert changed.facts == PLAIN.facts
+    assert answer_options(changed).spans == ()
 
 
 def test_a_response_is_named_as_the_outcome():

@@ -8,9 +8,10 @@ import pytest
 from pydantic import ValidationError
 from tool_approval.audit import JsonlAuditSink, verify
 from tool_approval.core.arguments import read_arguments
+from tool_approval.core.asking import MOST_EDITS
 from tool_approval.core.binding import Binding
-from tool_approval.core.controller import MOST_EDITS
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Refused, Responded
+from tool_approval.core.calls import Allowed, Call, GateResult, Refused, Responded
+from tool_approval.core.gate import Gate
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.approval.parts import ListSink, decide, decide_all, request_for, run_tool

@@ -1,4 +1,4 @@
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.testing import RecordingUI
 
 

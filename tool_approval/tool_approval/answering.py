@@ -143,6 +143,8 @@ def decision_on(
             raise NotOffered(f'the request does not offer `remember={remember!r}` for the {what}')
         if remember_option not in kinds:
             raise NotOffered(f'the request does not offer this option for remembering the {what}')
+    if approved and override_args is None and isinstance(request, _ChangedRequest):
+        raise NotOffered('changed arguments are approved by `override_args`, in a decision on the original request')
     if override_args is not None:
         if not approved:
             raise NotOffered('a denial cannot change arguments')
@@ -208,20 +210,28 @@ def with_arguments(request: ApprovalRequest, edited: Mapping[str, Any]) -> Appro
     hidden_keys = left_out_keys(request)
     if not hidden_keys.isdisjoint(edited):
         raise NotOffered('an argument that is not shown cannot be changed')
-    return request.model_copy(
-        update={
-            'args': {**edited, **{key: value for key, value in request.args.items() if key in hidden_keys}},
-            'payload': dict(edited),
-            'description': describe(request.tool_name, edited),
-            'described_by': None,
-            'presentation': None,
-            'reason': None if request.reason is None else f'before your change: {request.reason}',
-            'remember_options': (),
-            'rejected_edit': None,
-            # To approve the new request is to edit the original.
-            'answers': tuple(each for each in ALL_ANSWERS if each in ('approve', 'edit') or request.allows(each)),
-        }
-    )
+    fields: dict[str, Any] = {
+        **{name: getattr(request, name) for name in ApprovalRequest.model_fields},
+        'args': {**edited, **{key: value for key, value in request.args.items() if key in hidden_keys}},
+        'payload': dict(edited),
+        'description': describe(request.tool_name, edited),
+        'described_by': None,
+        'presentation': None,
+        'reason': None if request.reason is None else f'before your change: {request.reason}',
+        'remember_options': (),
+        'rejected_edit': None,
+        # To approve the new request is to edit the original.
+        'answers': tuple(
+            each for each in ALL_ANSWERS if each in ('approve', 'edit') or (each != 'remember' and request.allows(each))
+        ),
+    }
+    changed = _ChangedRequest.model_construct(**fields)
+    vars(changed)['facts'] = request.facts
+    return changed
+
+
+class _ChangedRequest(ApprovalRequest):
+    """A request with arguments that the approver has changed, and that the run does not know yet."""
 
 
 def is_changed(request: ApprovalRequest, edited: Mapping[str, Any]) -> bool:

@@ -10,12 +10,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, cast
 
 from .audit import JsonlAuditSink, load_key
+from .core.calls import ExecutionLedger
 from .core.config import Default, ToolRule
 from .core.controller import VALID_FOR, ApprovalController
 from .core.decision import ApprovalDecision, ApprovalMode
 from .core.errors import ApprovalConfigError
 from .core.execute import execute_tool
-from .core.gate import ExecutionLedger, Gate
+from .core.gate import Gate
 from .core.memory import ApprovalMemory
 from .core.policy import ApprovalPolicy
 from .core.protocols import ApprovalUI, AuditSink, Presenter
@@ -106,7 +107,7 @@ class Approvals:
         """Whether the model is informed of arguments that an approver changed."""
         self._ledger = parts.get('ledger')
         self._original = self
-        assert self.gate, 'the gate checks `default`'
+        _ = self.gate  # checks `default`
 
     @property
     def controller(self) -> ApprovalController:
@@ -191,6 +192,17 @@ class Approvals:
         finally:
             _tests.reset(token)
             test.end()
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Refuse to be called as the handler or capability of a framework, which has a class of its own.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError(
+            'these `Approvals` are for code without a framework: for Pydantic AI, import `Approvals` from '
+            '`tool_approval.integrations.pydantic_ai`'
+        )
 
     def _test(self) -> _Test | None:
         tests = _tests.get()

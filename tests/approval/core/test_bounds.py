@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tool_approval.answering import answer_options
 from tool_approval.core.arguments import HIDDEN
-from tool_approval.core.gate import Allowed, Gate
+from tool_approval.core.calls import Allowed
+from tool_approval.core.gate import Gate
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI
 
@@ -308,7 +309,7 @@ def test_the_same_approval_lets_no_call_run_twice():
 
 def _call(args):
     from tool_approval.core.arguments import read_arguments
-    from tool_approval.core.gate import Call
+    from tool_approval.core.calls import Call
 
     return Call(tool_name='refund', arguments=read_arguments(args), values=args)
 

@@ -1,6 +1,7 @@
 """Errors make their sentence from facts, keep the facts, and survive copying."""
 
 import copy
+import json
 import pickle
 import tomllib
 from pathlib import Path
@@ -142,6 +143,13 @@ def test_log_names_the_type_and_the_last_line_of_an_error_and_not_its_text():
 
     line = fails.__code__.co_firstlineno + 1
     assert without_text(made_by(fails)) == f'KeyError at {__file__}:{line}'
+
+
+def test_log_names_the_last_line_outside_of_the_standard_library():
+    with pytest.raises(json.JSONDecodeError) as raised:
+        json.loads('{')
+
+    assert without_text(raised.value) == f'JSONDecodeError at {__file__}:{raised.traceback[0].lineno + 1}'
 
 
 def test_log_names_the_type_alone_of_an_error_that_was_never_raised():

@@ -342,6 +342,22 @@ def test_binding_must_hold_also_after_changed_arguments():
     assert ran == []
 
 
+def test_changed_arguments_run_with_what_the_tool_declares_for_them():
+    ran = []
+
+    def write(path):
+        ran.append(path)
+
+    write.check_approval = lambda ctx: ApprovalRequest(
+        tool_name='write', args=ctx.args, bound_to={'inode': len(ctx.args['path'])}
+    )
+    change = ApprovalDecision(approved=True, override_args={'path': 'longer'})
+
+    run_tool(write, {'path': 'a'}, ApprovalController(ui=RecordingUI(change)))
+
+    assert ran == ['longer']
+
+
 def test_an_iterator_reaches_the_function_after_it_was_judged():
     ran, ui = [], RecordingUI(True)
 

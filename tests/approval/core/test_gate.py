@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from tool_approval.core.arguments import read_arguments
-from tool_approval.core.gate import DENIED, NO_ARGUMENTS, Allowed, Binding, Call, Gate, GateResult, Refused
+from tool_approval.core.calls import NO_ARGUMENTS, Allowed, Call, GateResult, Refused
+from tool_approval.core.gate import CHANGED, DENIED, OTHER_ACCESS, Binding, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import CallBlocked, take_approval
 from tool_approval.testing import RecordingUI, approve_all
@@ -146,13 +147,43 @@ async def test_changed_arguments_get_no_access_that_was_not_shown(now: Any, is_a
     change = ApprovalDecision(approved=True, override_args={'path': 'b'})
     gate = Gate(ApprovalController(ui=RecordingUI(change), audit=sink))
 
-    call = call_of(checks=[Checked(shown, after)], reread=lambda changed: call_of('b', checks=[Checked(after)]))
+    call = call_of(checks=[Checked(shown, shown)], reread=lambda changed: call_of('b', checks=[Checked(after)]))
     [settled] = await decided(gate, call)
-    settled = await gate.judge_changed(settled)
 
     assert isinstance(settled, Allowed) is is_allowed
-    assert is_allowed or settled.reason == 'The call changed after it was approved, so it was not run.'
+    assert is_allowed or settled.reason == OTHER_ACCESS
     assert sink.outcomes() == ([] if is_allowed else ['refused'])
+
+
+@pytest.mark.parametrize(
+    ('verdicts', 'events'),
+    [([RUNS, RUNS], ['unasked', 'executed']), ([RUNS, ASKS], ['blocked']), ([RUNS, BLOCKS], ['refused', 'blocked'])],
+)
+async def test_an_adapter_that_confirms_every_call_runs_none_unlogged_or_past_a_newer_verdict(verdicts, events):
+    sink = ListSink()
+    gate = Gate(ApprovalController(audit=sink))
+    call = call_of(checks=[Checked(*verdicts)])
+    [settled] = await decided(gate, call)
+    assert isinstance(settled, Allowed)
+
+    confirmed = gate.confirm(await gate.prepare(call), settled.binding)
+
+    if isinstance(confirmed, Allowed):
+        with gate.execution(confirmed):
+            pass
+    assert [entry.get('outcome', entry['event']) for entry in sink.all] == events
+
+
+async def test_a_single_call_is_read_anew_after_the_decision():
+    gate = Gate(ApprovalController(ui=approve_all()))
+
+    async def again(call: Call) -> Call:
+        return call_of('b')
+
+    asked = await gate.settle(await gate.prepare(call_of(checks=[Checked(ASKS)])), again)
+    unasked = await gate.settle(await gate.prepare(call_of(checks=[Checked(RUNS)])), again)
+
+    assert asked == unasked == Refused(reason=CHANGED)
 
 
 def test_an_approval_can_be_taken_inside_of_the_execution_once_and_the_outcome_is_recorded():

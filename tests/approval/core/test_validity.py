@@ -6,8 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from tool_approval.core.arguments import read_arguments
 from tool_approval.core.binding import Binding
+from tool_approval.core.calls import Allowed, Call, Refused
 from tool_approval.core.controller import CLOCK_SKEW
-from tool_approval.core.gate import CHANGED, EXPIRED, FROM_THE_FUTURE, Allowed, Call, Gate, Refused
+from tool_approval.core.gate import CHANGED, EXPIRED, FROM_THE_FUTURE, Gate
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all
 
 from tests.approval.parts import KEY, NOON, ListSink, decide_all, request_for

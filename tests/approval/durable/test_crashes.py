@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from tool_approval.core.gate import ExecutedCall, Kept
+from tool_approval.core.calls import ExecutedCall, Kept
 from tool_approval.durable import DurableStore, ExecutionRow, Ledger, ledger
 from tool_approval.inbox import InboxError, InboxUnavailable
 from tool_approval.inbox.stores import SQLiteStore

@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
-from tool_approval.core.gate import ExecutedCall, Kept
+from tool_approval.core.calls import ExecutedCall, Kept
 from tool_approval.durable import Done, Ledger, RunRow, ledger, open_store
 from tool_approval.inbox import InboxError, InboxUnavailable
 from tool_approval.testing import RecordingUI

@@ -31,7 +31,8 @@ from agents.tool import ProgrammaticToolCallingTool
 from agents.tool_context import ToolContext
 from agents.tracing import trace
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
-from tool_approval.core.gate import CHANGED, DENIED, EXPIRED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import CHANGED, DENIED, EXPIRED
 from tool_approval.integrations.openai_agents import guarded, guarded_tool
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI

@@ -11,7 +11,7 @@ from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.integrations.langchain.pausing import question_about
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, collect_approvals_sync

@@ -193,7 +193,7 @@ def test_no_call_runs_if_the_state_cannot_be_used(client):
 
 
 def test_what_a_client_does_with_a_hook_that_fails_by_itself(client):
-    """What docs/how-to/hooks.md says; a client that changes may make a row of its table wrong."""
+    """Why our hook ends with status 2 and a reason, as docs/how-to/hooks.md says."""
     fails = client.tmp_path / 'fails.sh'
     fails.write_text(FAILS)
     fails.chmod(0o755)

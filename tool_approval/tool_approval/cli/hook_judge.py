@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from tool_approval.core.arguments import read_arguments
+from tool_approval.core.calls import Allowed, Call, Prepared, Refused
 from tool_approval.core.errors import printable
-from tool_approval.core.gate import Allowed, Call, Gate, Prepared, Refused
+from tool_approval.core.gate import Gate
 from tool_approval.core.memory import ApprovalMemory
 from tool_approval.core.presentation import EXTRA_ACCESS
 from tool_approval.core.protocols import ApprovalUI, Presenter

@@ -17,11 +17,12 @@ from weakref import WeakValueDictionary
 from pydantic import ValidationError
 
 from .approvers import votes_needed, why_not_enough
-from .canonical import canonical_json, whole_characters
+from .canonical import canonical_json, copied, whole_characters
 from .decision import ApprovalDecision, ApprovalMode, is_reserved
 from .errors import NotCanonicalError, without_text
-from .protocols import ApprovalUI, UIAbilities
-from .request import ApprovalRequest, Votes
+from .presentation import ApprovalPresentation
+from .protocols import ApprovalUI, Presenter, UIAbilities
+from .request import ApprovalRequest, RejectedEdit, Votes
 from .threads import RunCancelled, call_sync_or_async, check_loop, to_next_wait
 
 _log = logging.getLogger('tool_approval')
@@ -380,3 +381,70 @@ def _check_people(request: ApprovalRequest, names: tuple[str, ...]) -> None:
 
 def _denials(requests: Sequence[ApprovalRequest], rule: str, note: str) -> list[ApprovalDecision]:
     return [ApprovalDecision(approved=False, note=note, decided_by=(rule,))] * len(requests)
+
+
+MOST_EDITS = 20
+"""Maximum number of invalid edits of one call, after which it is denied. No person tries as often, and a program that
+answers with ever new edits must not be asked for ever."""
+
+Reread: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Function that takes the arguments of an edit, and returns them as the tool gets them. It raises `ValueError`, with
+the reason, if the tool cannot take the edit."""
+
+
+def as_read(override_args: Mapping[str, Any] | None, reread: Reread | None) -> Mapping[str, Any] | None:
+    """Return the arguments of an edit as the tool gets them; `None` if there are none, or the tool cannot take them."""
+    if override_args is None or reread is None:
+        return None
+    try:
+        return reread(override_args)
+    except ValueError:
+        return None
+
+
+async def with_valid_edit(
+    answer: ApprovalDecision,
+    shown: ApprovalRequest,
+    reread: Reread | None,
+    put: Callable[[Sequence[ApprovalRequest]], Awaitable[list[ApprovalDecision]]],
+) -> ApprovalDecision:
+    """Ask again with the reason, as long as the answer is an edit that the tool cannot take, and that is new."""
+    tried: set[str] = set()
+    while reread is not None and answer.override_args is not None:
+        try:
+            text = canonical_json(answer.override_args)
+        except NotCanonicalError:
+            break  # judged with the decision
+        try:
+            reread(answer.override_args)
+            break
+        except ValueError as error:
+            problem = str(error)
+        # A program may give the same answer for ever.
+        if text in tried or len(tried) == MOST_EDITS - 1:
+            break
+        tried.add(text)
+        rejected = RejectedEdit(args=copied(answer.override_args), problem=problem)
+        [again] = await put([shown.detached(rejected_edit=rejected)])
+        if not again.approved and again.rule == 'ui' and again.note is not None:
+            break  # the UI failed, so the edit is the last word: it is refused with its own reason
+        answer = again
+    return answer
+
+
+async def presented(
+    request: ApprovalRequest, presenter: Presenter | None, *, timeout_s: float | None
+) -> ApprovalRequest:
+    """Return the request with its presentation. The UI and the presenter get separate copies of the arguments.
+
+    Raises:
+        TypeError: The presenter returns something else.
+        TimeoutError: The presenter takes longer than `timeout_s` seconds.
+    """
+    if presenter is None or request.presentation is not None:
+        return request.detached()
+    async with asyncio.timeout(timeout_s):
+        presentation = await call_sync_or_async(presenter, request.detached())
+    if presentation is not None and not isinstance(presentation, ApprovalPresentation):
+        raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
+    return request.detached(presentation=presentation)

@@ -9,22 +9,18 @@ import asyncio
 import copy
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from hmac import compare_digest
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from .approvers import votes_needed, why_not_enough
-from .arguments import ARGUMENTS, TYPES, CallArguments
-from .asking import ask, grouped
-from .canonical import canonical_json, copied, digest, hash_text
+from .asking import Reread, as_read, ask, grouped, presented, with_valid_edit
+from .canonical import canonical_json
 from .decision import AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
-from .entries import How, Outcome, decision_entry, outcome_entry, question_entry, unasked_entry
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
 from .memory import NO_STORE, ApprovalMemory, Promise, check_memory, decision_of
 from .offers import with_offers
 from .policy import ApprovalPolicy
-from .presentation import ApprovalPresentation
 from .protocols import (
     ApprovalUI,
     AuditSink,
@@ -34,8 +30,9 @@ from .protocols import (
     check_presenters,
     check_ui,
 )
-from .request import ApprovalRequest, RejectedEdit
-from .threads import RunCancelled, call_sync_or_async, together
+from .recorder import Recorder, how_decided
+from .request import ApprovalRequest
+from .threads import RunCancelled, together
 
 VALID_FOR = timedelta(days=1)
 """Default time between a decision and the execution. Chosen: an approver who answers in the evening finds the call run
@@ -57,14 +54,6 @@ _BY_A_PERSON = 'Only a person can approve this call, so the mode `approve_all` b
 
 _log = logging.getLogger('tool_approval')
 
-
-MOST_EDITS = 20
-"""Maximum number of invalid edits of one call, after which it is denied. No person tries as often, and a program that
-answers with ever new edits must not be asked for ever."""
-
-Reread: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Function that takes the arguments of an edit, and returns them as the tool gets them. It raises `ValueError`, with
-the reason, if the tool cannot take the edit."""
 
 UNLOGGED = 'The decision could not be written to the audit log, so the call was denied.'
 """Reason for a denial if there is no line in the log."""
@@ -96,7 +85,7 @@ class _Asked(NamedTuple):
     promised: list[Promise]
 
 
-class ApprovalController:
+class ApprovalController(Recorder):
     """Decides requests by policy, mode and memory, and asks the UI about the rest.
 
     A controller may be shared between runs, because it keeps no state of a run and holds no lock between runs.
@@ -165,11 +154,6 @@ class ApprovalController:
         self._log_unasked = log_unasked
         self.now = now
         """Clock."""
-
-    def use_key(self, key: bytes) -> None:
-        """From now on, use the lasting `key` to bind approvals, unless a key was passed to the constructor."""
-        if not self._has_lasting_key:
-            self._key, self._has_lasting_key = key, True
 
     def with_ui(self, ui: ApprovalUI) -> ApprovalController:
         """Return a controller that asks `ui` and shares everything else with this controller."""
@@ -373,135 +357,6 @@ class ApprovalController:
         else:
             await together([put(question) for question in questions])
 
-    def digest(self, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None) -> str:
-        """Return the digest that an approval of this call is bound to.
-
-        Raises:
-            NotCanonicalError: An argument has no canonical form.
-        """
-        return digest(tool_name, args, bound_to or {}, key=self._key)
-
-    def seal(self, digest: str, approvers: Sequence[str], *others: str | None) -> str:
-        """Return a keyed hash of the digest of an approval, its approvers and other values, such as its times.
-
-        So no host that stores the approval can change them.
-        """
-        return hash_text(canonical_json([digest, list(approvers), *others]), key=self._key, purpose=b'seal')
-
-    def bound_to(self, arguments: CallArguments, declared: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values, besides the arguments shown, that an approval is bound to.
-
-        Args:
-            arguments: The call's arguments. A keyed digest binds the arguments both as the model gave them and as the
-                tool receives them.
-            declared: Values that the tool declares.
-        """
-        bound_to = dict(declared)
-        for key in (ARGUMENTS, TYPES):
-            bound_to.pop(key, None)
-        if arguments.bound:
-            bound_to[ARGUMENTS] = hash_text(f'["",{arguments.bound_text},{{}}]', key=self._key)
-        if arguments.types:
-            bound_to[TYPES] = dict(arguments.types)
-        return bound_to
-
-    def is_bound(
-        self, approved: str, tool_name: str, args: Mapping[str, Any], bound_to: Mapping[str, Any] | None = None
-    ) -> bool:
-        """Return whether `approved`, the digest of an approval, matches this call exactly."""
-        try:
-            return compare_digest(approved.encode(), self.digest(tool_name, args, bound_to).encode())
-        except (NotCanonicalError, UnicodeEncodeError):
-            return False
-
-    @property
-    def logs_unasked(self) -> bool:
-        """Whether calls that run unasked are logged."""
-        return self.audit is not None and self._log_unasked
-
-    def record_unasked(self, request: ApprovalRequest, *, note: str | None = None) -> None:
-        """Log a call without a question: it is about to run, or, with a note, it is blocked.
-
-        Raises:
-            AuditError: The entry cannot be written. The call must not run.
-        """
-        if self.audit is not None and (note is not None or self.logs_unasked):
-            digest = self.digest_of(request)
-            self.audit.record(unasked_entry(request, digest=digest, at=self.now(), note=note))
-
-    def record_decision(
-        self, request: ApprovalRequest, *, approved: bool, note: str | None, by: str, answered_by: str | None = None
-    ) -> None:
-        """Log a decision that other code made. See `decision_entry` for `answered_by`.
-
-        Raises:
-            AuditError: The entry cannot be written. The call must not run.
-        """
-        decision = ApprovalDecision(approved=approved, note=note, decided_by=(by,), decided_at=self.now())
-        self._record(
-            request, decision, self.digest_of(request), how=_how(decision, is_remembered=False), answered_by=answered_by
-        )
-
-    def record_question(self, request: ApprovalRequest) -> None:
-        """Log that an approver is about to be asked. Without a UI, there is no question.
-
-        Raises:
-            AuditError: The entry cannot be written. The question must not be asked.
-        """
-        if self.audit is None or self.ui is None:
-            return
-        abilities = UIAbilities.of(self.ui)
-        if abilities.only_reads:
-            return
-        asked: Sequence[str] = () if abilities.asks is None else abilities.asks(request)
-        self.audit.record(
-            question_entry(
-                request, digest=self.digest_of(request), at=self.now(), ui=type(self.ui).__name__, asked=asked
-            )
-        )
-
-    def record_outcome(
-        self,
-        request: ApprovalRequest,
-        outcome: Outcome,
-        *,
-        error: BaseException | None = None,
-        digest: str | None = None,
-        started_at: datetime | None = None,
-        settled_by: str | None = None,
-        is_changed: bool = False,
-    ) -> None:
-        """Log the outcome of a call. A failure to write the entry is only reported, since the call cannot be undone.
-
-        Args:
-            request: The approved request, or a request with the same tool, call id and run id.
-            outcome: The outcome.
-            error: Exception that the call raised; only its type is written.
-            digest: Digest of the decision; computed from the request if `None`.
-            started_at: Time when the call began to run; `None` if it did not run.
-            settled_by: Name of the person who settled an unknown outcome.
-            is_changed: Whether the call ran with arguments that an approver changed.
-        """
-        if self.audit is None:
-            return
-        try:
-            digest = self.digest_of(request) if digest is None else digest
-            self.audit.record(
-                outcome_entry(
-                    request,
-                    outcome,
-                    digest=digest,
-                    at=self.now(),
-                    started_at=started_at,
-                    error=error,
-                    settled_by=settled_by,
-                    is_changed=is_changed,
-                )
-            )
-        except Exception as failure:  # noqa: BLE001 - the call has run, and its result must not be lost
-            problem = failure if isinstance(failure, AuditError) else type(failure).__name__
-            _log.error('The outcome of a call of %r was not written: %s', request.tool_name, problem)
-
     def _placed(self, request: ApprovalRequest, batch_id: str | None, position: int, size: int) -> ApprovalRequest:
         """Return a private copy of the request, marked as request i of n."""
         place: dict[str, Any] = {
@@ -570,7 +425,7 @@ class ApprovalController:
             if isinstance(view, ApprovalDecision):
                 return settle([view] * len(questions))
             shown.append(view)
-        if not self._log_questions(questions):
+        if not self.log_questions([each.request for each in questions]):
             return settle([ApprovalDecision(approved=False, note=UNLOGGED, decided_by=('audit',))] * len(questions))
         # 6. The approver, or the answer to another run's question while this one waited for its turn.
         loop = asyncio.get_running_loop()
@@ -586,7 +441,7 @@ class ApprovalController:
         try:
             answers = await put(shown)
             for index, answer in enumerate(answers):  # may be empty
-                answers[index] = await _with_valid_edit(answer, shown[index], questions[index].reread, put)
+                answers[index] = await with_valid_edit(answer, shown[index], questions[index].reread, put)
         except (KeyboardInterrupt, RunCancelled):
             stopped = ApprovalDecision(approved=False, note='The user stopped the run.', decided_by=('ui',))
             settle([stopped] * len(questions))
@@ -617,14 +472,6 @@ class ApprovalController:
             self._settle(each.request, each.digest, decision_of(remembered), remembered=remembered)
             for each, remembered in pairs
         ]
-
-    def _log_questions(self, questions: Sequence[_Asked]) -> bool:
-        try:
-            for each in questions:
-                self.record_question(each.request)
-        except AuditError:  # reported with the decision
-            return False
-        return True
 
     def _limited(self, request: ApprovalRequest) -> ApprovalRequest:
         """Return the request with the answers that the policy allows too, and with the bounded approvals it offers."""
@@ -684,9 +531,9 @@ class ApprovalController:
                     request,
                     decision,
                     digest,
-                    how=_how(said, is_remembered=is_remembered),
+                    how=how_decided(said, is_remembered=is_remembered),
                     question_digest=asked,
-                    changed_to=_as_read(decision.override_args, reread),
+                    changed_to=as_read(decision.override_args, reread),
                     remembered_at=remembered_at,
                     expires_at=expires_at,
                 )
@@ -729,7 +576,7 @@ class ApprovalController:
         if verdict.is_blocked:
             return ApprovalDecision(approved=False, note=verdict.reason, decided_by=('policy',))
         # Attack: one person approves a small amount, and changes it to one that needs two (test_approvers.py).
-        for args in (override_args, _as_read(override_args, reread) or override_args):
+        for args in (override_args, as_read(override_args, reread) or override_args):
             if not set(self.policy.approvers_of(request.changed(args=args))) <= set(request.approvers):
                 note = f'Other people must approve {request.tool_name!r} with the changed arguments, so it was denied.'
                 return ApprovalDecision(approved=False, note=note, decided_by=('policy',))
@@ -738,91 +585,16 @@ class ApprovalController:
     async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:
         """Return the request for the UI, or a denial if the request cannot be presented."""
         try:
-            return await self._presented(request)
+            description = self.policy.description_of(request)
+            if description is not None:
+                request = request.changed(description=description, described_by=self.policy.source)
+            return await presented(request, self._presenters.get(request.tool_name), timeout_s=self._timeout_s)
         except Exception as error:  # noqa: BLE001 - an approver must not decide with less information than intended
             _log.error('The presenter of %r failed with %s', request.tool_name, without_text(error))
             note = f'The request could not be shown to the approver ({type(error).__name__}), so the call was denied.'
             return ApprovalDecision(approved=False, note=note, decided_by=('ui',))
 
-    async def _presented(self, request: ApprovalRequest) -> ApprovalRequest:
-        """Return the request with its presentation. The UI and the presenter get separate copies of the arguments."""
-        description = self.policy.description_of(request)
-        if description is not None:
-            request = request.changed(description=description, described_by=self.policy.source)
-        presenter = self._presenters.get(request.tool_name)
-        if presenter is None or request.presentation is not None:
-            return request.detached()
-        async with asyncio.timeout(self._timeout_s):
-            presentation = await call_sync_or_async(presenter, request.detached())
-        if presentation is not None and not isinstance(presentation, ApprovalPresentation):
-            raise TypeError('a presenter must return an `ApprovalPresentation` or `None`')
-        return request.detached(presentation=presentation)
-
-    def _record(
-        self, request: ApprovalRequest, decision: ApprovalDecision, digest: str | None, *, how: How, **details: Any
-    ) -> None:
-        if self.audit is not None:
-            self.audit.record(
-                decision_entry(request, decision, digest=digest, at=self.now(), mode=self.mode, how=how, **details)
-            )
-
-    def digest_of(self, request: ApprovalRequest, override_args: Mapping[str, Any] | None = None) -> str | None:
-        """Return the digest that an approval of a request is bound to; `None` for a request without canonical form."""
-        args = request.args if override_args is None else override_args
-        try:
-            return digest(request.tool_name, args, request.bound, key=self._key)
-        except NotCanonicalError:
-            return None
-
-
-def _how(decision: ApprovalDecision, *, is_remembered: bool) -> How:
-    """Return what decided."""
-    if is_remembered:
-        return 'memory'
-    rule: Any = decision.rule  # one of the names in `How`
-    return 'person' if rule is None else rule
-
 
 def _is_later(decided: Decided, before: Decided) -> bool:
     now, then = decided.decision.decided_at, before.decision.decided_at
     return now is not None and then is not None and now > then
-
-
-def _as_read(override_args: Mapping[str, Any] | None, reread: Reread | None) -> Mapping[str, Any] | None:
-    """Return the arguments of an edit as the tool gets them; `None` if there are none, or the tool cannot take them."""
-    if override_args is None or reread is None:
-        return None
-    try:
-        return reread(override_args)
-    except ValueError:
-        return None
-
-
-async def _with_valid_edit(
-    answer: ApprovalDecision,
-    shown: ApprovalRequest,
-    reread: Reread | None,
-    put: Callable[[Sequence[ApprovalRequest]], Awaitable[list[ApprovalDecision]]],
-) -> ApprovalDecision:
-    """Ask again with the reason, as long as the answer is an edit that the tool cannot take, and that is new."""
-    tried: set[str] = set()
-    while reread is not None and answer.override_args is not None:
-        try:
-            text = canonical_json(answer.override_args)
-        except NotCanonicalError:
-            break  # judged with the decision
-        try:
-            reread(answer.override_args)
-            break
-        except ValueError as error:
-            problem = str(error)
-        # A program may give the same answer for ever.
-        if text in tried or len(tried) == MOST_EDITS - 1:
-            break
-        tried.add(text)
-        rejected = RejectedEdit(args=copied(answer.override_args), problem=problem)
-        [again] = await put([shown.detached(rejected_edit=rejected)])
-        if not again.approved and again.rule == 'ui' and again.note is not None:
-            break  # the UI failed, so the edit is the last word: it is refused with its own reason
-        answer = again
-    return answer

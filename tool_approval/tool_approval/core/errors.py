@@ -27,6 +27,7 @@ their caller, raise an exception for a denial.
 
 from __future__ import annotations
 
+import os
 from traceback import walk_tb
 from typing import Any
 
@@ -48,14 +49,15 @@ def _restored(kind: type[ApprovalError], args: tuple[object, ...], facts: dict[s
 
 
 def without_text(error: BaseException) -> str:
-    """Return the type of an exception, and the file and line that raised it, for a log.
+    """Return the type of an exception, and the last file and line outside of Python's own library, for a log.
 
     The text of the exception is left out, because it may quote arguments.
     """
-    place = ''
-    for frame, line in walk_tb(error.__traceback__):
-        place = f' at {printable(frame.f_code.co_filename, _LONGEST_PLACE)}:{line}'
-    return f'{type(error).__name__}{place}'
+    places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    # An error inside the standard library says little; what called it says more.
+    own = [place for place in places if 'site-packages' in place[0] or not place[0].startswith((_LIBRARY, '<frozen'))]
+    at = ''.join(f' at {printable(file, _LONGEST_PLACE)}:{line}' for file, line in (own or places)[-1:])
+    return f'{type(error).__name__}{at}'
 
 
 def check_type(name: str, given: object, wanted: str, *kinds: type) -> None:
@@ -204,6 +206,7 @@ LONGEST_SHOWN = 60
 """Maximum number of characters that an error quotes from a key or a value."""
 
 
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 _LONGEST_PLACE = 4096
 """Maximum number of characters of a file's path in the log: the longest path that Linux allows."""
 

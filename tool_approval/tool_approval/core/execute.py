@@ -8,12 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from .arguments import CallArguments, materialised, read_arguments
+from .calls import Allowed, Call, ExecutedCall, ExecutionLedger, Kept, Refused, Responded
 from .canonical import canonical_json
 from .controller import ApprovalController
 from .edit_effects import is_same
 from .edits import Reading, edited
 from .errors import ApprovalBlocked, ApprovalDenied, ExecutionNotRepeated, NotCanonicalError, UsedUp
-from .gate import CHANGED, Allowed, Call, ExecutedCall, ExecutionLedger, Gate, Kept, Refused, Responded
+from .gate import CHANGED, Gate
 from .request import CallFacts
 from .tool_checks import has_check, judging
 
@@ -109,15 +110,14 @@ async def execute_tool(
         if prepared.verdict.is_pre_approved:
             _check_canonical(name, func, prepared.call.arguments.shown)
             return await run(_allowed(name, gate.run_unasked(prepared)))
-        [settled] = await gate.decide_all([prepared])
+
+        async def again(call: Call) -> Call:
+            # Attack: the caller or the check changes nested arguments that it still references (test_attacks.py).
+            return call_with(call.values)
+
+        settled = await gate.settle(prepared, again, is_kept=ledger is not None)
         if isinstance(settled, Responded):
             return settled.response
-        if not isinstance(settled, Refused):
-            # The check runs again, for changed arguments and for declared values that may have changed.
-            again = await gate.prepare(settled.call)
-            # Attack: the caller or the check changes nested arguments that it still references (test_attacks.py).
-            now = again._replace(call=call_with(settled.call.values))
-            settled = gate.confirm(now, settled.binding, is_kept=ledger is not None)
         return await _counted(name, run(_allowed(name, settled)))
 
 

@@ -30,8 +30,7 @@ from .verdict import ApprovalResult
 class ApprovalPolicy:
     """Combines the configured rules with the tools' own checks.
 
-    Order of precedence: a block from any source; the configured rule; the tool's check; the tool's
-    `@requires_approval`; the default.
+    Order of precedence: a block from any source; the configured rule; the strictest of the tool's checks; the default.
     """
 
     def __init__(
@@ -152,7 +151,7 @@ class ApprovalPolicy:
 
         Args:
             context: The call.
-            logic: Objects that may have approval checks, highest precedence first: a toolset, then the function.
+            logic: Objects that may have approval checks: toolsets and the function. The strictest verdict counts.
             framework_context: Value passed to `needs_approval` as `ctx`.
             default: Default set by the code that runs the tool. The policy's default applies if it is stricter.
             facts: Facts about the call; read from the context's metadata if `None`.

@@ -11,6 +11,9 @@ EXTRA_ACCESS: Final = 'extra_access'
 """Metadata key for a call's extra access, beyond the tool's usual limits. In a presentation, the value of this key is a
 list of lines for the approver. In `bound_to`, the value may be of any type."""
 
+SHOWN_FILES: Final = 'files'
+"""Key in `bound_to` for the files that the approver was shown. An approver's edit cannot change it."""
+
 BRIEF_ACCESS: Final = 'brief_access'
 """Metadata key for a shorter version of the `EXTRA_ACCESS` lines."""
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast, runtime_checkable
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
 from .bounds import Left
 from .decision import ApprovalDecision, ApprovalMode
-from .errors import check_methods, check_type
+from .errors import check_methods, check_type, without_text
 from .presentation import ApprovalPresentation
 from .request import ApprovalContext, ApprovalRequest
+
+T = TypeVar('T')
+
+_log = logging.getLogger('tool_approval')
 
 
 class ApprovalUI(Protocol):
@@ -97,13 +102,24 @@ class UIAbilities(NamedTuple):
             one_at_a_time=one_at_a_time if is_said else None,
             asks_in_turn=one_at_a_time if is_said else _may_block(choose) or _may_block(choose_group),
             withdraw=withdraw if callable(withdraw) else None,
-            may_approve=cast('Callable[[ApprovalRequest, Sequence[str]], bool]', may_approve)
-            if callable(may_approve)
-            else None,
-            asks=cast('Callable[[ApprovalRequest], Sequence[str]]', asks) if callable(asks) else None,
+            may_approve=_or_else(may_approve, False),
+            asks=_or_else(asks, ()),
             heeds_approvers=getattr(ui, 'heeds_approvers', False) is True,
             only_reads=getattr(ui, 'only_reads', False) is True,
         )
+
+
+def _or_else(method: object, otherwise: T) -> Callable[..., T] | None:
+    """Return a function that calls a method of a UI, and returns `otherwise` if the method fails."""
+
+    def call(*args: object) -> T:
+        try:
+            return cast('Callable[..., T]', method)(*args)
+        except Exception as error:  # noqa: BLE001 - an error in a UI must not end the run
+            _log.error('%s failed with %s', getattr(method, '__qualname__', 'a method of the UI'), without_text(error))
+            return otherwise
+
+    return call if callable(method) else None
 
 
 def _may_block(method: object) -> bool:

@@ -20,9 +20,9 @@ from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypeVar, cast
 
 from pydantic_core import to_json
 
+from tool_approval.core.calls import ExecutedCall, Kept
 from tool_approval.core.canonical import canonical_json, whole_characters
 from tool_approval.core.errors import check_methods, without_text
-from tool_approval.core.gate import ExecutedCall, Kept
 from tool_approval.core.threads import call_sync_or_async
 from tool_approval.core.tool_checks import CurrentCall, executing_call
 from tool_approval.display import escape_line

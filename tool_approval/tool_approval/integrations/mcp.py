@@ -37,10 +37,11 @@ from mcp_types import (
 )
 
 from tool_approval.core.arguments import read_arguments
+from tool_approval.core.calls import Allowed, Call, Refused, Responded, cannot_be_judged
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
-from tool_approval.core.gate import Allowed, Call, Gate, Refused, Responded, cannot_be_judged
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import judging
 
@@ -268,16 +269,12 @@ class Proxy:
         prepared = await gate.prepare(self._read(request, name, given, tool))
         if isinstance(tool, str):
             return gate.refuse(prepared, tool)
-        [settled] = await gate.decide_all([prepared])
-        settled = await gate.judge_changed(settled)
-        if not isinstance(settled, Allowed):
-            return settled
-        if settled.request is None:
-            return gate.run_unasked(prepared, settled.binding)
-        # Attack: the server changes the tool while the approver is being asked.
-        tool = await self._definition(request, name)
-        again = self._read(request, name, dict(settled.call.given or {}), tool)
-        return gate.confirm(await gate.prepare(again), settled.binding)
+
+        async def again(call: Call) -> Call:
+            # Attack: the server changes the tool while the approver is being asked.
+            return self._read(request, name, dict(call.given or {}), await self._definition(request, name))
+
+        return await gate.settle(prepared, again)
 
     async def _definition(self, request: JSONRPCRequest, name: str) -> Mapping[str, Any] | str:
         """Return the definition of a tool, which is read from the server if it is unknown, or why there is none."""

@@ -46,11 +46,12 @@ from pydantic import BaseModel, ValidationError
 
 from tool_approval.approvals import Approvals
 from tool_approval.core.arguments import materialised, read_arguments
+from tool_approval.core.calls import Allowed, Call, Refused, Responded, cannot_be_judged
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError, UsedUp, check_type
 from tool_approval.core.fields import parameters_of
-from tool_approval.core.gate import CHANGED, Allowed, Call, Gate, Refused, Responded, cannot_be_judged
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.tool_checks import judging
 
@@ -215,17 +216,12 @@ class _Invoker:
             raise ValueError('they are not a JSON object')  # noqa: TRY004 - like all other reasons
         call = self._read(context, cast('dict[str, Any]', given))
         prepared = await gate.prepare(call)
-        [settled] = await gate.decide_all([prepared])
-        settled = await gate.judge_changed(settled)
-        if not isinstance(settled, Allowed):
-            return settled
-        # Read anew: a check may have changed what it was shown, and a validator may return another value each time.
-        again = self._read(context, settled.call.given or {})
-        if settled.request is not None:
-            return gate.confirm(await gate.prepare(again), settled.binding)
-        if settled.binding is None or not gate.is_bound(settled.binding, again):
-            return gate.refuse(prepared, CHANGED)
-        return gate.run_unasked(prepared, settled.binding)
+
+        async def again(call: Call) -> Call:
+            # A check may have changed what it was shown, and a validator may return another value each time.
+            return self._read(context, call.given or {})
+
+        return await gate.settle(prepared, again)
 
     async def _run(self, gate: Gate, allowed: Allowed, context: ToolContext[Any]) -> Any:
         text = json.dumps(allowed.call.given)

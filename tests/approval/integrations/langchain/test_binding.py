@@ -8,7 +8,8 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import AIMessage
 from langchain_core.tools import tool
 from pydantic import BaseModel, Field, SecretStr
-from tool_approval.core.gate import CHANGED, EXPIRED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import CHANGED, EXPIRED
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.approval.parts import ListSink

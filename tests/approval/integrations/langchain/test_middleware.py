@@ -9,7 +9,8 @@ from langchain_core.messages import AIMessage, InvalidToolCall, ToolMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.types import Command
 from pydantic import BaseModel
-from tool_approval.core.gate import DENIED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import DENIED
 from tool_approval.integrations.langchain import ApprovalMiddleware
 from tool_approval.testing import RecordingUI, ScriptedUI
 

@@ -11,7 +11,8 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 from pydantic import SecretStr
-from tool_approval.core.gate import CHANGED, DENIED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import CHANGED, DENIED
 from tool_approval.integrations.langchain.pausing import call_digest, read_answers
 
 from tests.approval.parts import ListSink

@@ -11,7 +11,8 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from pydantic import BaseModel
-from tool_approval.core.gate import CHANGED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import CHANGED
 from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tool_approval import ApprovalController, ApprovalResult

@@ -12,7 +12,8 @@ from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.tools import BaseTool, StructuredTool, Tool, ToolException, tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel
-from tool_approval.core.gate import CHANGED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import CHANGED
 from tool_approval.integrations.langchain import ApprovalMiddleware, ApprovalToolWrapper
 from tool_approval.os_sandbox import Access
 from tool_approval.testing import RecordingUI, ScriptedUI

@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import PartStartEvent, TextPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, DeferredToolHandler
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.integrations.pydantic_ai.guard import NOT_BY_OTHERS, UNBOUND
 from tool_approval.testing import RecordingUI, ScriptedUI

@@ -13,7 +13,8 @@ from pydantic_ai.toolsets import ExternalToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.core.arguments import as_json, read_arguments
 from tool_approval.core.binding import Binding
-from tool_approval.core.gate import Call, Gate
+from tool_approval.core.calls import Call
+from tool_approval.core.gate import Gate
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.guard import UNBOUND
 from tool_approval.integrations.pydantic_ai.results import refuse, with_notice

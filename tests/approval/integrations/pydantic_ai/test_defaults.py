@@ -9,7 +9,7 @@ import pytest
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.integrations.pydantic_ai.arguments import checks_of
 from tool_approval.testing import RecordingUI, ScriptedUI

@@ -10,7 +10,8 @@ from pydantic_ai import RunContext, RunUsage
 from pydantic_ai.exceptions import ApprovalRequired, ToolFailed, UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import OTHER_ACCESS
 from tool_approval.integrations.pydantic_ai import ApprovalToolset
 from tool_approval.integrations.pydantic_ai.file_toolset import FileToolset
 from tool_approval.testing import RecordingUI
@@ -217,7 +218,7 @@ def test_pre_approved_call_stays_within_the_rules_of_the_sandbox(base):
     ('path', 'told', 'written'),
     [
         pytest.param('notes/./a.txt', ('Replaced notes:a.txt (7 bytes).', 'success'), 'changed', id='the file shown'),
-        pytest.param('notes/b.txt', REFUSED, 'a\n', id='another file'),
+        pytest.param('notes/b.txt', (OTHER_ACCESS, 'denied'), 'a\n', id='another file'),
     ],
 )
 def test_changed_arguments_are_judged_and_run_for_the_file_that_was_shown(base, path, told, written):

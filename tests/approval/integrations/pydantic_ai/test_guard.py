@@ -15,7 +15,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.compat import blocking_approval as compat
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import (
     Approvals,
     ApprovalToolset,

@@ -18,7 +18,8 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.core.gate import DENIED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import DENIED
 from tool_approval.display import facts
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all

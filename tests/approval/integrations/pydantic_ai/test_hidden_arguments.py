@@ -13,7 +13,7 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import Tool
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.testing import RecordingUI, ScriptedUI
 from typing_extensions import TypedDict

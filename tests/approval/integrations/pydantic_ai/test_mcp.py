@@ -16,7 +16,7 @@ import uvicorn
 from fastmcp.client.transports import StdioTransport
 from pydantic_ai.mcp import MCPToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.storage import FileApprovalStore
 from tool_approval.testing import RecordingUI, ScriptedUI

@@ -15,7 +15,8 @@ from pydantic_ai import DeferredToolRequests
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import UserPromptPart
 from tool_approval.audit import JsonlAuditSink, verify
-from tool_approval.core.gate import DENIED, denied_because
+from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import DENIED
 from tool_approval.integrations.pydantic_ai import (
     build_approval_requests,
     collect_approvals,

@@ -11,7 +11,7 @@ from pydantic_ai.capabilities import HandleDeferredToolCalls
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset, run_with_approval_sync
 from tool_approval.integrations.pydantic_ai.results import refuse
 from tool_approval.testing import RecordingUI, ScriptedUI, approve_all

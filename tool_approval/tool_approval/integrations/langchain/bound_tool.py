@@ -14,9 +14,10 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 from pydantic import BaseModel, PrivateAttr
 
+from tool_approval.core.calls import Allowed, Refused, Responded
 from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import ApprovalBlocked, ApprovalDenied, UsedUp
-from tool_approval.core.gate import CHANGED, Allowed, Gate, Refused, Responded
+from tool_approval.core.gate import CHANGED, Gate
 
 from .calls import CallReader
 

@@ -15,11 +15,12 @@ from pydantic import PydanticUserError
 
 from tool_approval.core.arguments import CallArguments, as_json
 from tool_approval.core.arguments import read_arguments as read_json
+from tool_approval.core.calls import Call, GateResult, Refused
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of, place_in
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Refused
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import ApprovalContext, CallFacts
 
 from .validation import injected_fields, is_model, validated
@@ -105,15 +106,7 @@ async def decide_alone(gate: Gate, reader: CallReader, given: object) -> GateRes
         call = reader.read(given)
     except ValueError as error:
         return reader.unfit(error)
-    prepared = await gate.prepare(call)
-    [settled] = await gate.decide_all([prepared])
-    settled = await gate.judge_changed(settled)
-    if not isinstance(settled, Allowed):
-        return settled
-    if settled.request is None:
-        return gate.run_unasked(prepared, settled.binding)
-    # Confirm again: the facts may have changed while the approver was asked.
-    return gate.confirm(await gate.prepare(settled.call), settled.binding)
+    return await gate.settle(await gate.prepare(call))
 
 
 def find_facts(config: RunnableConfig, *, caller: str | None = None, run_id: str | None = None) -> CallFacts:

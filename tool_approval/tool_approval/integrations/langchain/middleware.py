@@ -26,9 +26,10 @@ from langgraph.types import Command
 from tool_approval.core.arguments import as_json
 from tool_approval.core.asking import passing_on
 from tool_approval.core.binding import Binding
+from tool_approval.core.calls import GateResult, Prepared, Refused, Responded
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import CHANGED, Gate, GateResult, Prepared, Refused, Responded
+from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.core.threads import wait_for
 
@@ -238,8 +239,7 @@ class ApprovalMiddleware(AgentMiddleware[ApprovalState, Any, Any]):
         except GraphBubbleUp:
             # The UI pauses the graph. After a pause in this step, the tools would not be known: ask when they run.
             return None
-        all_settled = [await self._gate.judge_changed(each) for each in decided]
-        for each, settled in zip(prepared, all_settled, strict=True):
+        for each, settled in zip(prepared, decided, strict=True):
             call_id = str(each.call.tool_call_id)
             if isinstance(settled, Refused | Responded):
                 answers[call_id] = answer_of(settled, name=each.call.tool_name, call_id=call_id)

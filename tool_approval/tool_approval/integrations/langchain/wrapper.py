@@ -15,9 +15,10 @@ from langgraph.errors import GraphBubbleUp
 from pydantic import PrivateAttr
 
 from tool_approval.core.asking import passing_on
+from tool_approval.core.calls import Refused, Responded
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import Gate, Refused, Responded
+from tool_approval.core.gate import Gate
 from tool_approval.core.threads import wait_for
 from tool_approval.core.tool_checks import judging
 

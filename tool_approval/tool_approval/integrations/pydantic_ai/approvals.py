@@ -25,8 +25,9 @@ from pydantic_ai_deferred.keyword import allows_deferred
 
 from tool_approval.approvals import Approvals as AnyApprovals
 from tool_approval.approvals import Parts, Rules
+from tool_approval.core.calls import Allowed, ExecutionLedger
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import CHANGED, Allowed, ExecutionLedger, Gate
+from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 

@@ -12,26 +12,27 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 
 from tool_approval.core.arguments import CallArguments, materialised, restored
 from tool_approval.core.binding import Binding
-from tool_approval.core.canonical import copied, decode_arguments
-from tool_approval.core.controller import ApprovalController
-from tool_approval.core.decision import ALL_ANSWERS, both_allow
-from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import (
+from tool_approval.core.calls import (
     Allowed,
     Call,
     ExecutionLedger,
-    Gate,
     GateResult,
     Prepared,
     Refused,
     Responded,
     cannot_be_judged,
 )
+from tool_approval.core.canonical import copied, decode_arguments
+from tool_approval.core.controller import ApprovalController
+from tool_approval.core.decision import ALL_ANSWERS, both_allow
+from tool_approval.core.errors import NotCanonicalError
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.tool_checks import has_check
 from tool_approval.core.verdict import ApprovalResult, make_request
 
 from .arguments import call_arguments, checks_of, edited_arguments, find_tool, hooked, is_unpacked, validated
+from .guard import guarded_name
 from .requests import REQUEST_KEY, metadata_of, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
 
@@ -154,8 +155,21 @@ class Batch:
             arguments = call_arguments(self.ctx, call.tool_call_id, values)
             return deferred._replace(arguments=arguments, values=values, given=given)
 
-        deferred = _call_of(request, reread)
+        deferred = self._with_checks(_call_of(request, reread))
         return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
+
+    def _with_checks(self, call: Call) -> Call:
+        """Return the call with the checks of its tool, as the guard of the tool finds them, for changed arguments."""
+        tool = find_tool(self.ctx, call.tool_name)
+        if tool is None:
+            return call
+        checks = [each for each in checks_of(tool.toolset, tool) if has_check(each)]
+        return call._replace(
+            checks=checks,
+            framework_context=self.ctx,
+            judged_as=guarded_name(tool),
+            args_schema=tool.tool_def.parameters_json_schema,
+        )
 
     async def _arguments(self, ctx: RunContext[Any], call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
         """Return the values for the tool, and the JSON form that approvers see. Approvals are bound to the JSON form.
@@ -169,7 +183,6 @@ class Batch:
     def _answer(self, request: ApprovalRequest, settled: GateResult) -> None:
         """Answer a call that awaits approval. An approval is bound to the values that the tool will get."""
         call_id, decision = str(request.tool_call_id), settled.decision
-        assert decision is not None, 'every deferred call has a decision'
         if isinstance(settled, Allowed) and settled.binding is not None:
             self.results.metadata[call_id] = binding_metadata(settled.binding)
         if isinstance(settled, Responded):
@@ -177,7 +190,7 @@ class Batch:
         else:
             self.results.approvals[call_id] = approval(settled)
         answered_by: object = getattr(self.results, 'answered_by', None)
-        if isinstance(answered_by, dict) and decision.decided_by:
+        if isinstance(answered_by, dict) and decision is not None and decision.decided_by:
             answered_by[call_id] = ', '.join(decision.decided_by)
 
     def _respond(self, request: ApprovalRequest, settled: Responded) -> None:

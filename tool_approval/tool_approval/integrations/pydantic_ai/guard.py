@@ -12,9 +12,10 @@ from pydantic_ai.messages import ModelResponse
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from tool_approval.core.calls import ExecutionLedger, GateResult, Prepared, Refused, Responded
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
-from tool_approval.core.gate import ExecutionLedger, Gate, GateResult, Prepared, Refused, Responded
+from tool_approval.core.gate import Gate
 from tool_approval.core.tool_checks import has_check, judging
 
 from .arguments import call_arguments, checks_of
@@ -197,10 +198,15 @@ def only_reveals(definition: ToolDefinition) -> bool:
 
 def is_outside(tool: ToolsetTool[Any]) -> bool:
     """Return whether no guard surrounds the execution of a tool, because another capability added it further out."""
+    return guarded_name(tool) is None
+
+
+def guarded_name(tool: ToolsetTool[Any]) -> str | None:
+    """Return the name by which its guard judges a tool, or `None` if no guard surrounds the execution."""
     inner: object = tool
     while isinstance(inner, ToolsetTool) and not isinstance(inner, _Guarded):
         inner = getattr(cast('object', inner), 'source_tool', None)
-    return not isinstance(inner, _Guarded)
+    return inner.tool_def.name if isinstance(inner, _Guarded) else None
 
 
 def is_declared(tool: object) -> bool:

@@ -16,9 +16,9 @@ from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_deferred import lineage
 
 from tool_approval.core.arguments import materialised
+from tool_approval.core.calls import NO_ARGUMENTS, Call, cannot_be_judged
 from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.errors import NotCanonicalError
-from tool_approval.core.gate import NO_ARGUMENTS, Call, cannot_be_judged
 from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry, describe
 from tool_approval.display.fact_texts import extra_access
 

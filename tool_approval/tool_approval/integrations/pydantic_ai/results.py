@@ -15,9 +15,10 @@ from pydantic_ai import RunContext, ToolApproved, ToolDenied, exceptions
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturn
 
 from tool_approval.core.binding import Binding
+from tool_approval.core.calls import Allowed, ExecutedCall, ExecutionLedger, Kept, Refused
 from tool_approval.core.entries import Outcome
 from tool_approval.core.errors import UsedUp
-from tool_approval.core.gate import Allowed, ExecutedCall, ExecutionLedger, Gate, Kept, Refused
+from tool_approval.core.gate import Gate
 from tool_approval.core.threads import call_sync_or_async
 
 from .arguments import find_tool

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError, check_type, printable
-from tool_approval.core.presentation import ApprovalPresentation
+from tool_approval.core.presentation import SHOWN_FILES, ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 from tool_approval.core.tool_checks import judged
 
@@ -250,7 +250,7 @@ class FileTools:
         with self._open(operation, request.args) as access:
             presentation = present(self.sandbox, access, request.args)
             # Checked last, so that what was shown is what the approval is bound to.
-            if request.bound_to.get('files') != self._bound(access, request.args, _files(access)):
+            if request.bound_to.get(SHOWN_FILES) != self._bound(access, request.args, _files(access)):
                 raise FileToolError(access.targets[0].shown, CHANGED)
             return presentation
 
@@ -361,7 +361,7 @@ def _request(ctx: ApprovalContext, access: FileAccess, files: Mapping[str, str])
         payload=_payload(access),
         reason=' '.join(access.needs),
         remember_options=_options(ctx.tool_name, access),
-        bound_to={'files': dict(files)},
+        bound_to={SHOWN_FILES: dict(files)},
     )
 
 

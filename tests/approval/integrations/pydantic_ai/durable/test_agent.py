@@ -20,7 +20,7 @@ from pydantic_ai.messages import ModelResponse, TextContent, TextPart
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.toolsets import FunctionToolset
 from pydantic_ai_deferred import Agent
-from tool_approval.core.gate import denied_because
+from tool_approval.core.calls import denied_because
 from tool_approval.durable import Done, DurableStore, RunRow, open_store
 from tool_approval.inbox import AlreadySettled, ApproverRule, Inbox, InboxUI, InvalidAnswer, NotAnApprover
 from tool_approval.inbox.errors import InboxUnavailable, InboxUntrusted

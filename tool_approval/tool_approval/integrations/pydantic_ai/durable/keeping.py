@@ -10,7 +10,8 @@ from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 
-from tool_approval.core.gate import Allowed, Call, Gate, GateResult, Prepared
+from tool_approval.core.calls import Allowed, Call, GateResult, Prepared
+from tool_approval.core.gate import Gate
 from tool_approval.core.request import ApprovalContext
 from tool_approval.core.tool_checks import ask_check
 from tool_approval.integrations.pydantic_ai.approvals import Approvals

@@ -24,11 +24,11 @@ from pydantic_core import to_jsonable_python
 
 from tool_approval.core.asking import passing_on
 from tool_approval.core.binding import Binding
+from tool_approval.core.calls import Allowed, Prepared, cannot_be_judged, denied_because
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
 from tool_approval.core.count import Count
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError, UsedUp
-from tool_approval.core.gate import Allowed, Prepared, cannot_be_judged, denied_because
 from tool_approval.core.request import ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult
 from tool_approval.display import escape_line

@@ -13,10 +13,10 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import ModelMessage
 from pydantic_core import PydanticSerializationError
 
+from tool_approval.core.calls import Prepared, cannot_be_judged
 from tool_approval.core.canonical import whole_characters
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import ApprovalError, NotCanonicalError
-from tool_approval.core.gate import Prepared, cannot_be_judged
 from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry
 from tool_approval.durable import RunRow
 from tool_approval.inbox.entry import Content, write_content
