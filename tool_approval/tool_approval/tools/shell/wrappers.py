@@ -59,7 +59,7 @@ def _xargs(found: LabelledCommand) -> WrappedCommand | None:
     inside = _labelled(found)
     replacing = (each for each in found.labels if not {'-I', '-i', '--replace'}.isdisjoint(each.options))
     marks = [each.value or ('{}' if each.word.is_fixed and not each.follows else '') for each in replacing]
-    if inside is None or not marks:
+    if inside is None or not inside.words or not marks:
         return inside
     # An empty or unknown mark may match anything.
     starts = [
