@@ -73,24 +73,21 @@ def test_without_an_os_sandbox_a_directory_above_a_root_that_asks_is_asked_about
     assert decision(folder, command, UnconfinedBackend()) == expected
 
 
-OTHERS = 'this command may use other paths'
-
-
 @table(
-    'rule, command, reason',
+    'rule, command',
     [
-        ('cat', 'cat private/a', 'the nested root `private` requires approval'),
-        ('touch', 'touch src/b', 'the nested root `src` requires approval'),
-        ('git stash push', 'git stash push src/b', 'the nested root `src` requires approval'),
-        ('cat', 'cat /etc/passwd', OTHERS),
-        ('cat', 'cat "$x"', OTHERS),
-        ('cat', 'cd src; cat a', OTHERS),
+        ('cat', 'cat private/a'),
+        ('touch', 'touch src/b'),
+        ('git stash push', 'git stash push src/b'),
+        ('cat', 'cat /etc/passwd'),
+        ('cat', 'cat "$x"'),
+        ('cat', 'cd src; cat a'),
     ],
 )
-def test_reason_names_the_inner_root_that_asks(folder, rule, command, reason):
+def test_the_reason_names_the_rule_and_its_roots(folder, rule, command):
     workspace = open_workspace(parse_settings(SETTINGS), folder, backend=Backend())
 
-    whole = f'the rule `{rule}` applies only to paths in `top`, and {reason}'
+    whole = f'the rule `{rule}` applies only to paths in `top`, and this command may use other paths'
     assert whole in [part.reason for part in workspace.shell.explain(command).parts]
 
 

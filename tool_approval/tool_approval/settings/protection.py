@@ -130,13 +130,13 @@ class RootCheck:
             return False
         return starts_with(innermost.names, self.root.names)
 
-    def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of a nested root that contains the path and requires approval for it, or `None`."""
+    def asks(self, path: str, *, is_written: bool) -> bool:
+        """Return whether a nested root contains the path and requires approval for it."""
         innermost, below = self.files.roots_at(path)
         if innermost is not None and innermost != self.root and self._asks(path, is_written):
-            return innermost.name
+            return True
         # Attack: `grep -r x .` if a directory below needs approval. In the OS sandbox, that directory is empty.
-        return None if self.is_confined else next((each.name for each in below if _asks(each.config, is_written)), None)
+        return not self.is_confined and any(_asks(each.config, is_written) for each in below)
 
     def _asks(self, path: str, is_written: bool) -> bool:
         try:

@@ -103,7 +103,7 @@ def differences(name):
     if text is None:
         return None
     real, wrong, confirmed = read_options(text), [], 0
-    for option, role in entries().fragment(name).options.items():
+    for option, role in entries().find(name).options.items():
         expected = 'none' if role.kind is None else _PLACES[role.place]
         confirmed += expected in real.get(option, ())
         # An option whose optional value is refused is a flag.

@@ -29,7 +29,6 @@ def labelled(command):
         ('git --no-pager log -n5', 'program flag sub_command option(text)'),
         ('git t x', 'program unknown_sub_command unknown_sub_command'),
         (r'find a -name x -exec cat {} \;', 'program operand(read) option value(text) flag command command command'),
-        ('jq --arg a b .', 'program option value(text) value(text) operand(text)'),
         ('pytest --cov -q', 'program flag flag'),
         ('pytest --cov src', 'program option value(text)'),
         ('python -m pytest -q', 'program option command command'),

@@ -29,7 +29,7 @@ def test_an_entry_says_of_options_what_the_program_says(name):
 @pytest.mark.thorough
 def test_most_options_of_most_programs_are_compared():
     confirmed = sum(differences(name)[1] for name in NAMES)
-    listed = sum(len(entries().fragment(name).options) for name in NAMES)
+    listed = sum(len(entries().find(name).options) for name in NAMES)
 
     assert len(NAMES) > 100
     assert confirmed > 0.4 * listed

@@ -16,32 +16,20 @@ UNKNOWN_OPTION: Final = 'is unknown until the command runs, and may be an option
 
 def unsafe_test(words: Sequence[Word]) -> UnsafeArgument | None:
     """Return an unknown operator of `test`, or an argument that may contain a subscript."""
-    arithmetic = ('-eq', '-ne', '-lt', '-le', '-gt', '-ge')
     may_expand = words[0].value == '[[' or _is_one_test(words)
-    for at, word in enumerate(words[1:], start=1):
+    for word in words[1:]:
         if not word.is_fixed and not may_expand:
             return UnsafeArgument(word.raw, 'is unknown until the command runs, and may be an operator')
-        if word.is_fixed and word.value in ('-v', '-R') and not _asks_for_variable(words):
+        if word.is_fixed and word.value in ('-v', '-R'):
             return UnsafeArgument(word.raw, 'evaluates a subscript, which may run a command')
         # `test` and `[` accept only numbers here; `[[` evaluates the operands (test_bash_itself.py asks bash).
-        if words[0].value == '[[' and word.is_fixed and word.value in arithmetic:
-            sides = [*words[at - 1 : at], *words[at + 1 : at + 2]]
-            if not all(side.is_fixed and re.fullmatch(r'[+-]?\d{1,18}', side.value) for side in sides):
-                return UnsafeArgument(word.raw, 'evaluates arithmetic, which may run a command')
+        if words[0].value == '[[' and word.is_fixed and word.value in _ARITHMETIC:
+            return UnsafeArgument(word.raw, 'evaluates arithmetic, which may run a command')
     return None
 
 
-def _asks_for_variable(words: Sequence[Word]) -> bool:
-    """Return whether the test is only `-v` and a variable name without a subscript."""
-    inner = [word.value if word.is_fixed else '' for word in words[1:]]
-    return (
-        len(inner) in (2, 3)
-        and inner[0] == '-v'
-        and re.fullmatch(r'[A-Za-z_]\w*', inner[1]) is not None
-        and inner[2:] in ([], [']'], [']]'])
-    )
-
-
+_ARITHMETIC: Final = frozenset({'-eq', '-ne', '-lt', '-le', '-gt', '-ge'})
+_BINARY: Final = _ARITHMETIC | {'=', '==', '!=', '-nt', '-ot', '-ef'}
 _UNARY: Final = frozenset(f'-{letter}' for letter in 'abcdefghknprstuwxzGLNOS')
 
 
@@ -58,8 +46,8 @@ def _is_one_test(words: Sequence[Word]) -> bool:
     match fixed_ones:
         case [str() as operator, _]:
             return operator in _UNARY
-        case [_, '=' | '==' | '!=' | '-eq' | '-ne' | '-lt' | '-le' | '-gt' | '-ge' | '-nt' | '-ot' | '-ef', _]:
-            return True
+        case [_, str() as operator, _]:
+            return operator in _BINARY
         case _:
             return False
 

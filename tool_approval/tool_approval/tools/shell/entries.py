@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
-from pydantic import ConfigDict, Field, ValidationError, create_model
-
-from .checks import CHECKS, CODE
 from .names import guarded_name, program_name, trusted_name
 
 SOURCES: Final = Path(__file__).with_name('programs')
 """Folder of the entries."""
-BUILT: Final = 'programs.json'
-"""Name of the file with all entries. The build creates this file, but editable installations do not have it."""
-
 Kind = Literal['text', 'read', 'write', 'target', 'command', 'script', 'code', 'context', 'rest']
 """Kind of a value or operand. `text` is neither a path nor a command. `read` is a path to read, and `write` a path to
 write. `target` is where a program such as `cp` writes, for example the value of `--target-directory`. `command` is a
@@ -31,39 +21,18 @@ command, `script` is a command line for a shell, and `code` is code in another l
 directory, user, rights or settings of the program. A `rest` value and all words after it are a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
-_OPERANDS: Final = r'(?:(?:text|read|write|script|code) )*(?:text|read|write|script|code|command)\*?|'
-"""Regular expression for a list of operand kinds. `*` and `command` are allowed only at the end of the list."""
 _BOOLEANS: Final = frozenset(
     {
-        'writes', 'sub_commands', 'global_anywhere', 'runs_files', 'reads_cwd', 'response_files', 'options_first',
-        'end', 'transparent', 'appends', 'harmless', 'named', 'plus', 'needs_operand', 'never', 'remembered',
-        'anywhere', 'takes_data', 'runs_input',
+        'writes', 'sub_commands', 'runs_files', 'response_files', 'options_first',
+        'end', 'transparent', 'appends', 'harmless', 'plus', 'needs_operand', 'never', 'remembered',
+        'anywhere', 'takes_data', 'runs_input', 'any_option', 'one_dash',
     }
 )  # fmt: skip
-_CHECKERS: Final = frozenset(
-    {
-        *CHECKS, *CODE, 'parallel', 'ssh', 'env', 'sudo', 'time', 'watch', 'find', 'flock', 'entr', 'command', 'eval',
-        'trap', 'xargs',
-    }
-)  # fmt: skip
-_INHERITED: Final = frozenset({'runs_files', 'reads_cwd', 'global_anywhere', 'response_files'})
+_INHERITED: Final = ('runs_files', 'response_files', 'one_dash')
 """Fields that sub-commands inherit."""
-_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'reads_cwd_with', 'beyond')
+_OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond')
 """Fields that contain a list of options."""
-_TYPES: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(_BOOLEANS, bool),
-    **dict.fromkeys((*_ROLES, *_OPTION_LISTS, 'aliases', 'opens'), str),
-    'operands': Annotated[str, Field(pattern=f'^(?:{_OPERANDS})$')],
-    **dict.fromkeys(('like', 'allowed', 'asked'), list[str]),
-    'values': dict[str, str],
-    'pairs': dict[str, Annotated[str, Field(pattern=f'^(?:{_OPERANDS})$')]],
-    'operand_values': str | list[str],
-    'style': Literal['gnu', 'one_dash'],
-    'unlisted_options': Literal['text'],
-    'checker': Literal[*sorted(_CHECKERS)],
-}
-"""Types of the fields."""
-_OPTION: Final = re.compile(r'[-+].+|[!(),]', re.DOTALL)
+_OPTION: Final = re.compile(r'-.+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
 """Fields of an entry, as written in its file."""
@@ -78,8 +47,6 @@ class OptionRole(NamedTuple):
 
     kind: Kind | None
     """Kind of the option's value; `None` for a flag."""
-    more: tuple[Kind, ...] = ()
-    """Kinds of the second and later values of an option."""
     place: Place = 'next'
     """Whether the option's value can be in the next word; see `Place`."""
     allowed: re.Pattern[str] | None = None
@@ -94,8 +61,6 @@ class Entry:
     """Name of the program, followed by the words of the sub-command."""
     options: Mapping[str, OptionRole]
     """Options by name, as written in a command but without `=`."""
-    prefixes: Mapping[str, OptionRole]
-    """Options with an attached value. The key is the beginning of the word, such as `+` for `+%s`."""
     operands: tuple[Kind, ...] | None
     """Kinds of the operands; `None` if the entry does not list them."""
     has_more: bool
@@ -108,10 +73,6 @@ class Entry:
     """Patterns of safe operands, in order. The last pattern applies to all further operands."""
     opens: re.Pattern[str] | None
     """Pattern that matches code that opens further files."""
-    style: str
-    """Syntax of options: `gnu` or `one_dash`."""
-    takes_any_option: bool
-    """Whether the program only reads and prints, so that its unlisted options are safe too."""
     checker: str | None
     """Name of an additional check for the arguments."""
 
@@ -120,19 +81,15 @@ class Entries:
     """All entries. Each entry is parsed when it is first used."""
 
     def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Create entries from fields that `check_sources` has already checked."""
+        """Take the fields of all entries, by name."""
         self._fields = fields
         self._aliases = _aliases(fields)
         self._built: dict[str, Entry] = {}
 
-    def names(self, name: str) -> tuple[str, ...]:
-        """Return the alternative names of a program or sub-command."""
-        return tuple(alias for alias, each in self._aliases.items() if each == name)
-
     def program(self, text: str) -> Entry | None:
         """Return the entry for a program's name or path. For example, `/usr/bin/python3.11` has the entry `python`."""
         name = 'ld.so' if _LOADER.fullmatch(program_name(text)) else program_name(text)
-        return None if name.startswith('_') else self._find(name) or self._find(plain_program(name))
+        return None if name.startswith('_') else self.find(name) or self.find(plain_program(name))
 
     def is_listed(self, text: str) -> bool:
         """Return whether `text` is exactly the name of an entry, or the path of a system program with such a name.
@@ -142,21 +99,18 @@ class Entries:
         name = trusted_name(text)
         return name is not None and (name in self._fields or name in self._aliases)
 
-    def sub_command(self, parent: Entry, word: str) -> Entry | None:
-        """Return the entry of a sub-command."""
-        return self._find(f'{parent.name} {word}')
-
     def below(self, entry: Entry) -> Iterator[Entry]:
         """Yield the entries of all sub-commands."""
         for name in self._fields:
-            if name.startswith(f'{entry.name} ') and (found := self._find(name)) is not None:
+            if name.startswith(f'{entry.name} ') and (found := self.find(name)) is not None:
                 yield found
 
-    def fragment(self, name: str) -> Entry | None:
-        """Return the entry with this name. The entry need not describe a program."""
-        return self._find(name)
+    def find(self, name: str) -> Entry | None:
+        """Return the entry of a program, sub-command or fragment.
 
-    def _find(self, name: str) -> Entry | None:
+        Raises:
+            ValueError: The entry is invalid.
+        """
         name = self._aliases.get(name, name)
         if name not in self._fields:
             return None
@@ -182,27 +136,8 @@ def plain_program(name: str) -> str:
 
 @cache
 def entries() -> Entries:
-    """Return the entries from the file that the build created or, if this file does not exist, from the sources."""
-    built = SOURCES / BUILT
-    return Entries(json.loads(built.read_bytes()) if built.exists() else _from_tree())
-
-
-def _from_tree() -> Mapping[str, Fields]:
-    """Return the entries from the source files. The result is cached until a source file changes."""
-    digest = hashlib.sha256(b'\0'.join(path.read_bytes() for path in sorted(SOURCES.glob('*.toml')))).hexdigest()
-    kept = SOURCES / '__pycache__' / f'{digest}-{BUILT}'
-    with suppress(OSError, ValueError):
-        return json.loads(kept.read_bytes())
-    found = check_sources(SOURCES)
-    with suppress(OSError):
-        kept.parent.mkdir(exist_ok=True)
-        for old in kept.parent.glob(f'*-{BUILT}'):
-            old.unlink(missing_ok=True)
-        # The file is first written under another name, so that no process reads half of it.
-        part = kept.with_suffix(f'.{os.getpid()}')
-        part.write_text(json.dumps(found))
-        part.replace(kept)
-    return found
+    """Return the entries of this package."""
+    return Entries({name: fields for name, (_, fields) in read_sources(SOURCES).items()})
 
 
 def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
@@ -224,59 +159,6 @@ def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
     return found
 
 
-def check_sources(folder: Path) -> dict[str, Fields]:
-    """Return the checked entries in a folder.
-
-    Raises:
-        ValueError: Some entries are invalid. Each line of the message names one entry and its problem.
-    """
-    sources = read_sources(folder)
-    problems = [f'[{name}] {problem}' for name, (_, fields) in sources.items() for problem in _wrong_fields(fields)]
-    if problems:
-        raise ValueError('\n'.join(problems))
-    found = {name: fields for name, (_, fields) in sources.items()}
-    aliases = _aliases(found)
-    for name in found:
-        try:
-            problems += [f'[{name}] {problem}' for problem in _problems(name, found, aliases)]
-        except (ValueError, re.error) as error:
-            problems.append(f'[{name}] {error}')
-    if problems:
-        raise ValueError('\n'.join(problems))
-    return found
-
-
-def _wrong_fields(fields: object) -> Iterator[str]:
-    types: dict[str, Any] = {name: (each, None) for name, each in _TYPES.items()}
-    try:
-        create_model('Fields', __config__=ConfigDict(extra='forbid', strict=True), **types).model_validate(fields)
-    except ValidationError as error:
-        yield from (f'{".".join(map(str, each["loc"]))}: {each["msg"]}' for each in error.errors())
-
-
-def _problems(name: str, all_fields: Mapping[str, Fields], aliases: Mapping[str, str]) -> Iterator[str]:
-    entry = _entry(name, all_fields)
-    yield from _unlisted_names(entry)
-    for key in ('transparent', 'appends'):
-        if key in entry.flags and (entry.operands or ())[-1:] not in (('command',), ('script',)):
-            yield f'`{key}` requires a command or script as the last operand'
-    if 'writes' not in entry.flags and any(role.kind == 'target' for role in entry.options.values()):
-        yield '`target` requires `writes = true`'
-    if name in aliases:
-        yield f'the name is also an alias of `{aliases[name]}`'
-    if not name or name != ' '.join(name.split()):
-        yield 'the name must be words separated by single blanks'
-    parent = name.rpartition(' ')[0]
-    if parent and not name.startswith('_') and not all_fields.get(parent, {}).get('sub_commands'):
-        yield f'`{parent}` has no entry with `sub_commands = true`'
-
-
-def _unlisted_names(entry: Entry) -> Iterator[str]:
-    for key, options in entry.listed.items():
-        for option in sorted(options - {*entry.options, '*'}):
-            yield f'`{key}` lists `{option}`, which is not an option of the entry'
-
-
 def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, fields in all_fields.items():
@@ -291,22 +173,21 @@ def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
 
 def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
     fields = all_fields[name]
-    kinds = fields['operands'].split() if 'operands' in fields else None
+    kinds = _kinds(fields['operands']) if 'operands' in fields else None
     given: Fields = {'end': True, **_inherited(name, all_fields), **fields}
-    true = frozenset(key for key in _BOOLEANS if given.get(key))
     options = _options(name, all_fields, ())
+    listed = {key: frozenset(fields.get(key, '').split()) for key in _OPTION_LISTS}
+    if unknown := frozenset({'*'}.union(*listed.values())) - {*options, '*'}:
+        raise ValueError(f'`{unknown}` are not options of the entry')
     return Entry(
         name=name,
-        options={option: role for option, role in options.items() if not option.endswith('*')},
-        prefixes={option[:-1]: role for option, role in options.items() if option.endswith('*')},
-        operands=None if kinds is None else _kinds(kinds),
-        has_more=bool(kinds) and kinds[-1].endswith('*'),
-        listed={key: frozenset(fields.get(key, '').split()) for key in _OPTION_LISTS},
-        flags=true,
+        options=options,
+        operands=kinds,
+        has_more=fields.get('operands', '').endswith('*'),
+        listed=listed,
+        flags=frozenset(key for key in _BOOLEANS if given.get(key)),
         operand_values=tuple(re.compile(each, re.DOTALL) for each in _texts(fields.get('operand_values', []))),
         opens=re.compile(fields['opens']) if 'opens' in fields else None,
-        style=given.get('style', 'gnu'),
-        takes_any_option='unlisted_options' in fields,
         checker=fields.get('checker'),
     )
 
@@ -320,11 +201,14 @@ def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
     if not parent or parent not in all_fields:
         return {}
     above = {**_inherited(parent, all_fields), **all_fields[parent]}
-    return {key: above[key] for key in (*_INHERITED, 'style') if key in above}
+    return {key: above[key] for key in _INHERITED if key in above}
 
 
-def _kinds(kinds: list[str]) -> tuple[Kind, ...]:
-    return tuple(cast('Kind', kind.removesuffix('*')) for kind in kinds)
+def _kinds(operands: str) -> tuple[Kind, ...]:
+    kinds = operands.removesuffix('*').split()
+    if not _ROLES.keys() >= {*kinds} or 'command' in kinds[:-1]:
+        raise ValueError(f'`{operands}` are not the kinds of operands')
+    return tuple(cast('Kind', kind) for kind in kinds)
 
 
 def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
@@ -362,9 +246,6 @@ def _own_options(fields: Fields) -> dict[str, OptionRole]:
             if option in own:
                 raise ValueError(f'`{option}` is listed twice')
             own[option] = OptionRole(kind, place=place)
-    for options, kinds in fields.get('pairs', {}).items():
-        first, *more = _kinds(kinds.split())
-        own.update(dict.fromkeys(options.split(), OptionRole(first, tuple(more))))
     return own
 
 

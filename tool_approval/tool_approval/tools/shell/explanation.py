@@ -83,8 +83,7 @@ class Explanation:
 
 
 _SUB_COMMAND: Final = re.compile(r'[a-z][a-z0-9:_-]*')
-_RUNS_MODULE: Final = (('python', '-m'), ('python3', '-m'))
-_MODULE: Final = 'pytest'
+_MODULES: Final = (('python', '-m', 'pytest'), ('python3', '-m', 'pytest'))
 """The only module for which an approval of `python -m` can be remembered. Any other module could come from a file in
 the working directory."""
 
@@ -106,11 +105,9 @@ def remembered_words(
     words = command.words
     if command.redirects or command.assignments or command.is_fed or not all(word.is_fixed for word in words):
         return None
-    before = tuple(word.value for word in words[:2])
-    if before in _RUNS_MODULE and len(parts) == 2 and [word.value for word in words[2:3]] == [_MODULE]:
-        inner = _plain_words(words[2:], is_here)
-        return None if inner is None else (*before, *inner)
-    return _plain_words(words, is_here) if len(parts) == 1 else None
+    before = 2 if tuple(word.value for word in words[:3]) in _MODULES else 0
+    inner = _plain_words(words[before:], is_here) if len(parts) == (2 if before else 1) else None
+    return None if inner is None else (*(word.value for word in words[:before]), *inner)
 
 
 def _plain_words(words: Sequence[Word], is_here: Callable[[Word], bool]) -> tuple[str, ...] | None:

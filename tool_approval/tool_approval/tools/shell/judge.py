@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from tool_approval.os_sandbox.access import AccessName
 
-from .cwd import changes_cwd, reads_implicit_cwd, runs_anywhere
 from .entries import entries
 from .environment import is_harmless
 from .explanation import Explanation, Outcome, Part, PartKind, remembered_words
@@ -26,9 +25,9 @@ from .paths import ShellRoot, ShellRoots, is_inside
 from .reading import CommandReader
 from .rules import CompiledRule, RuleBook, RuleMatch
 from .scripts import WrappedCommand, code_within, is_shell
-from .unlisted import SINKS, find_unlisted, is_known, is_powerful, takes_data
+from .unlisted import SINKS, find_unlisted, is_known, is_powerful, runs_anywhere, takes_data
 from .words import SimpleCommand, Word, fixed
-from .wrappers import unwrap
+from .wrappers import changes_cwd, unwrap
 
 if TYPE_CHECKING:
     from .config import ShellConfig
@@ -62,12 +61,13 @@ class _LineState:
     cwd_changed: bool = False
     depth: int = 0
     guesses: int = 0
-    is_in_runner: bool = False
+    is_in_program: bool = False
     description: str | None = None
     needs: set[AccessName] = field(default_factory=set[AccessName])
     is_local: bool = True
     here: str | None = None
     only_reads: bool = True
+    has_input: bool = False
 
     def add(self, text: str, decision: Outcome, why: str, rule: str | None = None, kind: PartKind = 'command') -> None:
         """Add a part to the explanation."""
@@ -113,7 +113,7 @@ class ShellJudge:
 
     def explain(self, command: str) -> Explanation:
         """Return the decision on a command and on each of its parts."""
-        state = _LineState()
+        state = _LineState(has_input='<' in command)
         commands = self._line(command, state)
         if not state.parts:
             self._unread(command, 'there is no command to run', state, kind='syntax')
@@ -142,7 +142,7 @@ class ShellJudge:
                 state.add(text, *_by_rule(guard))
         for problem in reader.problems:
             self._unread(text, f'not understood: {problem}', state, kind='syntax')
-        changes = [changes_cwd(command.words, self._cwd) for command in reader.commands]
+        changes = [changes_cwd(command, self._cwd) for command in reader.commands]
         # Commands before a `cd` run in the old directory, unless a loop repeats them.
         state.cwd_changed = state.cwd_changed or (reader.has_loop and any(changes))
         for command, changes_on in zip(reader.commands, changes, strict=True):
@@ -252,39 +252,25 @@ class ShellJudge:
             return
         state.depth += 1
         rest = _rest(decided, command.words, inside.own)
-        outer, state.is_in_runner = state.is_in_runner, state.is_in_runner or inside.is_runner
+        outer, state.is_in_program = state.is_in_program, state.is_in_program or not inside.is_transparent
         for words in filter(None, inside.words):
             # Attack: a rule for `find rm` must not allow `find rm -exec rm x`.
             is_named = rest is not None and [word.value for word in words[: len(rest.words)]] == list(rest.words)
-            granted = rest if is_named else None
-            if inside.is_runner and words[0].value in _NEUTRAL:
-                self._script(command.of(words), granted, state)
-            else:
-                self._command(command.of(words), state, granted)
-        state.is_in_runner = outer
+            self._command(command.of(words), state, rest if is_named else None)
         for script in inside.scripts:
             self._line(script, state, command)
+        state.is_in_program = outer
         state.depth -= 1
-
-    def _script(self, command: SimpleCommand, granted: CompiledRule | None, state: _LineState) -> None:
-        """Judge a project script that has the name of a shell builtin, such as `test` in `hatch run test`."""
-        decided = self._guard(command.words) or granted
-        if decided is not None:
-            state.add(command.raw, *_by_rule(decided))
-        elif self._config.default.approval or not self._config.default.allowed:
-            state.add(command.raw, 'ask', 'no rule names this script')
 
     def _by_rules(self, command: SimpleCommand, state: _LineState) -> RuleMatch:
         """Find the deciding rule for a command. If an earlier rule may match, require approval."""
-        cwd_changed = state.cwd_changed
-        # Attack: `ls /etc` must not be treated as `ls` in the working directory (test_sandbox_paths.py).
-        here = (False, True) if reads_implicit_cwd(command, self._cwd) else (False,)
+        cwd_changed, is_fed = state.cwd_changed, command.is_fed and state.has_input
 
         def is_in_roots(rule: CompiledRule) -> bool:
-            names, after, approves = rule.rule.sandbox_paths, len(rule.words), not rule.is_guard
-            return not cwd_changed and any(
-                self._roots.hold(command, names, after=after, is_here=each, approves=approves) for each in here
-            )
+            names, after = rule.rule.sandbox_paths, len(rule.words)
+            # Attack: `{ head; } < /etc/passwd`, where another command names the input file.
+            is_unknown = cwd_changed or (is_fed and not rule.is_guard)
+            return not is_unknown and self._roots.hold(command, names, after=after, approves=not rule.is_guard)
 
         found = self._book.find(command.words, is_in_roots)
         if found.possible is not None:
@@ -310,12 +296,12 @@ class ShellJudge:
         decided = found.decided if granted is None or (found.decided and found.decided.is_guard) else granted
         for guard in filter(None, map(self._guard, other_names(words))):
             state.add(command.raw, *_by_rule(guard))
-        verdict = _by_rule(decided) if decided else self._default(command, inside, found.skipped, state)
+        verdict = _by_rule(decided) if decided else self._default(command.words[0].value, inside, found.skipped, state)
         problem = inside.problem if inside is not None and not _names_file(words, decided) else None
         if self._is_held:
             is_fed_script = command.is_fed and is_shell(words[0].value) and not (inside and inside.is_transparent)
             problem = problem or ('the program runs code from its standard input' if is_fed_script else None)
-            if label(words).entry is entries().fragment('source'):
+            if label(words).entry is entries().find('source'):
                 # Attack: `alias ls=rm; ls x`, `. <(echo rm x)`, where a rule blocks `rm`.
                 problem = 'the command may change what the shell runs'
             problem = problem if self._is_read_whole else None
@@ -329,11 +315,11 @@ class ShellJudge:
         return decided
 
     def _default(
-        self, command: SimpleCommand, inside: WrappedCommand | None, skipped: CompiledRule | None, state: _LineState
+        self, name: str, inside: WrappedCommand | None, skipped: CompiledRule | None, state: _LineState
     ) -> _Verdict:
         """Return the decision on a command that no rule matches."""
-        default, name = self._config.default, command.words[0].value
-        if inside is not None and not (inside.is_program or inside.is_runner) and skipped is None:
+        default = self._config.default
+        if inside is not None and not inside.is_program and skipped is None:
             is_itself = entries().is_listed(name) or (is_shell(name) and trusted_name(name) is not None)
             if inside.is_transparent and is_itself:
                 return 'allow', 'the wrapped command is judged separately', None
@@ -341,23 +327,16 @@ class ShellJudge:
                 return 'ask', f'`{name}` runs another command, and no rule matches `{name}` itself', None
         if not default.allowed:
             return 'block', 'no rule matches, and the default is to block', 'default'
-        if name in _NEUTRAL and not state.is_in_runner:
+        if name in _NEUTRAL and not state.is_in_program:
             return 'allow', 'the command changes nothing outside the shell', None
         if not default.approval:
             held = ', because the OS sandbox confines commands' if self._is_held else ''
             return 'allow', f'no rule matches, and the default is to allow{held}', 'default'
         if skipped is None:
             return 'ask', BY_DEFAULT, 'default'
-        return 'ask', self._skipping(command, skipped, state), 'default'
-
-    def _skipping(self, command: SimpleCommand, rule: CompiledRule, state: _LineState) -> str:
-        names, after = rule.rule.sandbox_paths, len(rule.words)
-        limit = f'{rule.rule.shown} applies only to paths in {", ".join(f"`{name}`" for name in names)}'
-        is_here = reads_implicit_cwd(command, self._cwd)
-        inner = None if state.cwd_changed else self._roots.asking(command, names, after=after, is_here=is_here)
-        if inner is not None:
-            return f'{limit}, and the nested root `{inner}` requires approval'
-        return f'{limit}, and this command may use other paths'
+        names = ', '.join(f'`{name}`' for name in skipped.rule.sandbox_paths)
+        why = f'{skipped.rule.shown} applies only to paths in {names}, and this command may use other paths'
+        return 'ask', why, 'default'
 
     def _lifted(
         self, command: SimpleCommand, inside: WrappedCommand | None, decided: CompiledRule | None, state: _LineState

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
@@ -84,7 +84,7 @@ _Found = tuple[tuple[str, ...], OptionRole, str | None]
 
 
 def label(words: Sequence[Word]) -> LabelledCommand:
-    """Label the words of a command. The program name must be known."""
+    """Label the words of a command. Here and in all other functions, the name of the program has to be known."""
     return _label(tuple(words))
 
 
@@ -111,7 +111,6 @@ class _Labeller:
     def __init__(self, words: Sequence[Word], entry: Entry) -> None:
         self._words = words
         self._entry = entry
-        self._above: tuple[Entry, ...] = ()
         self._labels: list[Label] = []
         self._operands: list[int] = []
         self._sub_at = 1
@@ -138,7 +137,7 @@ class _Labeller:
 
     @property
     def _is_harmless(self) -> bool:
-        is_audited = self._entry.takes_any_option or 'harmless' in self._entry.flags
+        is_audited = not self._entry.flags.isdisjoint({'any_option', 'harmless'})
         return is_audited and entries().is_listed(self._words[0].value)
 
     def _word(self, word: Word) -> None:
@@ -178,12 +177,8 @@ class _Labeller:
         is_plus = text.startswith('+') and 'plus' in self._entry.flags
         return is_plus or (word.is_fixed and self._role(text) is not None)
 
-    def _entries(self) -> Iterator[Entry]:
-        yield self._entry
-        yield from self._above
-
     def _role(self, option: str) -> OptionRole | None:
-        return next((entry.options[option] for entry in self._entries() if option in entry.options), None)
+        return self._entry.options.get(option)
 
     def _unknown_word(self, word: Word) -> None:
         """Label a word such as `$x` as an unknown word, or as an operand if it cannot be a harmful option."""
@@ -197,9 +192,8 @@ class _Labeller:
     def _operand(self, word: Word) -> None:
         entry = self._entry
         if 'sub_commands' in entry.flags and not self._operands and not self._is_over:
-            found = entries().sub_command(entry, word.value) if word.is_fixed else None
+            found = entries().find(f'{entry.name} {word.value}') if word.is_fixed else None
             if found is not None:
-                self._above = (entry, *self._above) if 'global_anywhere' in entry.flags else ()
                 self._add('sub_command')
                 self._entry, self._sub_at = found, len(self._labels)
                 return
@@ -213,9 +207,11 @@ class _Labeller:
         kinds = entry.operands or ()
         is_command = len(self._operands) == len(kinds) and kinds[-1:] == ('command',)
         self._add('command' if is_command else 'operand')
-        # Attack: `ssh host -t rm x`: ssh also accepts options after the host.
-        ends = 'options_first' in entry.flags or ('command' in kinds and entry.checker != 'ssh')
-        self._is_over = self._is_over or ends or is_command
+        # Attack: `ssh host -t rm x` and `flock f -c 'rm x'`: these accept options after the first operand.
+        takes_more = entry.name in ('flock', 'ssh')
+        self._is_over = (
+            self._is_over or is_command or 'options_first' in entry.flags or ('command' in kinds and not takes_more)
+        )
 
     def _option(self, word: Word) -> None:
         """Label the next word, which contains one or more options, and the following words that hold their values."""
@@ -226,7 +222,7 @@ class _Labeller:
             self._unknown_word(word)
             return
         if found is None:
-            if self._entry.takes_any_option:
+            if 'any_option' in self._entry.flags:
                 self._add('operand', 'text')
             else:
                 self._add('unknown_option', options=(word.value,))
@@ -244,8 +240,8 @@ class _Labeller:
         else:
             # If the value is missing, the option itself requires approval.
             self._add('option', None if following else role.kind, options)
-            for kind, each in zip((role.kind, *role.more), following, strict=False):
-                self._valued('value', role._replace(kind=kind), options[-1:], each.value)
+            for each in following[:1]:
+                self._valued('value', role, options[-1:], each.value)
 
     def _valued(self, kind: LabelKind, role: OptionRole, options: tuple[str, ...], value: str) -> None:
         """Label the next word, which contains the value of an option."""
@@ -279,19 +275,13 @@ class _Labeller:
     def _with_value(self, text: str) -> _Found | None:
         name, has_value, value = text.partition('=')
         # Most programs read `-m=5` as `-m` with the value `=5`.
-        is_letter = len(name) == 2 and self._entry.style == 'gnu'
+        is_letter = len(name) == 2 and 'one_dash' not in self._entry.flags
         role = self._role(name) if has_value and not is_letter else None
-        if role is not None and role.kind is not None:
-            return (name,), role, value
-        for entry in self._entries():
-            for prefix, each in entry.prefixes.items():
-                if text.startswith(prefix):
-                    return (prefix,), each, text[len(prefix) :]
-        return None
+        return ((name,), role, value) if role is not None and role.kind is not None else None
 
     def _cluster(self, text: str) -> _Found | None:
         """Find one-letter options in a word such as `-rn`. The last option may have a value, as in `-xf a`."""
-        if self._entry.style != 'gnu' or not re.match(r'-[^-]', text):
+        if 'one_dash' in self._entry.flags or not re.match(r'-[^-]', text):
             return None
         options: list[str] = []
         for at, letter in enumerate(text[1:], start=1):

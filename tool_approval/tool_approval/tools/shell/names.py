@@ -109,12 +109,6 @@ def _operands_behind(name: str, texts: Sequence[str], start: int) -> list[int]:
     return [at for at in operands if at <= last]
 
 
-_OPTION: Final = re.compile(r'-[A-Za-z]{1,4}|--[A-Za-z][\w-]*')
-_MOST_OPTIONS: Final = 4
-"""If a pattern has at most this many adjacent options, they match in any order. Otherwise, they match only in the order
-and form in which they are written."""
-
-
 def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Return all patterns with the same meaning, the given pattern first.
 
@@ -126,31 +120,13 @@ def alternatives(words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """
     forms = [words]
     if len(words) > 1 and not words[1].startswith('-'):
-        spelled = list(_spelled(words))
-        forms += [each for each in spelled if each != words]
-        forms += [longer for each in spelled for longer in _longer(each)]
-    return tuple(dict.fromkeys(apart for form in forms for apart in _apart(form)))
+        forms += _spelled(words)
+        forms += [longer for each in _spelled(words) for longer in _longer(each)]
+    return tuple(dict.fromkeys(forms))
 
 
-def _apart(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield variants of a pattern, with options split and reordered. Attack: `rm --recursive --force` for `rm -rf`."""
-    yield words
-    choices: list[list[tuple[str, ...]]] = []
-    for is_options, run in itertools.groupby(words[1:], key=lambda word: _OPTION.fullmatch(word) is not None):
-        given = tuple(run)
-        names = [
-            name for word in given for name in ([word] if word.startswith('--') else [f'-{each}' for each in word[1:]])
-        ]
-        if not is_options or len(names) > _MOST_OPTIONS:
-            choices.append([given])
-            continue
-        orders = itertools.permutations([_option_names(words[0], name) for name in names])
-        choices.append([each for order in orders for each in itertools.product(*order)])
-    for parts in itertools.product(*choices):
-        yield (words[0], *itertools.chain.from_iterable(parts))
-
-
-def _option_names(program: str, name: str) -> list[str]:
+def option_names(program: str, name: str) -> list[str]:
+    """Return all names of an option: `-r`, `-R` and `--recursive` for the `-r` of `rm`."""
     return next((names.split() for names in _DATA['options'].get(program, ()) if name in names.split()), [name])
 
 

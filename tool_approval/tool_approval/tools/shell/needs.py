@@ -38,11 +38,7 @@ _Rows = Sequence[tuple[tuple[str, ...], _Value]]
 
 
 def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
-    """Return the access that a table lists for the first words of a command. Files that it writes are not included.
-
-    Args:
-        words: The words of a command whose program name is known.
-    """
+    """Return the access that a table lists for the first words of a command. Files that it writes are not included."""
     found = _longest(_access, words)
     if found is None or ('network' not in found and _is_harmless(label(words))):
         return frozenset()
@@ -60,9 +56,6 @@ def is_local(words: Sequence[Word]) -> bool:
 
 def written_paths(words: Sequence[Word]) -> list[Word] | None:
     """Return the paths that a command writes to; `None` if it shows none.
-
-    Args:
-        words: The words of a command whose program name is known.
 
     Returns:
         Words that name files or folders, as written. A `.` stands for files that the words do not name.
@@ -86,11 +79,7 @@ def written_paths(words: Sequence[Word]) -> list[Word] | None:
 
 
 def only_reads(words: Sequence[Word]) -> bool:
-    """Return whether a program is known to write nothing with these arguments, and to run nothing.
-
-    Args:
-        words: The words of a command whose program name is known.
-    """
+    """Return whether a program is known to write nothing with these arguments, and to run nothing."""
     found = label(words)
     if 'runs_files' in found.flags and 'takes_data' not in found.flags:
         return False
@@ -103,7 +92,7 @@ def _is_harmless(found: LabelledCommand) -> bool:
         return False
     if not _LOOKS.get(found.entry.name, frozenset()).isdisjoint(found.options):
         return True
-    is_reader = found.flags.isdisjoint({'writes', 'never', 'named'})
+    is_reader = found.flags.isdisjoint({'writes', 'never'})
     return is_reader and find_unlisted(found.words, named=found.sub_at) is None
 
 

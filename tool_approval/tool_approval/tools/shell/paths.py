@@ -38,8 +38,8 @@ class OuterRoot(Protocol):
         """Return whether an absolute path is in this root or in a nested root."""
         ...
 
-    def asking(self, path: str, *, is_written: bool) -> str | None:
-        """Return the name of a nested root that refuses a path or requires approval for it; `None` if there is none."""
+    def asks(self, path: str, *, is_written: bool) -> bool:
+        """Return whether a nested root refuses a path or requires approval for it."""
         ...
 
 
@@ -56,12 +56,11 @@ class ShellRoots:
                 those whose words cannot show every path: commands that write, and folders with links that lead out.
         """
         self._cwd = cwd
-        outer = {name: root for name, root in roots.items() if isinstance(root, OuterRoot)}
-        self._is_confined = is_confined or any(root.is_confined for root in outer.values())
+        self._outer = {name: root for name, root in roots.items() if isinstance(root, OuterRoot)}
+        self._is_confined = is_confined or any(root.is_confined for root in self._outer.values())
         self._is_inside = {
             name: root if callable(root) else partial(is_inside, str(root)) for name, root in roots.items()
         }
-        self._asking = {name: root.asking for name, root in outer.items()}
 
     @property
     def names(self) -> frozenset[str]:
@@ -74,27 +73,24 @@ class ShellRoots:
         names: Sequence[str],
         *,
         after: int,
-        is_here: bool = False,
         approves: bool = True,
     ) -> bool:
-        """Return whether a command accesses only paths in the named roots. The command must also access a path or read
-        from a pipe.
+        """Return whether a command accesses only paths in the named roots.
 
         Args:
             command: The command.
             names: Names of the roots.
             after: Number of words in the rule's pattern.
-            is_here: Whether the command also reads the working directory.
             approves: Whether the rule allows the command. If so, nested roots must not refuse a path or ask about it.
         """
-        touched = self._touched(command, after, is_here=is_here)
+        touched = self._touched(command, after, approves=approves)
         is_unshown = approves and not self._is_confined and _composes_paths(command.words)
         # Attack: `diff d1 x`, where `d1/x` is a link, and `pytest d1`, which follows it.
         follows = approves and not self._is_confined and _may_follow_links(command.words)
         return (touched is not None and not is_unshown) and all(
             any(
                 self._is_inside[name](path)
-                and not (approves and self._asks(name, path, is_written))
+                and not (approves and name in self._outer and self._outer[name].asks(path, is_written=is_written))
                 and not (follows and _leads_out(path, self._is_inside[name]))
                 for name in names
                 if name in self._is_inside
@@ -102,39 +98,24 @@ class ShellRoots:
             for path, is_written in touched
         )
 
-    def asking(self, command: SimpleCommand, names: Sequence[str], *, after: int, is_here: bool) -> str | None:
-        """Return the first nested root that requires approval for a path of the command, or `None`."""
-        asked = (
-            self._asks(name, path, is_written)
-            for path, is_written in self._touched(command, after, is_here=is_here) or ()
-            for name in names
-        )
-        return next(filter(None, asked), None)
-
-    def _asks(self, name: str, path: str, is_written: bool) -> str | None:
-        asking = self._asking.get(name)
-        return None if asking is None else asking(path, is_written=is_written)
-
-    def _touched(self, command: SimpleCommand, after: int, *, is_here: bool) -> list[tuple[str, bool]] | None:
+    def _touched(self, command: SimpleCommand, after: int, *, approves: bool) -> list[tuple[str, bool]] | None:
         """Return the absolute paths that a command accesses, and whether the command may write to each path.
 
-        Return `None` if the paths cannot be determined, or if the command uses no path and no pipe.
+        Return `None` if the paths cannot be determined. A command that names no path reads the working directory.
         """
         words = command.words
         # Attack: `git --no-pager diff`, where a flag moves the rule's words further back.
         after += sub_command_at(words) - 1 if after > 1 and guarded_name(words[0].value) == 'git' else 0
         found = label(words)
         if (inner := found.command_at) is not None and after > inner:
-            return self._touched(command.of(words[inner:]), after - inner, is_here=is_here)
-        # Attack: `{ tac -s out/a; } < /etc/passwd`, where an outer command names the input file.
-        is_fed_elsewhere = command.is_fed and not command.is_fed_here
-        if is_fed_elsewhere or _reads_more(found, words, after):
+            return self._touched(command.of(words[inner:]), after - inner, approves=approves)
+        if _reads_more(found, words, after):
             return None
         labels = found.labels
         # A rule may name an unlisted option: `sed -i` writes the file that `sed` reads.
         is_unknown = any(each.kind == 'unknown_option' for each in labels)
         writes = is_unknown or found.entry is None or 'writes' in found.entry.flags
-        touched: list[tuple[str, bool]] = [('.', writes)] if is_here else []
+        touched: list[tuple[str, bool]] = []
         for each in labels[after:]:
             paths = _paths(each)
             if paths is None:
@@ -146,8 +127,29 @@ class ShellRoots:
                     return None
                 touched.append((redirect.target.value, redirect.is_write))
         has_path = any(each.kind == 'operand' and each.holds in _PATHS for each in labels[after:])
-        has_source = is_here or has_path or (command.is_fed_here and reads_input(found, words))
-        return [(os.path.join(self._cwd, path), is_written) for path, is_written in touched] if has_source else None
+        if not has_path:
+            if approves and not _reads_here(found, self._cwd):
+                return None
+            touched.append(('.', False))
+        return [(os.path.join(self._cwd, path), is_written) for path, is_written in touched]
+
+
+_GIT: Final = frozenset({'git status', 'git log', 'git diff', 'git show', 'git branch'})
+"""Git sub-commands that read the repository."""
+
+
+def _reads_here(found: LabelledCommand, cwd: str) -> bool:
+    """Return whether a command that names no path reads only the working directory or its input."""
+    entry, words = found.entry, found.words
+    if entry is None or trusted_name(words[0].value) is None:
+        return False
+    if entry.name in _GIT:
+        # A `.git` that is a file or link refers to a repository elsewhere. Help opens in a pager that settings name.
+        git = os.path.join(cwd, '.git')
+        is_help = any(word.value == '--help' for word in words)
+        return os.path.isdir(git) and not os.path.islink(git) and not is_help
+    looks = entry.name == 'pwd' or (entry.operands or ())[:1] == ('read',)
+    return looks and entry.flags.isdisjoint({'runs_files', 'writes'})
 
 
 def _composes_paths(words: Sequence[Word]) -> bool:
@@ -182,16 +184,6 @@ def _leads_out(folder: str, is_inside: Callable[[str], bool]) -> bool:
         if seen > _MOST_LOOKED_AT or not all(is_inside(path) for path in paths if os.path.islink(path)):
             return True
     return False
-
-
-def reads_input(found: LabelledCommand, words: Sequence[Word]) -> bool:
-    """Return whether a program without a path argument reads only its standard input, like `head` in `cat a | head`."""
-    entry = found.entry
-    if entry is None or trusted_name(words[0].value) is None or entry.flags & {'runs_files', 'writes', 'reads_cwd'}:
-        return False
-    # Attack: `echo | grep -r x` reads the working directory.
-    given = {option for each in found.labels for option in each.options}
-    return 'read' in (entry.operands or ()) and given.isdisjoint(entry.listed['reads_cwd_with'])
 
 
 def _reads_more(found: LabelledCommand, words: Sequence[Word], after: int) -> bool:

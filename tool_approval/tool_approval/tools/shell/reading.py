@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 from .grammar import Parsed, are_joined, is_plain_heredoc
 from .words import NAME, WORDS, Redirect, SimpleCommand, Word, WordReader, fixed
@@ -38,10 +38,6 @@ _REGEX: Final = re.compile(r'(?:[\w.^+*?\[\]{},:-]|\\\.)+\$?', re.ASCII)
 """Matches a regular expression without quotes, expansions, groups or blanks, so that bash reads it as one word."""
 _PATTERN: Final = re.compile(r'[\w*?./+-]+')
 
-_Input = Literal['none', 'pipe', 'document', 'file']
-"""Standard input of a command. `document` means that the first command of the pipeline has a here-document. `file`
-means that an enclosing command names the input file. A pipe inside the enclosing command also counts as `file`."""
-
 
 class CommandReader:
     """Collects the simple commands of a line, in order, and the problems that prevent a reliable analysis."""
@@ -58,9 +54,7 @@ class CommandReader:
         self.has_loop = False
         self._parsed = parsed
         self._words = WordReader(parsed, self._problem, self._statement)
-        self._input: _Input = 'none'
-        if runner is not None and runner.is_fed:
-            self._input = 'pipe' if runner.of(()).is_fed_here else 'file'
+        self._is_fed = runner is not None and runner.is_fed
         self._heredocs_end = 0
         if parsed.problem is not None:
             self._problem(parsed.problem)
@@ -110,15 +104,14 @@ class CommandReader:
         if text.startswith('`') and ('\\' in text or '`' in text[1:-1]):
             self._problem('backquotes that contain a backslash or other backquotes')
         self.has_loop = self.has_loop or node.type in ('for_statement', 'while_statement')
-        before = self._input
+        before = self._is_fed
         for at, child in enumerate(node.children):
             if at:
                 self._check_between(node.children[at - 1], child)
             if not child.is_named:
                 if child.type not in _OPERATORS[node.type].split():
                     self._problem(f'`{child.type}` in this place')
-                if node.type == 'pipeline' and self._input != 'file':
-                    self._input = 'pipe'
+                self._is_fed = self._is_fed or node.type == 'pipeline'
             elif node.type == 'for_statement' and child.type == 'variable_name':
                 name = self._parsed.text(child)
                 self.commands.append(SimpleCommand((), name, assignments=(name,)))
@@ -127,7 +120,7 @@ class CommandReader:
                     self._problem('a pattern of `case`')
             else:
                 self._statement(child)
-        self._input = before
+        self._is_fed = before
 
     def _check_between(self, before: Node, after: Node) -> bytes:
         # A backslash at the end of a line joins the line with the next line.
@@ -153,12 +146,10 @@ class CommandReader:
         elif body.type.endswith('_redirect'):
             self._command(node.children, node)
         else:
-            before = self._input
-            if not all(map(_is_output, redirects)):
-                # The grammar reads `a | (b) < f` as redirecting both, so it is uncertain what feeds a pipe inside.
-                self._input = 'file'
+            before = self._is_fed
+            self._is_fed = before or not all(map(_is_output, redirects))
             self._statement(body)
-            self._input = before
+            self._is_fed = before
             for left, right in pairwise(node.children):
                 self._gap(left.end_byte, right.start_byte)
             self._command(redirects, node)
@@ -187,12 +178,9 @@ class CommandReader:
                     self._unknown(child, [child] if child.is_named else [], ' in a command')
         if words:
             self._check_program(words[0].raw)
-        inputs = [child for child in children if child.type.endswith('_redirect') and not _is_output(child)]
-        # Attack: `{ head; } < /etc/passwd`, `head <&3`: another command names the file (test_cases.py).
-        is_fed_here = all(map(_is_plain_input, inputs)) and (bool(inputs) or self._input == 'pipe')
-        is_fed = bool(inputs) or self._input != 'none'
-        raw = self._parsed.text(node)
-        self.commands.append(SimpleCommand(tuple(words), raw, tuple(names), tuple(redirects), is_fed, is_fed_here))
+        has_input = any(child.type.endswith('_redirect') and not _is_output(child) for child in children)
+        raw, is_fed = self._parsed.text(node), self._is_fed or has_input
+        self.commands.append(SimpleCommand(tuple(words), raw, tuple(names), tuple(redirects), is_fed))
         for child in children:
             if child.type == 'heredoc_redirect':
                 self._heredoc(child)
@@ -253,9 +241,8 @@ class CommandReader:
         is_behind = node.start_byte >= self._heredocs_end
         self._heredocs_end = max(self._heredocs_end, node.end_byte)
         is_plain = is_behind and is_plain_heredoc(node, self._parsed)
-        before = self._input
-        if self._input == 'none' and any(child.type in ('pipeline', '|') for child in node.children):
-            self._input = 'document'
+        before = self._is_fed
+        self._is_fed = before or any(child.type in ('pipeline', '|') for child in node.children)
         for child in node.children:
             match child.type:
                 case 'heredoc_start' | 'heredoc_end' | 'heredoc_content':
@@ -274,7 +261,7 @@ class CommandReader:
                     is_plain = is_plain and self._parsed.text(child) == kind in ('<<', '<<-', '&&', '||', '|')
         if not is_plain:
             self._problem('a here-document')
-        self._input = before
+        self._is_fed = before
 
     def _test(self, node: Node) -> None:
         text = self._parsed.text(node)
@@ -285,7 +272,7 @@ class CommandReader:
             self._problem('brackets that may be a glob, because a blank is missing after `[` or before `]`')
         words: list[Word] = []
         self._leaves(node, words)
-        self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._input != 'none'))
+        self.commands.append(SimpleCommand(tuple(words), text, is_fed=self._is_fed))
 
     def _leaves(self, node: Node, words: list[Word]) -> None:
         for at, child in enumerate(node.children):
@@ -318,10 +305,3 @@ class CommandReader:
 
 def _is_output(node: Node) -> bool:
     return node.type == 'file_redirect' and not any(child.type in ('<', '<&') for child in node.children)
-
-
-def _is_plain_input(node: Node) -> bool:
-    """Return whether a node reads a file (`< file`) or text, not both. Attack: `cat <<E < /etc/passwd` names both."""
-    if node.type == 'file_redirect':
-        return node.children[0].type == '<'
-    return not any(child.type == 'file_redirect' for child in node.children)

@@ -21,6 +21,7 @@ from .names import (
     MANY_TARGETS,
     alternatives,
     guarded_name,
+    option_names,
     sub_command_at,
     trusted_name,
 )
@@ -64,60 +65,20 @@ class RuleMatch:
     """First rule whose pattern matches but whose `sandbox_paths` do not match; always `None` if `decided` is a rule."""
 
 
-class _ProgramRules:
-    """Rules for one program, indexed by words of their patterns."""
-
-    def __init__(self) -> None:
-        self.approving: dict[tuple[str, ...], list[CompiledRule]] = {}
-        self.lengths: set[int] = set()
-        self.guards: dict[str, list[CompiledRule]] = {}
-        self.any_guards: list[CompiledRule] = []
-        self.first_guard: CompiledRule | None = None
-
-    def add(self, rule: CompiledRule) -> None:
-        if not rule.is_guard:
-            self.approving.setdefault(rule.words, []).append(rule)
-            self.lengths.add(len(rule.words))
-        elif len(rule.words) == 1 or rule.words[1].startswith('-'):
-            self.any_guards.append(rule)
-        else:
-            self.guards.setdefault(rule.words[1], []).append(rule)
-            self.first_guard = self.first_guard or rule
-
-    def candidates(self, words: Sequence[Word]) -> list[CompiledRule]:
-        """Return the rules that may match, in order. If several rules depend on an unknown word, return only the first
-        of them.
-        """
-        found = list(self.any_guards)
-        for view in _views(words):
-            known = trusted_name(view[0].value)
-            for length in self.lengths:
-                rest = tuple(word.value for word in view[1:length])
-                for name in {view[0].value, known} - {None}:
-                    found += self.approving.get((name or '', *rest), ())
-        for value in {word.value for word in words[1:] if word.is_fixed}:
-            found += self.guards.get(value, ())
-            found += self.guards.get(value.rpartition(':')[2], ())  # Gradle runs `publish` for `:app:publish`
-        # No known word matches the empty one. A command that may match it may match any rule of the program.
-        if self.first_guard is not None and stands_in((words[0].value, ''), words) == 'maybe':
-            found.append(self.first_guard)
-        return sorted(set(found), key=lambda rule: rule.index)
-
-
 class RuleBook:
     """Rules indexed by program, so that a search does not take longer with more rules."""
 
     def __init__(self, config: ShellConfig) -> None:
         """Compile the rules. `check_rules` checks their examples."""
         self.rules = tuple(CompiledRule(at, rule, rule.words) for at, rule in enumerate(config.rules))
-        self._by_program: dict[str, _ProgramRules] = {}
+        self._by_program: dict[str, list[CompiledRule]] = {}
         self._guards: dict[str, list[CompiledRule]] = {}
         for rule in self.rules:
             name = guarded_name(rule.words[0])
             forms = alternatives((name, *rule.words[1:])) if rule.is_guard else (rule.words,)
             for form in forms:
                 spelled = CompiledRule(rule.index, rule.rule, (rule.words[0], *form[1:]))
-                self._by_program.setdefault(name, _ProgramRules()).add(spelled)
+                self._by_program.setdefault(name, []).append(spelled)
                 if rule.is_guard:
                     self._guards.setdefault(name, []).append(spelled)
 
@@ -129,11 +90,8 @@ class RuleBook:
             is_in_roots: Function that returns whether the paths of the command satisfy the rule's `sandbox_paths`.
         """
         possible = skipped = None
-        rules = self._by_program.get(guarded_name(words[0].value))
-        if rules is None:
-            return RuleMatch(None, None)
-        views = list(_views(words))
-        for rule in rules.candidates(words):
+        views = _views(words)
+        for rule in self._by_program.get(guarded_name(words[0].value), ()):
             said: Match = 'no'
             if rule.is_guard:
                 said = stands_in(rule.words, words)
@@ -187,11 +145,10 @@ _CODE: Final = re.compile(r'[\s=!;&|(\'"`/]')
 _TOKENS: Final = re.compile(r'[^\s\'"`;&|()=!<>,]+')
 
 
-def _views(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
-    """Yield the forms of a command for rules that allow commands: as written, and without harmless options."""
-    yield words
-    if trusted_name(words[0].value) == 'git' and (at := sub_command_at(words)) > 1:
-        yield [words[0], *words[at:]]
+def _views(words: Sequence[Word]) -> list[Sequence[Word]]:
+    """Return the forms of a command for rules that allow commands: as written, and without harmless options."""
+    at = sub_command_at(words) if trusted_name(words[0].value) == 'git' else 1
+    return [words, *([[words[0], *words[at:]]] if at > 1 else [])]
 
 
 def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
@@ -205,13 +162,22 @@ def _approves(rule: CompiledRule, words: Sequence[Word]) -> bool:
 
 
 def stands_in(pattern: Sequence[str], words: Sequence[Word]) -> Match:
-    """Return whether the words after the program match a pattern, as in a rule that blocks or requires approval.
+    """Return whether a command matches a pattern, as in a rule that blocks or requires approval.
 
-    The command may have other options between the words of the pattern.
+    Options of the pattern may be anywhere in the command, which may have other options between the pattern's words.
     """
-    wanted = pattern[1:]
     if not words[0].is_fixed:
         return 'maybe'
+    named = _names_match([word for word in pattern[1:] if not word.startswith('-')], words)
+    texts = [word.value for word in words[1:] if word.is_fixed]
+    program = guarded_name(pattern[0])
+    if named == 'no' or all(_has_option(program, word, texts) for word in pattern[1:] if word.startswith('-')):
+        return named
+    return 'maybe' if len(texts) < len(words) - 1 else 'no'
+
+
+def _names_match(wanted: Sequence[str], words: Sequence[Word]) -> Match:
+    """Return whether a command has these words, in this order, with nothing but options in between."""
     name = guarded_name(words[0].value)
     known, has_targets = GLOBAL_OPTIONS.get(name), name in MANY_TARGETS
     best: Match = 'no'
@@ -220,41 +186,36 @@ def stands_in(pattern: Sequence[str], words: Sequence[Word]) -> Match:
         at, matched = pending.pop()
         if matched == len(wanted):
             return 'yes'
-        if at == len(words):
+        if at >= len(words):
             continue
         word, want = words[at], wanted[matched]
         if not word.is_fixed:
             best = 'maybe'
             continue
+        text = word.value.rpartition(':')[2] if has_targets else word.value  # Gradle runs `publish` for `:app:publish`
+        steps = [(1, 1)] if text == want or _is_same_place(text, want) else []
+        if text.startswith('-') and len(text) > 1:
+            # After the sub-command, the same option may mean something else: `git subtree -P x push`.
+            valued, flags = known if known is not None and matched == 0 else ((), ())
+            steps += [(1, 0)] if text not in valued else []
+            steps += [(2, 0)] if text not in flags else []
         # Attack: a rule blocks `make deploy`, and `make build deploy` deploys (test_cases.py).
-        other_target = [(1, 0)] if has_targets and matched == 0 else []
-        # After the sub-command, the same option may mean something else: `git subtree -P x push`.
-        text = word.value.rpartition(':')[2] if has_targets else word.value
-        for step in (*_steps(text, want, known if matched == 0 else None), *other_target):
-            following = (at + step[0], matched + step[1])
-            if following[0] <= len(words) and following not in seen:
-                seen.add(following)
-                pending.append(following)
+        steps += [(1, 0)] if has_targets and matched == 0 else []
+        following = {(at + step, matched + more) for step, more in steps} - seen
+        seen |= following
+        pending += following
     return best
 
 
-def _steps(text: str, want: str, known: tuple[frozenset[str], frozenset[str]] | None) -> Iterator[tuple[int, int]]:
-    """Yield the possible steps: how many words to advance in the command, and how many in the pattern."""
-    if text == want or _is_same_place(text, want) or (want.startswith('-') and _is_option(text, want)):
-        yield 1, 1
-        if len(want) == 2 and len(text) > 2:
-            yield 0, 1  # the next letter of the pattern may be in the same word
-    if want.startswith('-'):
-        yield 1, 0  # an option may come later
-    elif text.startswith('-') and len(text) > 1:
-        if known is None:
-            yield 1, 0
-            yield 2, 0
-        else:
-            valued, flags = known
-            yield (2 if text in valued else 1), 0
-            if text not in valued and text not in flags and '=' not in text:
-                yield 2, 0
+def _has_option(program: str, want: str, texts: Sequence[str]) -> bool:
+    """Return whether words contain an option of a pattern, such as `-rf`: as written, or each letter by any name."""
+    letters = [f'-{letter}' for letter in want[1:]] if _LETTERS.fullmatch(want) else [want]
+    return want in texts or all(
+        any(_is_option(text, name) for text in texts for name in option_names(program, letter)) for letter in letters
+    )
+
+
+_LETTERS: Final = re.compile('-[A-Za-z]{1,4}')
 
 
 def _is_same_place(text: str, want: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from .names import guarded_name
@@ -25,8 +26,6 @@ class WrappedCommand:
     """Whether the wrapper may run the commands in directories other than its own working directory."""
     is_program: bool = False
     """Whether the wrapper itself is checked like any other program, because it also has effects of its own."""
-    is_runner: bool = False
-    """Whether the wrapper runs programs and scripts, such as those of a project or container, but no shell builtins."""
     assignments: tuple[str, ...] = ()
     """Names of the environment variables that the wrapper sets for the commands."""
     own: int | None = None
@@ -105,9 +104,6 @@ def run_by_shell(name: str, words: Sequence[Word]) -> WrappedCommand | None:
 
 def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
     at, problem, is_inline = 1, None, False
-    is_checked = len(words) == 3 and words[1].value == '-n' and words[2].is_fixed
-    if name in _INLINE_SHELLS and is_checked and re.match(r'[\w./]', words[2].value):
-        return WrappedCommand(is_program=True)  # it checks the file's syntax and runs nothing
     while at < len(words) and words[at].is_fixed and words[at].value[:1] in ('-', '+'):
         text = words[at].value
         at += 1
@@ -154,25 +150,12 @@ def code_within(words: Sequence[Word]) -> UnsafeArgument | None:
 
     Attack: `npm x -- perl -e ...` and `ssh-agent bash -c ...`, in settings whose default allows unlisted programs.
     """
-    if guarded_name(words[0].value) in _MANAGERS and words[1:] and words[1].value in _OF_PACKAGES:
-        return None  # these are package names: `conda install python -c conda-forge`
-    for at, word in enumerate(words[1:-1], start=1):
-        name, following = guarded_name(word.value), words[at + 1]
-        if name in SHELLS and any(_INLINE.fullmatch(each.value) for each in words[at + 1 :]):
-            return UnsafeArgument(word.raw, 'may run code in a shell')
-        if name in INTERPRETERS and following.value.startswith('-'):
+    for word, following in pairwise(words[1:]):
+        if is_shell(word.value) or (guarded_name(word.value) in INTERPRETERS and following.value.startswith('-')):
             return UnsafeArgument(word.raw, 'may run code')
     return None
 
 
-_MANAGERS: Final = frozenset({
-    'conda', 'mamba', 'micromamba', 'apt', 'apt-get', 'apt-cache', 'dnf', 'yum', 'apk', 'pacman', 'zypper', 'brew',
-    'port', 'choco', 'scoop', 'winget', 'snap', 'flatpak', 'nix-env', 'pip', 'npm', 'pnpm', 'yarn', 'cargo', 'gem',
-    'docker', 'podman',
-})  # fmt: skip
-_OF_PACKAGES: Final = frozenset({
-    'install', 'add', 'remove', 'uninstall', 'update', 'upgrade', 'search', 'info', 'show', 'list', 'view', 'pull',
-})  # fmt: skip
 _INLINE: Final = re.compile(r'-[A-Za-z]*c[A-Za-z]*')
 
 INTERPRETERS: Final = frozenset({

@@ -8,7 +8,7 @@ from typing import Final
 from .checks import CHECKS, CODE, UNKNOWN_OPTION, is_device
 from .entries import Kind, entries, plain_program
 from .labels import Label, LabelKind, LabelledCommand, label
-from .names import POWERFUL, program_name
+from .names import POWERFUL, program_name, trusted_name
 from .words import UnsafeArgument, Word, fixed
 
 _ASKS: Final[dict[LabelKind, str]] = {
@@ -101,9 +101,6 @@ def takes_data(words: Sequence[Word]) -> bool:
     """Return whether the program treats its arguments only as data, even if an argument names a blocked program.
 
     An example is `git log --grep=rm`. Attack: `ln -s /bin/rm y`, which gives a program another name.
-
-    Args:
-        words: The words of a command whose program name is known.
     """
     found = label(words)
     entry = found.entry
@@ -115,6 +112,14 @@ def takes_data(words: Sequence[Word]) -> bool:
     return 'writes' not in entry.flags or holds <= {None, 'text'}
 
 
+def runs_anywhere(words: Sequence[Word]) -> bool:
+    """Return whether a program behaves the same in every working directory."""
+    entry = label(words).entry
+    if entry is None or trusted_name(words[0].value) is None or 'runs_files' in entry.flags:
+        return False
+    return not entry.flags.isdisjoint({'harmless', 'anywhere', 'any_option'})
+
+
 def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     """Return the first word that makes the whole command require approval, and the reason."""
     entry, words = found.entry, found.words
@@ -122,10 +127,6 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         return None
     if 'never' in entry.flags:
         return UnsafeArgument(words[0].raw, 'runs or changes something, whatever its arguments are')
-    # Even if the default allows commands, git requires approval: its configuration and history cannot be restored.
-    is_needed = entry.name.startswith('git ') if named is None else named < found.sub_at
-    if 'named' in entry.flags and is_needed:
-        return UnsafeArgument(words[found.sub_at - 1].raw, 'needs a rule that names this sub-command')
     if 'needs_operand' in entry.flags:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
@@ -134,12 +135,12 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     more = found.labels[named:] if entry.name == 'make' and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
         return UnsafeArgument(target.word.raw, 'may be a target that the rule does not name')
-    if named is not None and (hit := _cancelling(words, named)) is not None:
-        return hit
-    behind = words[named] if named is not None and 1 < named < len(words) else None
-    if behind is not None and behind.value.casefold() in _NO and words[(named or 1) - 1].value.startswith('-'):
-        # Attack: `tsc --noEmit false`.
-        return UnsafeArgument(behind.raw, 'may cancel an option that the rule names')
+    # Attack: `kubectl delete --dry-run=client x --dry-run=none`, or `--dry=none`, because names can be shortened.
+    options = [_stem(word) for word in words[1 : named or 1] if len(_stem(word)) > 1]
+    for word in words[named or 1 :] if options else ():
+        stem = _stem(word)
+        if word.value.casefold() in _NO or (len(stem) > 1 and any(option.startswith(stem) for option in options)):
+            return UnsafeArgument(word.raw, 'may cancel an option that the rule names')
     check = CHECKS.get(entry.checker or '')
     hit = check(words) if check is not None else None
     if check is not None and hit is not None and hit.word in [word.raw for word in words[1 : named or 1]]:
@@ -148,28 +149,10 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     return hit
 
 
-def _cancelling(words: Sequence[Word], named: int) -> UnsafeArgument | None:
-    """Return the first word that repeats or negates an option that the rule names, so that it may cancel it.
-
-    Attack: `tsc --noEmit --noEmit false`, `kubectl delete --dry-run=client x --dry-run=none` or `--dry=none`.
-    """
-    options = [stem for word in words[1:named] if (stem := _stem(word.value))]
-    for word in words[named:]:
-        stem = _stem(word.value)
-        # The name of an option can be shortened.
-        if stem and any(each.startswith(stem) or each == f'no{stem}' or stem == f'no{each}' for each in options):
-            return UnsafeArgument(word.raw, 'may cancel an option that the rule names')
-    return None
-
-
-def _stem(word: str) -> str | None:
-    """Return the name of an option without dashes, value, negation and case; `None` for other words and for letters.
-
-    A letter often means something else after another word of the rule: `python -m pytest -m slow`.
-    """
-    name = word.partition('=')[0]
-    stem = name.lstrip('-').casefold().removeprefix('no-')
-    return stem if name.startswith('-') and len(stem) > 1 else None
+def _stem(word: Word) -> str:
+    """Return the name of an option without dashes, value, case and negation; otherwise an empty text."""
+    name = word.value.partition('=')[0].casefold()
+    return name.lstrip('-').removeprefix('no').removeprefix('-') if name.startswith('-') else ''
 
 
 def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:

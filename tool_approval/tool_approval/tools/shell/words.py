@@ -78,15 +78,10 @@ class SimpleCommand:
     """Redirections of the command."""
     is_fed: bool = False
     """Whether the standard input of the command is a pipe, a file, or text in the command."""
-    is_fed_here: bool = False
-    """Whether the input is certainly one of these: a pipe, text in the command, or a file named in the command."""
 
     def of(self, words: Sequence[Word]) -> SimpleCommand:
         """Return the command that this wrapper runs. The command has the given words and the wrapper's input."""
-        raw = ' '.join(word.raw for word in words)
-        # Attack: `timeout 5 head < /etc/passwd`: the redirection belongs to the wrapper (test_sandbox_paths.py).
-        is_fed_here = self.is_fed_here and not self.redirects
-        return SimpleCommand(tuple(words), raw, is_fed=self.is_fed, is_fed_here=is_fed_here)
+        return SimpleCommand(tuple(words), ' '.join(word.raw for word in words), is_fed=self.is_fed)
 
 
 WORDS: Final = frozenset({

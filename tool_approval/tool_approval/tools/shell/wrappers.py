@@ -11,17 +11,13 @@ from typing import Final
 from .labels import LabelledCommand, command_end, label
 from .names import program_name
 from .scripts import UNKNOWN_CODE, WrappedCommand, reads_otherwise, run_by_shell
-from .words import Word, fixed
+from .words import SimpleCommand, Word
 
 _ANYTHING: Final = Word('', '', is_fixed=False, growth='any')
 
 
 def unwrap(words: Sequence[Word]) -> WrappedCommand | None:
-    """Return the commands that a program runs, or `None` if the program is not a known wrapper.
-
-    Args:
-        words: The words of a command whose program name is known.
-    """
+    """Return the commands that a program runs, or `None` if the program is not a known wrapper."""
     if (shell := run_by_shell(program_name(words[0].value), words)) is not None:
         return shell
     found = label(words)
@@ -42,6 +38,8 @@ def _labelled(found: LabelledCommand) -> WrappedCommand | None:
         return WrappedCommand(is_program=True, assignments=assignments) if assignments else None
     problem = None if all(each.word.is_fixed for each in scripts) else UNKNOWN_CODE
     problem = problem or next(filter(None, (reads_otherwise(each.value or '') for each in scripts)), None)
+    if not found.flags.isdisjoint({'never', 'runs_input'}):
+        problem = problem or 'the command runs later, elsewhere, or on other words than these'
     inner = found.words[at:] if at is not None else ()
     if inner and 'appends' in found.flags:
         inner = (*inner, _ANYTHING)
@@ -49,7 +47,7 @@ def _labelled(found: LabelledCommand) -> WrappedCommand | None:
         words=(inner,) if inner else (),
         scripts=tuple(each.value or '' for each in scripts),
         is_transparent='transparent' in found.flags,
-        is_runner=found.sub_at > 1 or 'runs_files' in found.flags,
+        is_program='runs_files' in found.flags and not scripts,
         assignments=assignments,
         own=at,
         problem=problem,
@@ -57,46 +55,30 @@ def _labelled(found: LabelledCommand) -> WrappedCommand | None:
 
 
 def _xargs(found: LabelledCommand) -> WrappedCommand | None:
-    inside = _labelled(found)
-    if inside is None:
-        return None
-    inner = tuple(_replaced(found.words[: inside.own], each) for each in inside.words)
-    return replace(inside, words=inner)
-
-
-def _replaced(options: Sequence[Word], inner: Sequence[Word]) -> tuple[Word, ...]:
     """Mark as unknown the words that `xargs -I` replaces."""
-    marks: list[str] = []
-    for word, following in zip(options, [*options[1:], None], strict=False):
-        if found := re.fullmatch(r'-(?:[0rtx]*[Ii]|-replace=?)(.*)', word.value, re.DOTALL):
-            marks.append(found[1] or (following.value if following is not None and word.value.endswith('I') else '{}'))
-    return tuple(
-        next(
-            # An empty or unknown mark may match anything.
-            (
-                Word(word.raw, word.value.partition(mark)[0] if mark else '', is_fixed=False)
-                for mark in marks
-                if mark in word.value
-            ),
-            word,
-        )
-        for word in inner
+    inside = _labelled(found)
+    replacing = (each for each in found.labels if not {'-I', '-i', '--replace'}.isdisjoint(each.options))
+    marks = [each.value or ('{}' if each.word.is_fixed and not each.follows else '') for each in replacing]
+    if inside is None or not inside.words or not marks:
+        return inside
+    # An empty or unknown mark may match anything.
+    starts = [
+        min((word.value.partition(mark)[0] if mark else '' for mark in marks), key=len) for word in inside.words[0]
+    ]
+    words = (
+        word if start == word.value else Word(word.raw, start, is_fixed=False)
+        for word, start in zip(inside.words[0], starts, strict=True)
     )
+    return replace(inside, words=(tuple(words),))
 
 
 def _env(found: LabelledCommand) -> WrappedCommand | None:
-    # Attack: `env rm -S x`, where `-S` is an option of the command.
-    for word in found.words[1 : found.command_at]:
-        # `-S` splits its value by rules that differ from the shell's.
-        if word.value.startswith(('-S', '--split-string')) or re.match(r'-[i0v]+S', word.value):
-            return WrappedCommand(words=(_split(found.words),), problem='`env -S` runs its value as a command')
-    return _labelled(found)
-
-
-def _split(words: Sequence[Word]) -> tuple[Word, ...]:
-    text = ' '.join(word.value for word in words[1:])
-    parts = re.sub(r'^.*?(?:-[i0v]*S|--split-string)[= ]?', '', text).split()
-    return tuple(fixed(part) for part in itertools.dropwhile(lambda part: '=' in part, parts))
+    # `-S` splits its value by rules that differ from the shell's.
+    if (at := next((at for at, each in enumerate(found.labels) if '-S' in each.options), None)) is None:
+        return _labelled(found)
+    first, *more = found.labels[at:]
+    texts = [*filter(None, [first.value]), *(each.word.value for each in more)]
+    return WrappedCommand(scripts=(' '.join(texts),), problem='`env -S` runs its value as a command')
 
 
 def _command(found: LabelledCommand) -> WrappedCommand | None:
@@ -105,42 +87,12 @@ def _command(found: LabelledCommand) -> WrappedCommand | None:
     return _labelled(found)
 
 
-def _eval(found: LabelledCommand) -> WrappedCommand:
-    if not all(word.is_fixed for word in found.words):
-        return WrappedCommand(problem='the code for `eval` is unknown until the command runs')
-    operands = [word.value for word in found.words[1:]]
-    return WrappedCommand(scripts=(' '.join(operands[operands[:1] == ['--'] :]),), is_transparent=True)
-
-
-def _trap(found: LabelledCommand) -> WrappedCommand:
-    scripts = tuple(word.value for word in found.words[1:] if word.is_fixed and not word.value.startswith('-'))[:1]
-    return WrappedCommand(scripts=scripts, problem='`trap` runs the command later')
-
-
-def _joined(problem: str | None) -> Callable[[LabelledCommand], WrappedCommand | None]:
-    """Return a function for programs that join their operands with blanks and pass the text to a shell."""
-
-    def find(found: LabelledCommand) -> WrappedCommand | None:
-        commands = (each for each in found.labels if each.kind == 'command' or each.holds in ('script', 'command'))
-        given = [each.word.value for each in commands]
-        return WrappedCommand(scripts=(' '.join(given),), problem=problem) if given else None
-
-    return find
-
-
-def _flock(found: LabelledCommand) -> WrappedCommand | None:
-    given = found.words[found.command_at or len(found.words) :]
-    if len(given) > 1 and given[0].value in ('-c', '--command') and given[1].is_fixed:
-        return WrappedCommand(scripts=(given[1].value,), problem='the program runs the command in a shell')
-    return _labelled(found)
-
-
-def _entr(found: LabelledCommand) -> WrappedCommand | None:
-    at = found.command_at
-    if at is None or not any(re.fullmatch(r'-[a-z]*s[a-z]*', word.value) for word in found.words[1:at]):
-        return _labelled(found)
-    script = found.words[at]
-    return WrappedCommand(scripts=(script.value,), problem=None if script.is_fixed else UNKNOWN_CODE)
+def _joined(found: LabelledCommand) -> WrappedCommand:
+    """Return the command of a program that joins its operands with blanks and passes the text to a shell."""
+    inside = _labelled(found) or WrappedCommand(is_program=True)
+    commands = [each.word.value for each in found.labels if each.kind == 'command' or each.holds == 'script']
+    problem = inside.problem or (None if all(word.is_fixed for word in found.words) else UNKNOWN_CODE)
+    return replace(inside, words=(), scripts=(' '.join(commands),), problem=problem)
 
 
 def _find(found: LabelledCommand) -> WrappedCommand | None:
@@ -174,14 +126,34 @@ def _found(word: Word, starts: Sequence[Word], *, is_batch: bool) -> Word:
 _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] = {
     'command': _command,
     'env': _env,
-    'eval': _eval,
-    'trap': _trap,
+    'joined': _joined,
     'find': _find,
-    'flock': _flock,
-    'entr': _entr,
     'xargs': _xargs,
-    'watch': _joined(None),
-    'parallel': _joined('`parallel` builds commands from its input'),
-    'ssh': _joined('the command runs on another machine'),
 }
 """Functions by checker name. A function finds the wrapped command if the labels are not sufficient."""
+
+
+_CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
+_CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
+
+
+def changes_cwd(command: SimpleCommand, cwd: str) -> bool:
+    """Return whether a command may change the working directory. Examples: `cd x`, `command cd x` and `eval 'cd x'`.
+
+    Args:
+        command: The command.
+        cwd: Absolute path of the working directory. A `cd` to this directory changes nothing.
+    """
+    words = command.words
+    if not words or not words[0].is_fixed or not words[0].value:
+        return False
+    if program_name(words[0].value) in _CWD_CHANGES:
+        return not _stays(words, cwd)
+    return unwrap(words) is not None and _CWD_CHANGE_IN_CODE.search(command.raw) is not None
+
+
+def _stays(words: Sequence[Word], cwd: str) -> bool:
+    if len(words) != 2 or words[0].value != 'cd' or not words[1].is_fixed:
+        return False
+    path = words[1].value
+    return path in ('.', './') or (path.startswith('/') and path.rstrip('/') == cwd.rstrip('/'))
