@@ -22,7 +22,7 @@ from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
-from tool_approval.durable import DurableStore, open_store
+from tool_approval.durable import DurableStore, RunRow, open_store
 from tool_approval.durable.engine import DBOSEngine, engine_url
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
@@ -178,7 +178,7 @@ def durable_agent(url: str, link: Link | None, policy: str) -> DurableAgent[obje
 def _tell(store: DurableStore, link: Link) -> None:
     resume, park, finish = store.resume, store.park, store.finish
 
-    def resume_and_tell(run_id: str, segment: int, **keywords: Any) -> bool:
+    def resume_and_tell(run_id: str, segment: int, **keywords: Any) -> RunRow | None:
         link.stamp(f'began {segment}', run_id)
         return resume(run_id, segment, **keywords)
 

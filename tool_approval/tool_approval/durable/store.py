@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
@@ -60,6 +61,10 @@ class DurableStore:
     def close(self) -> None:
         """Close files and connections. It is safe to call this method twice."""
         self.inbox_store.close()
+
+    def together(self) -> AbstractContextManager[None]:
+        """See `ParkingStore`."""
+        return self.inbox_store.together()
 
     def secret(self) -> bytes:
         """Return 32 random bytes, created once for each database.
@@ -231,19 +236,28 @@ class DurableStore:
                 found += execute(answered, (*settled, *agents)).fetchall()
         return [(run_id, segment) for run_id, segment in found]
 
-    def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
+    def still_ready(self, agents: Sequence[str], segments: Sequence[tuple[str, int]]) -> Sequence[RunRow]:
+        """Return those of the runs, given by their ids and segments, that `ready` would still return."""
+        which = ' OR '.join(['(id = ? AND segment = ?)'] * len(segments))
+        values = (each for segment in segments for each in segment)
+        found = self._select(
+            f'SELECT {RUN_COLUMNS} FROM runs WHERE ({which}) AND {_is_ready(agents)}', (*values, *agents)
+        )
+        return [run_of(each) for each in found]
+
+    def resume(self, run_id: str, segment: int, *, at: datetime) -> RunRow | None:
         """Start a segment, or continue it after a crash.
 
         Returns:
-            Whether the segment is the run's current segment. If `False`, nothing was changed.
+            The run, or `None` if the segment is not the run's current segment, and nothing was changed.
         """
         with self.inbox_store.transaction() as execute:
-            begun = execute(
+            found = execute(
                 "UPDATE runs SET status = 'queued', changed_at = ? "
-                "WHERE id = ? AND segment = ? AND status IN ('queued', 'waiting')",
+                f"WHERE id = ? AND segment = ? AND status IN ('queued', 'waiting') RETURNING {RUN_COLUMNS}",
                 (milliseconds_of(at), run_id, segment),
-            )
-            return begun.rowcount == 1
+            ).fetchall()
+        return run_of(found[0]) if found else None
 
     def finish(
         self,
@@ -456,6 +470,8 @@ def _is_ready(agents: Sequence[str]) -> str:
     """Return the SQL condition for the runs of these agents that wait for nothing."""
     return (
         f"agent IN ({', '.join('?' * len(agents))}) AND status IN ('queued', 'waiting') "
+        # A segment has begun since. The engine then continues it after a crash.
+        "AND NOT (status = 'queued' AND changed_at > created_at) "
         "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending') "
         'AND NOT EXISTS ('
         "SELECT 1 FROM runs AS nested WHERE nested.parent = runs.id AND nested.status IN ('queued', 'waiting'))"
