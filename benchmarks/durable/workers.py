@@ -33,6 +33,9 @@ Stamp: TypeAlias = tuple[str, str, float]
 """An event, the id of its run, and its time in seconds."""
 
 
+PLAIN = 'DBOS workflow'
+
+
 class Worker:
     """The parent's end of a worker process."""
 
@@ -78,6 +81,12 @@ class Worker:
         with self._came:
             assert self._came.wait_for(is_there, 60), f'{run_id} is not {kind}'
         return found[-1]
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that it has taken, in seconds."""
+        fields = Path(f'/proc/{self._process.pid}/stat').read_text(encoding='utf-8').rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def stop(self) -> None:
         """End it."""

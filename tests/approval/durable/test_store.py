@@ -10,7 +10,7 @@ from typing import get_args
 
 import pytest
 from tool_approval.durable import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, open_store
-from tool_approval.durable.store import about_unknown, derived_id
+from tool_approval.durable.store import ASKED_AGAIN_MS, about_unknown, derived_id
 from tool_approval.inbox import InboxError, InboxUntrusted, Row
 from tool_approval.inbox.store import Changes
 from tool_approval.inbox.stores import SQLiteStore
@@ -66,11 +66,13 @@ def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(ma
     assert store.ready_after(['agent'], 10, []) == store.ready_after(['agent'], 10, ['unknown']) == []
     assert [row.id for row in store.still_ready(['agent'], [('run', 0), ('run', 1), ('other', 1)])] == ['run']
     assert store.still_ready(['agent'], [('run', 0)]) == store.still_ready(['another'], [('run', 1)]) == []
-    assert store.resume('run', 1, at=LATER) == store.get_run('run')
+    begun_at = store.inbox_store.now()
+    assert store.resume('run', 1, at=begun_at) == store.get_run('run')
     assert store.get_run('run').status == 'queued'
     assert store.ready(['agent'], 10) == store.ready_after(['agent'], 10, ['second']) == [], 'its segment has begun'
     assert store.still_ready(['agent'], [('run', 1)]) == []
-    assert store.resume('run', 1, at=LATER)
+    assert store.resume('run', 1, at=begun_at - timedelta(milliseconds=ASKED_AGAIN_MS))
+    assert store.ready(['agent'], 10) == [('run', 1)], 'the engine may have lost its record'
 
 
 def test_changes_together_are_one_transaction_in_which_one_may_fail(make_store):
@@ -102,6 +104,19 @@ def test_an_error_of_the_database_undoes_all_changes_that_were_made_together(mak
 
     assert other.get_run('run') is None
     assert store.add_run(RUN), 'it goes on'
+
+
+def test_sqlite_does_not_say_that_changes_are_committed_which_it_has_rolled_back(tmp_path):
+    store = DurableStore(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite'))
+
+    with pytest.raises(InboxError), store.together():
+        store.add_run(RUN)
+        with contextlib.suppress(InboxError), store.inbox_store.transaction() as execute:
+            execute('ROLLBACK')
+            raise ValueError('as after an error for which SQLite rolls back')
+
+    assert store.get_run('run') is None
+    store.close()
 
 
 def test_a_segment_that_is_over_changes_nothing(store):

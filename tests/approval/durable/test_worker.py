@@ -155,7 +155,7 @@ def test_what_another_worker_has_begun_is_not_begun_again(looking):
     looking.sweep.look()
     others = set(found) - {run_id for run_id, _ in looking.engine.begun}
     for run_id in others:
-        looking.store.resume(run_id, 0, at=NOON + timedelta(seconds=1))
+        looking.store.resume(run_id, 0, at=looking.store.inbox_store.now())
 
     looking.sweep.look(Changes())
 
@@ -252,6 +252,9 @@ def test_a_run_whose_segment_the_engine_gave_up_has_failed(looking):
     run = looking.store.get_run('run')
     assert run.status == 'failed'
     assert 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' in run.outcome
+    looking.time += 1.0
+    looking.sweep.look()
+    assert looking.store.get_run('run') == run
 
 
 def test_runs_that_ended_weeks_ago_are_pruned_once_an_hour(looking):

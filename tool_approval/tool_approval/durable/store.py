@@ -215,14 +215,14 @@ class DurableStore:
 
         This method reads every waiting run. `ready_after` does not.
         """
-        is_ready = _is_ready(agents)
+        is_ready = _is_ready(agents, self.inbox_store.clock)
         ready = f'SELECT id, segment FROM runs WHERE {is_ready} ORDER BY status DESC, changed_at LIMIT ?'
         found = self._select(ready, (*agents, limit))
         return [(run_id, segment) for run_id, segment in found]
 
     def ready_after(self, agents: Sequence[str], limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
         """Like `ready`, but return only runs that never began or that waited for a request in `settled`."""
-        is_ready = _is_ready(agents)
+        is_ready = _is_ready(agents, self.inbox_store.clock)
         with self.inbox_store.reading() as execute:
             queued = f"SELECT id, segment FROM runs WHERE {is_ready} AND status = 'queued' ORDER BY changed_at LIMIT ?"
             found = list(execute(queued, (*agents, limit)).fetchall())
@@ -241,7 +241,8 @@ class DurableStore:
         which = ' OR '.join(['(id = ? AND segment = ?)'] * len(segments))
         values = (each for segment in segments for each in segment)
         found = self._select(
-            f'SELECT {RUN_COLUMNS} FROM runs WHERE ({which}) AND {_is_ready(agents)}', (*values, *agents)
+            f'SELECT {RUN_COLUMNS} FROM runs WHERE ({which}) AND {_is_ready(agents, self.inbox_store.clock)}',
+            (*values, *agents),
         )
         return [run_of(each) for each in found]
 
@@ -456,6 +457,9 @@ class DurableStore:
             return execute(statement, values).fetchall()
 
 
+ASKED_AGAIN_MS = 60_000
+"""Milliseconds after the beginning of a segment until its run counts as ready again."""
+
 _IS_UNSETTLED = "state = 'unknown' AND owner IS NOT NULL AND result IS NULL"
 
 _TREE = (
@@ -466,12 +470,13 @@ _TREE = (
 """SQL query for the ids of a run and of all runs nested in it."""
 
 
-def _is_ready(agents: Sequence[str]) -> str:
-    """Return the SQL condition for the runs of these agents that wait for nothing."""
+def _is_ready(agents: Sequence[str], clock: str) -> str:
+    """Return the SQL condition for the runs of these agents that wait for nothing, and that no worker has begun."""
     return (
         f"agent IN ({', '.join('?' * len(agents))}) AND status IN ('queued', 'waiting') "
-        # A segment has begun since. The engine then continues it after a crash.
-        "AND NOT (status = 'queued' AND changed_at > created_at) "
+        # A segment has begun, and the engine continues it after a crash. After a while, the engine is asked anyway: its
+        # records may be those of an older backup.
+        f"AND NOT (status = 'queued' AND changed_at > created_at AND changed_at > {clock} - {ASKED_AGAIN_MS}) "
         "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending') "
         'AND NOT EXISTS ('
         "SELECT 1 FROM runs AS nested WHERE nested.parent = runs.id AND nested.status IN ('queued', 'waiting'))"

@@ -211,9 +211,8 @@ def _part(connection: sqlite3.Connection) -> Generator[None]:
     try:
         yield
     except BaseException:
-        # After some errors, such as a full disk, SQLite has rolled back already.
-        if connection.in_transaction:
-            connection.execute('ROLLBACK TO part')
+        # Fails after errors, such as a full disk, for which SQLite has rolled back all parts already.
+        connection.execute('ROLLBACK TO part')
         raise
     connection.execute('RELEASE part')
 
