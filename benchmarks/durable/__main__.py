@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.inbox import places
 from benchmarks.spread import Spread
 
-from .answers import BURST, Burst, Resumed, measure_burst, measure_resumed
+from .answers import BURST, Burst, Resumed, measure_burst, measure_plain_burst, measure_resumed
 from .faults import OURS, disturb
 from .page import page
 from .parked import PARKED, Parked, measure_parked
@@ -70,6 +70,7 @@ def main() -> None:
             print(f'{store}: parked', file=sys.stderr)
             resumed.append(measure_resumed(place, PARKED // count * count, min(count, 2000) // 2))
             bursts.append(measure_burst(place, min(count // 2, BURST)))
+            bursts.append(measure_plain_burst(make(), min(count // 2, BURST)))
     text = page(parked, resumed, bursts, stories, other)
     print(text, end='')
     if options.write is not None:

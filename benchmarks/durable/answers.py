@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import quantiles
 
@@ -15,7 +16,7 @@ from tool_approval.inbox import Approver, Inbox, InboxEntry
 from benchmarks.inbox import Place
 from tool_approval import ApprovalDecision
 
-from .workers import Worker, url_of, worker
+from .workers import PLAIN, Worker, plain_worker, url_of, worker
 
 P99_LIMIT_S = 1.0
 
@@ -107,14 +108,18 @@ class Burst:
 
     store: str
     """The kind of the store."""
+    program: str
+    """Durable runs, or workflows of DBOS that start at once."""
     answers: int
     """How many were given at once."""
-    answered: float
+    answered: float | None
     """Until the last answer was stored."""
     begun: float
     """Until the next segment of the last run had begun."""
     ended: float
     """Until the last run had ended."""
+    cpu_s: float
+    """Processor time of the two worker processes."""
     load: float
     """The load average at the end."""
 
@@ -137,22 +142,51 @@ def measure_burst(place: Place, answers: int) -> Burst:
             await asyncio.gather(*(_approve(inbox, entry) for entry in entries))
             return begin, time.monotonic()
 
+    cpu_s = sum(each.cpu_s for each in processes)
     begin, answered = asyncio.run(answer())
+    begun, ended, taken_s = _ends(processes, answers, begin, 'began 1')
+    return Burst(
+        store=place[0],
+        program='durable runs',
+        answers=answers,
+        answered=answered - begin,
+        begun=begun,
+        ended=ended,
+        cpu_s=taken_s - cpu_s,
+        load=os.getloadavg()[0],
+    )
+
+
+def measure_plain_burst(place: Place, runs: int) -> Burst:
+    """Let two processes start as many workflows of DBOS with the same steps, and wait until these have ended."""
+    processes = [Worker(plain_worker, url_of(place)) for _ in range(2)]
+    cpu_s, begin = sum(each.cpu_s for each in processes), time.monotonic()
+    for number in range(runs):
+        processes[number % 2].send(str(number))
+    begun, ended, taken_s = _ends(processes, runs, begin, 'began 0')
+    return Burst(
+        store=place[0],
+        program=PLAIN,
+        answers=runs,
+        answered=None,
+        begun=begun,
+        ended=ended,
+        cpu_s=taken_s - cpu_s,
+        load=os.getloadavg()[0],
+    )
+
+
+def _ends(processes: Sequence[Worker], runs: int, begin: float, first: str) -> tuple[float, float, float]:
+    """Seconds until the last run began and ended, and the processor time of the processes since they exist."""
     until = begin + 120
     last: dict[str, dict[str, float]] = {}
-    while len(last.get('ended', ())) < answers and time.monotonic() < until:
+    while len(last.get('ended', ())) < runs and time.monotonic() < until:
         time.sleep(0.2)
         last = defaultdict(dict)
         for kind, run_id, at in (stamp for process in processes for stamp in process.stamps()):
             last[kind][run_id] = at
+    taken_s = sum(each.cpu_s for each in processes)
     for process in processes:
         process.stop()
-    assert len(last['ended']) == answers, 'every answered run ends'
-    return Burst(
-        store=place[0],
-        answers=answers,
-        answered=answered - begin,
-        begun=max(last['began 1'].values()) - begin,
-        ended=max(last['ended'].values()) - begin,
-        load=os.getloadavg()[0],
-    )
+    assert len(last['ended']) == runs, 'every run ends'
+    return max(last[first].values()) - begin, max(last['ended'].values()) - begin, taken_s

@@ -11,7 +11,8 @@ from benchmarks.spread import Spread, ratios
 
 from .answers import BEGUN, BURST_AIM, P99_LIMIT_S, RATE, Burst, Resumed
 from .parked import BYTES_LIMIT, PARKED, Parked
-from .stories import ASKED, COST_LIMIT, PLAIN
+from .stories import ASKED, COST_LIMIT
+from .workers import PLAIN
 
 
 def milliseconds(of: Spread) -> str:
@@ -96,18 +97,22 @@ def page(
         '## Many answers at once',
         '',
         'All these requests are answered at once, and two new worker processes continue the runs.',
+        'For comparison, two processes run as many DBOS workflows of the same steps (model, tool, model).',
         (
             'The seconds count from the first answer until all answers are stored, until the last run has begun its '
             'next segment, and until the last run has ended.'
         ),
+        'Processor time is that of both worker processes, for each run.',
         f'The aim is {BURST_AIM} runs per second on an idle machine. Other work on the machine lowers the figure.',
         '',
-        '| store | answers | all stored | all begun | all ended | runs per second | load |',
-        f'|{" --- |" * 7}',
+        '| store | program | runs | all stored | all begun | all ended | runs per second | processor time | load |',
+        f'|{" --- |" * 9}',
     ]
     for each in bursts:
-        times = ' | '.join(f'{seconds:.2f}' for seconds in (each.answered, each.begun, each.ended))
-        lines.append(f'| {each.store} | {each.answers} | {times} | {each.rate:.0f} | {each.load:.1f} |')
+        stored = '' if each.answered is None else f'{each.answered:.2f}'
+        cells = (each.store, each.program, each.answers, stored, f'{each.begun:.2f}', f'{each.ended:.2f}')
+        tail = (f'{each.rate:.0f}', f'{each.cpu_s / each.answers * 1000:.0f} ms', f'{each.load:.1f}')
+        lines.append(f'| {" | ".join(map(str, (*cells, *tail)))} |')
     lines += [
         '',
         '## One approved call',

@@ -18,11 +18,11 @@ from maintainers.peers.catalog import Environment
 from maintainers.peers.environments import REPOSITORY, InstallError, python_of
 from tool_approval import ApprovalDecision
 
-from .workers import Worker, durable_agent, plain_worker, url_of, worker
+from .workers import PLAIN, Worker, durable_agent, plain_worker, url_of, worker
 
 COST_LIMIT = 4.0
 
-ASKED, UNASKED, PLAIN = 'durable run, approved at once', 'durable run, no question', 'DBOS workflow'
+ASKED, UNASKED = 'durable run, approved at once', 'durable run, no question'
 
 LANGGRAPH = Environment(
     name='langgraph-postgres',

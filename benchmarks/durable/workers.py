@@ -22,7 +22,7 @@ from pydantic_ai.durable_exec.dbos import DBOSDurability
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_deferred import Agent
-from tool_approval.durable import DurableStore, open_store
+from tool_approval.durable import DurableStore, RunRow, open_store
 from tool_approval.durable.engine import DBOSEngine, engine_url
 from tool_approval.integrations.pydantic_ai import Approvals
 from tool_approval.integrations.pydantic_ai.durable import DurableAgent
@@ -31,6 +31,9 @@ from benchmarks.inbox import SPAWN, Place
 
 Stamp: TypeAlias = tuple[str, str, float]
 """An event, the id of its run, and its time in seconds."""
+
+
+PLAIN = 'DBOS workflow'
 
 
 class Worker:
@@ -78,6 +81,12 @@ class Worker:
         with self._came:
             assert self._came.wait_for(is_there, 60), f'{run_id} is not {kind}'
         return found[-1]
+
+    @property
+    def cpu_s(self) -> float:
+        """Processor time that it has taken, in seconds."""
+        fields = Path(f'/proc/{self._process.pid}/stat').read_text(encoding='utf-8').rpartition(')')[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     def stop(self) -> None:
         """End it."""
@@ -178,7 +187,7 @@ def durable_agent(url: str, link: Link | None, policy: str) -> DurableAgent[obje
 def _tell(store: DurableStore, link: Link) -> None:
     resume, park, finish = store.resume, store.park, store.finish
 
-    def resume_and_tell(run_id: str, segment: int, **keywords: Any) -> bool:
+    def resume_and_tell(run_id: str, segment: int, **keywords: Any) -> RunRow | None:
         link.stamp(f'began {segment}', run_id)
         return resume(run_id, segment, **keywords)
 

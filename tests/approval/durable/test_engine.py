@@ -236,6 +236,38 @@ def test_a_segment_of_another_store_is_not_run(tmp_path):
     assert ran == ['run']
 
 
+def test_what_runs_apart_is_not_recorded_and_neither_are_its_own_steps(tmp_path):
+    counted, ended = [], []
+
+    async def step():
+        counted.append(1)
+        return len(counted)
+
+    async def run(run_id, segment):
+        inside = await made.apart(lambda: made.record('inside', step))
+        after = await made.record('after', step)
+        ended.append((inside, after))
+        if len(ended) == 1:
+            await asyncio.Event().wait()
+
+    made = DBOSEngine(engine_url(str(tmp_path / 'state' / 'inbox.sqlite')), 'bot', run, worker='one', polling_s=0.05)
+    made.start()
+    made.begin([('run', 0)])
+    eventually(lambda: ended == [(1, 2)])
+    DBOS.destroy()
+
+    again = DBOSEngine(engine_url(str(tmp_path / 'state' / 'inbox.sqlite')), 'bot', run, worker='two', polling_s=0.05)
+    again.start()
+    try:
+        again.take_up('one')
+        eventually(lambda: len(ended) == 2)
+        steps = DBOS.list_workflow_steps('run:0')
+    finally:
+        again.close()
+    assert ended[1] == (3, 2), 'only the step after it was recorded'
+    assert [each['function_name'] for each in steps] == ['after']
+
+
 EXITING = """
 import asyncio, sys, time
 from tool_approval.durable.engine import DBOSEngine, engine_url

@@ -1,8 +1,8 @@
+import contextlib
 import re
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -10,8 +10,8 @@ from typing import get_args
 
 import pytest
 from tool_approval.durable import MOVES, DurableStore, ExecutionRow, ExecutionState, RunRow, open_store
-from tool_approval.durable.store import about_unknown, derived_id
-from tool_approval.inbox import InboxUntrusted, Row
+from tool_approval.durable.store import ASKED_AGAIN_MS, about_unknown, derived_id
+from tool_approval.inbox import InboxError, InboxUntrusted, Row
 from tool_approval.inbox.store import Changes
 from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.inbox.stores.sqlite import MIGRATIONS
@@ -64,9 +64,59 @@ def test_a_run_is_parked_with_its_requests_and_is_ready_when_all_are_answered(ma
     assert store.ready(['agent'], 10) == store.ready_after(['agent'], 10, ['second', 'unknown']) == [('run', 1)]
     assert store.ready(['another'], 10) == store.ready_after(['another'], 10, ['second']) == []
     assert store.ready_after(['agent'], 10, []) == store.ready_after(['agent'], 10, ['unknown']) == []
-    assert store.resume('run', 1, at=LATER)
+    assert [row.id for row in store.still_ready(['agent'], [('run', 0), ('run', 1), ('other', 1)])] == ['run']
+    assert store.still_ready(['agent'], [('run', 0)]) == store.still_ready(['another'], [('run', 1)]) == []
+    begun_at = store.inbox_store.now()
+    assert store.resume('run', 1, at=begun_at) == store.get_run('run')
     assert store.get_run('run').status == 'queued'
-    assert store.resume('run', 1, at=LATER)
+    assert store.ready(['agent'], 10) == store.ready_after(['agent'], 10, ['second']) == [], 'its segment has begun'
+    assert store.still_ready(['agent'], [('run', 1)]) == []
+    assert store.resume('run', 1, at=begun_at - timedelta(milliseconds=ASKED_AGAIN_MS))
+    assert store.ready(['agent'], 10) == [('run', 1)], 'the engine may have lost its record'
+
+
+def test_changes_together_are_one_transaction_in_which_one_may_fail(make_store):
+    store, other = make_store(), make_store()
+    other.get_run('none')
+
+    with store.together():
+        assert store.add_run(RUN)
+        with pytest.raises(ZeroDivisionError), store.inbox_store.transaction() as execute:
+            execute("UPDATE runs SET agent = 'changed'")
+            _ = 1 / 0
+        assert store.resume('run', 0, at=LATER)
+        assert other.get_run('run') is None
+
+    assert (other.get_run('run').agent, other.get_run('run').status) == ('agent', 'queued')
+    assert other.get_run('run').changed_at == LATER
+    with store.together():
+        assert store.get_run('run') is not None
+
+
+@pytest.mark.parametrize('statement', ['INSERT INTO none VALUES (1)', 'SELECT * FROM none'])
+def test_an_error_of_the_database_undoes_all_changes_that_were_made_together(make_store, statement):
+    store, other = make_store(), make_store()
+
+    with pytest.raises(InboxError), store.together():
+        store.add_run(RUN)
+        with contextlib.suppress(InboxError), store.inbox_store.transaction() as execute:
+            execute(statement)
+
+    assert other.get_run('run') is None
+    assert store.add_run(RUN), 'it goes on'
+
+
+def test_sqlite_does_not_say_that_changes_are_committed_which_it_has_rolled_back(tmp_path):
+    store = DurableStore(SQLiteStore(tmp_path / 'state' / 'inbox.sqlite'))
+
+    with pytest.raises(InboxError), store.together():
+        store.add_run(RUN)
+        with contextlib.suppress(InboxError), store.inbox_store.transaction() as execute:
+            execute('ROLLBACK')
+            raise ValueError('as after an error for which SQLite rolls back')
+
+    assert store.get_run('run') is None
+    store.close()
 
 
 def test_a_segment_that_is_over_changes_nothing(store):
@@ -74,7 +124,7 @@ def test_a_segment_that_is_over_changes_nothing(store):
     before = store.get_run('run')
 
     assert store.park('run', 0, '{"late":1}', [replace(ASKED, id='late')], at=LATER) is False
-    assert store.resume('run', 0, at=LATER) is False
+    assert store.resume('run', 0, at=LATER) is None
     assert store.finish('run', 0, 'done', '1', at=LATER) is False
     assert store.park('run', 1, '{"early":1}', [], at=LATER) is False, 'it is not begun'
 
@@ -272,7 +322,7 @@ def test_sqlite_finds_what_a_worker_held_by_an_index(tmp_path):
     store.add_execution(replace(CALL, state='executing', owner='w'))
     transaction, plans = store.inbox_store.transaction, []
 
-    @contextmanager
+    @contextlib.contextmanager
     def explained():
         with transaction() as execute:
 

@@ -14,7 +14,7 @@ from tests.approval.parts import NOON, logged
 
 pytest.importorskip('dbos', reason='the development environment has DBOS')
 
-from tool_approval.durable.worker import AT_ONCE, SWEEP_S, Sweep
+from tool_approval.durable.worker import AT_ONCE, BEGUN_AT_ONCE, NEXT_S, ROOM_S, SWEEP_S, Sweep
 
 from .parts import eventually
 
@@ -28,18 +28,19 @@ class FakeEngine:
         self.begun = []
         self.taken = []
         self.pruned = []
-        self.running = ['running']
+        self.running = 0
         self.dead_letters = {}
         self.is_broken = False
 
     def begin(self, segments):
+        assert len(segments) <= BEGUN_AT_ONCE
         self.begun += segments
 
     def take_up(self, worker):
         self.taken.append(worker)
 
     def workers(self):
-        return self.running
+        return ['running']
 
     def given_up(self):
         return self.dead_letters
@@ -103,7 +104,7 @@ def test_each_run_that_waits_for_nothing_is_begun_once(looking):
     looking.add('of another version', state='unreadable')
     looking.park('that waits')
 
-    for _ in range(3):
+    for _ in range(AT_ONCE // BEGUN_AT_ONCE + 3):
         looking.sweep.look()
 
     assert sorted(looking.engine.begun) == sorted((f'run {number}', 0) for number in range(AT_ONCE + 1))
@@ -114,10 +115,51 @@ def test_what_one_check_leaves_does_not_wait_for_the_next_sweep(looking):
         looking.add(f'run {number}')
 
     looking.sweep.look()
-    for _ in range(2):
+    for _ in range(2 * AT_ONCE // BEGUN_AT_ONCE + 3):
         looking.sweep.look(Changes())
 
-    assert len(looking.engine.begun) == 2 * AT_ONCE + 1
+    assert len(set(looking.engine.begun)) == len(looking.engine.begun) == 2 * AT_ONCE + 1
+
+
+def test_a_worker_that_has_enough_to_do_begins_more_only_after_a_while(looking):
+    for number in range(2 * BEGUN_AT_ONCE):
+        looking.add(f'run {number}')
+    looking.sweep.look()
+    looking.engine.running = BEGUN_AT_ONCE
+
+    looking.sweep.look(Changes())
+    assert len(looking.engine.begun) == BEGUN_AT_ONCE
+
+    looking.time += NEXT_S
+    looking.sweep.look(Changes())
+    assert len(looking.engine.begun) == 2 * BEGUN_AT_ONCE
+
+
+def test_more_begins_as_soon_as_there_is_room(looking, monkeypatch):
+    for number in range(BEGUN_AT_ONCE + 1):
+        looking.add(f'run {number}')
+    waits, watch = [], looking.store.inbox_store.watch
+    monkeypatch.setattr(looking.store.inbox_store, 'watch', lambda pause_s: waits.append(pause_s) or watch(pause_s))
+    looking.sweep.start()
+
+    eventually(lambda: len(looking.engine.begun) == BEGUN_AT_ONCE + 1)
+
+    looking.sweep.close()
+    assert waits[0] == ROOM_S
+
+
+def test_what_another_worker_has_begun_is_not_begun_again(looking):
+    found = [f'run {number}' for number in range(2 * BEGUN_AT_ONCE)]
+    for run_id in found:
+        looking.add(run_id)
+    looking.sweep.look()
+    others = set(found) - {run_id for run_id, _ in looking.engine.begun}
+    for run_id in others:
+        looking.store.resume(run_id, 0, at=looking.store.inbox_store.now())
+
+    looking.sweep.look(Changes())
+
+    assert {run_id for run_id, _ in looking.engine.begun} == set(found) - others
 
 
 def test_without_changes_the_store_is_not_read_before_the_next_sweep(looking, monkeypatch):
@@ -210,6 +252,9 @@ def test_a_run_whose_segment_the_engine_gave_up_has_failed(looking):
     run = looking.store.get_run('run')
     assert run.status == 'failed'
     assert 'MAX_RECOVERY_ATTEMPTS_EXCEEDED' in run.outcome
+    looking.time += 1.0
+    looking.sweep.look()
+    assert looking.store.get_run('run') == run
 
 
 def test_runs_that_ended_weeks_ago_are_pruned_once_an_hour(looking):

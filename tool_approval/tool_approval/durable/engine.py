@@ -21,6 +21,7 @@ from tool_approval.storage.private_file import make_private_folder, open_private
 try:
     # DBOS has no public setting for what `start` and the statements below change. The extra pins the version.
     from dbos import DBOS, DBOSConfig, SetWorkflowID, _sys_db, _workflow_commands  # pyright: ignore[reportPrivateUsage]
+    from dbos._context import EnterDBOSStepCtx, snapshot_step_context
     from dbos._dbos import (
         _get_dbos_instance,  # pyright: ignore[reportPrivateUsage]
         _get_or_create_dbos_registry,  # pyright: ignore[reportPrivateUsage]
@@ -66,7 +67,7 @@ Segment: TypeAlias = Callable[[str, int], Awaitable[None]]
 
 
 class Engine(Protocol):
-    """Runs segments, and records their steps. All methods block, except `record`."""
+    """Runs segments, and records their steps. All methods block, except `record` and `apart`."""
 
     def start(self) -> None:
         """Start the execution of segments in this process."""
@@ -92,6 +93,11 @@ class Engine(Protocol):
         ...  # pragma: no cover - a protocol has no body
 
     @property
+    def running(self) -> int:
+        """Number of segments that this process executes."""
+        ...  # pragma: no cover - a protocol has no body
+
+    @property
     def is_broken(self) -> bool:
         """Whether this process can no longer run segments."""
         ...  # pragma: no cover - a protocol has no body
@@ -102,6 +108,10 @@ class Engine(Protocol):
 
     async def record(self, name: str, step: Callable[[], Awaitable[T]]) -> T:
         """Run a step of the current segment, or return its result if the result is already recorded."""
+        ...  # pragma: no cover - a protocol has no body
+
+    async def apart(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Run an action of the current segment, and record nothing, not even what the action itself records."""
         ...  # pragma: no cover - a protocol has no body
 
     def close(self) -> None:
@@ -163,7 +173,8 @@ class DBOSEngine:
         self._run_segment = run_segment
         self._worker = worker
         self._polling_s = polling_s
-        self._running = 0
+        self.running = 0
+        """See `Engine`."""
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def start(self) -> None:
@@ -262,9 +273,16 @@ class DBOSEngine:
 
         return await DBOS.run_step_async({'name': name}, run)
 
+    async def apart(self, action: Callable[[], Awaitable[T]]) -> T:
+        """See `Engine`. DBOS records nothing that runs inside a step."""
+        step = snapshot_step_context()
+        assert step is not None, 'segments are workflows'
+        with EnterDBOSStepCtx({'name': 'apart', 'operationType': 'step'}, step):
+            return await action()
+
     def close(self) -> None:
         """See `Engine`. Running segments have ten seconds to finish."""
-        DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self._running and not self.is_broken else 0)
+        DBOS.destroy(workflow_completion_timeout_sec=GRACE_S if self.running and not self.is_broken else 0)
         _segments.pop(self._agent, None)
 
     def _id(self, run_id: str, segment: int) -> str:
@@ -275,12 +293,12 @@ class DBOSEngine:
         # test_a_segment_of_another_store_is_not_run).
         if DBOS.workflow_id != self._id(run_id, segment):
             return
-        self._running += 1
+        self.running += 1
         self._loop = asyncio.get_running_loop()
         try:
             await self._run_segment(run_id, segment)
         finally:
-            self._running -= 1
+            self.running -= 1
 
 
 def engine_url(url: str) -> str:

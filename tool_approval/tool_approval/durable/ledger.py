@@ -122,7 +122,7 @@ class Ledger:
         self._has_thread = beats
         self._now = now
         self._leases = Leases(clock, lease_s)
-        self._worker = Worker(store.place, clock)
+        self._worker = Worker(store.place, clock, together=store.together)
         self._beats = 0
         self._secret = b''
         self._lock = threading.Lock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
@@ -60,6 +61,10 @@ class DurableStore:
     def close(self) -> None:
         """Close files and connections. It is safe to call this method twice."""
         self.inbox_store.close()
+
+    def together(self) -> AbstractContextManager[None]:
+        """See `ParkingStore`."""
+        return self.inbox_store.together()
 
     def secret(self) -> bytes:
         """Return 32 random bytes, created once for each database.
@@ -210,14 +215,14 @@ class DurableStore:
 
         This method reads every waiting run. `ready_after` does not.
         """
-        is_ready = _is_ready(agents)
+        is_ready = _is_ready(agents, self.inbox_store.clock)
         ready = f'SELECT id, segment FROM runs WHERE {is_ready} ORDER BY status DESC, changed_at LIMIT ?'
         found = self._select(ready, (*agents, limit))
         return [(run_id, segment) for run_id, segment in found]
 
     def ready_after(self, agents: Sequence[str], limit: int, settled: Collection[str]) -> Sequence[tuple[str, int]]:
         """Like `ready`, but return only runs that never began or that waited for a request in `settled`."""
-        is_ready = _is_ready(agents)
+        is_ready = _is_ready(agents, self.inbox_store.clock)
         with self.inbox_store.reading() as execute:
             queued = f"SELECT id, segment FROM runs WHERE {is_ready} AND status = 'queued' ORDER BY changed_at LIMIT ?"
             found = list(execute(queued, (*agents, limit)).fetchall())
@@ -231,19 +236,29 @@ class DurableStore:
                 found += execute(answered, (*settled, *agents)).fetchall()
         return [(run_id, segment) for run_id, segment in found]
 
-    def resume(self, run_id: str, segment: int, *, at: datetime) -> bool:
+    def still_ready(self, agents: Sequence[str], segments: Sequence[tuple[str, int]]) -> Sequence[RunRow]:
+        """Return those of the runs, given by their ids and segments, that `ready` would still return."""
+        which = ' OR '.join(['(id = ? AND segment = ?)'] * len(segments))
+        values = (each for segment in segments for each in segment)
+        found = self._select(
+            f'SELECT {RUN_COLUMNS} FROM runs WHERE ({which}) AND {_is_ready(agents, self.inbox_store.clock)}',
+            (*values, *agents),
+        )
+        return [run_of(each) for each in found]
+
+    def resume(self, run_id: str, segment: int, *, at: datetime) -> RunRow | None:
         """Start a segment, or continue it after a crash.
 
         Returns:
-            Whether the segment is the run's current segment. If `False`, nothing was changed.
+            The run, or `None` if the segment is not the run's current segment, and nothing was changed.
         """
         with self.inbox_store.transaction() as execute:
-            begun = execute(
+            found = execute(
                 "UPDATE runs SET status = 'queued', changed_at = ? "
-                "WHERE id = ? AND segment = ? AND status IN ('queued', 'waiting')",
+                f"WHERE id = ? AND segment = ? AND status IN ('queued', 'waiting') RETURNING {RUN_COLUMNS}",
                 (milliseconds_of(at), run_id, segment),
-            )
-            return begun.rowcount == 1
+            ).fetchall()
+        return run_of(found[0]) if found else None
 
     def finish(
         self,
@@ -442,6 +457,9 @@ class DurableStore:
             return execute(statement, values).fetchall()
 
 
+ASKED_AGAIN_MS = 60_000
+"""Milliseconds after the beginning of a segment until its run counts as ready again."""
+
 _IS_UNSETTLED = "state = 'unknown' AND owner IS NOT NULL AND result IS NULL"
 
 _TREE = (
@@ -452,10 +470,13 @@ _TREE = (
 """SQL query for the ids of a run and of all runs nested in it."""
 
 
-def _is_ready(agents: Sequence[str]) -> str:
-    """Return the SQL condition for the runs of these agents that wait for nothing."""
+def _is_ready(agents: Sequence[str], clock: str) -> str:
+    """Return the SQL condition for the runs of these agents that wait for nothing, and that no worker has begun."""
     return (
         f"agent IN ({', '.join('?' * len(agents))}) AND status IN ('queued', 'waiting') "
+        # A segment has begun, and the engine continues it after a crash. After a while, the engine is asked anyway: its
+        # records may be those of an older backup.
+        f"AND NOT (status = 'queued' AND changed_at > created_at AND changed_at > {clock} - {ASKED_AGAIN_MS}) "
         "AND NOT EXISTS (SELECT 1 FROM requests WHERE run = runs.id AND state = 'pending') "
         'AND NOT EXISTS ('
         "SELECT 1 FROM runs AS nested WHERE nested.parent = runs.id AND nested.status IN ('queued', 'waiting'))"

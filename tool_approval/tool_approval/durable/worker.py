@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import random
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -32,6 +33,16 @@ runs takes a few milliseconds."""
 
 LONGEST_PAUSE_S = 2.0
 """Maximum seconds before the worker notices that a store is available again."""
+
+BEGUN_AT_ONCE = 16
+"""Number of segments that a worker begins together. More would only wait for each other, and for the database."""
+
+NEXT_S = 0.5
+"""Maximum seconds until the worker begins the next segments, even if the previous ones have not ended, because a model
+or a tool may take minutes."""
+
+ROOM_S = 0.02
+"""Seconds between two checks of whether the worker can begin the next segments."""
 
 _log = logging.getLogger('tool_approval')
 
@@ -78,7 +89,10 @@ class Sweep:
         self._beat_at = clock()
         self._sweep_at = clock()
         self._prune_at = clock()
+        self._next_at = clock()
+        self._found: set[tuple[str, int]] = set()
         self._seen: set[tuple[str, int]] = set()
+        self._given_up: set[tuple[str, int]] = set()
         self._failures = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name='tool-approval-durable', daemon=True)
@@ -112,23 +126,25 @@ class Sweep:
                 _log.warning('A worker of durable runs has died; the workers of its agent resume its runs')
                 self._engine.take_up(dead)
                 self._store.forget_worker(dead)
-            for (run_id, segment), status in self._engine.given_up().items():
-                if (run_id, segment) in self._seen:
-                    _log.error('The engine gave up on a segment of a durable run: %s', status)
-                    told = (
-                        f'the engine gave up on segment {segment} ({status}): it was cancelled or restarted too often'
-                    )
-                    outcome = json.dumps({'error': 'SegmentGivenUp', 'message': told})
-                    self._store.finish(run_id, segment, 'failed', outcome, at=self._now())
+            for key, status in self._engine.given_up().items():
+                if key not in self._given_up:
+                    self._fail(*key, status)
+                    self._given_up.add(key)
         if self._clock() >= self._prune_at:
             self._prune_at = self._clock() + PRUNE_S
             before = self._now() - KEEP_HISTORY
             self._store.prune(before)
             self._engine.prune(before)
-        # A run is ready until its segment has begun and, while nothing waits, until it has ended.
+        if changed != Changes() or self._clock() >= self._sweep_at:
+            self._find(changed)
+        if self._found and (self._engine.running < BEGUN_AT_ONCE or self._clock() >= self._next_at):
+            self._next_at = self._clock() + NEXT_S
+            self._begin()
+
+    def _find(self, changed: Changes | None) -> None:
+        """Find the runs that can continue."""
+        # A run is ready until its segment has begun. Until then, it is also among those that this worker has seen.
         limit = len(self._seen) + AT_ONCE
-        if changed == Changes() and self._clock() < self._sweep_at:
-            return
         if changed is None or len(changed.settled) > AT_ONCE or self._clock() >= self._sweep_at:
             self._sweep_at = self._clock() + SWEEP_S
             self._store.expire()
@@ -139,14 +155,26 @@ class Sweep:
         if len(ready) >= limit:
             # There may be more. Otherwise, many answers at once would wait for one sweep after the other.
             self._sweep_at = self._clock()
-        new = [each for each in ready if each not in self._seen]
-        if new:
-            self._engine.begin([each for each in new if self._may_go_on(each[0])])
-            self._seen.update(new)
+        self._found.update(each for each in ready if each not in self._seen)
 
-    def _may_go_on(self, run_id: str) -> bool:
+    def _begin(self) -> None:
+        """Begin some of the runs that were found, unless another worker has begun them meanwhile."""
+        # Not the oldest first, because another worker would begin the same ones.
+        chosen = random.sample(sorted(self._found), min(BEGUN_AT_ONCE, len(self._found)))
+        rows = self._store.still_ready(self._agents, chosen)
+        self._engine.begin([(row.id, row.segment) for row in rows if self._is_readable(row)])
+        self._found.difference_update(chosen)
+        self._seen.update(chosen)
+
+    def _fail(self, run_id: str, segment: int, status: str) -> None:
+        """End a run if the engine gave up on its current segment."""
         row = self._store.get_run(run_id)
-        return row is not None and self._is_readable(row)
+        if row is None or row.segment != segment or row.status not in ('queued', 'waiting'):
+            return
+        _log.error('The engine gave up on a segment of a durable run: %s', status)
+        told = f'the engine gave up on segment {segment} ({status}): it was cancelled or restarted too often'
+        outcome = json.dumps({'error': 'SegmentGivenUp', 'message': told})
+        self._store.finish(run_id, segment, 'failed', outcome, at=self._now())
 
     def _run(self) -> None:
         changed: Changes | None = None
@@ -157,7 +185,8 @@ class Sweep:
                 return
             try:
                 self.look(changed)
-                pause_s = 0.0 if self._clock() >= self._sweep_at else min(WATCH_S, self._beat_s / 4)
+                pause_s = ROOM_S if self._found else min(WATCH_S, self._beat_s / 4)
+                pause_s = 0.0 if self._clock() >= self._sweep_at else pause_s
                 changed = self._store.inbox_store.watch(pause_s)
             except Exception as error:  # noqa: BLE001 - without this thread no run would go on
                 changed = None

@@ -202,6 +202,14 @@ class ParkingStore(InboxStore, Protocol):
         """Open a transaction, which is rolled back if an exception is raised."""
         ...  # pragma: no cover - a protocol has no body
 
+    def together(self) -> AbstractContextManager[None]:
+        """Make the changes of this thread one transaction, which is committed at the end of the context.
+
+        An error of the database rolls back all changes, and the context then raises an error. Any other exception rolls
+        back only the change that raised it, and must not leave the context.
+        """
+        ...  # pragma: no cover - a protocol has no body
+
     def reading(self) -> AbstractContextManager[Execute]:
         """Yield an executor for statements that only read. Each statement is a separate transaction."""
         ...  # pragma: no cover - a protocol has no body

@@ -7,9 +7,11 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from functools import partial
 from queue import SimpleQueue
-from typing import TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from .errors import InboxError, InboxUnavailable
 from .store import InboxStore, Row
@@ -21,16 +23,38 @@ PAUSE_S = 0.5
 at once. Without the pause, the calls would fail one after another, each after the store's timeout."""
 
 
+AT_ONCE = 20
+"""Maximum number of rows per read, and of actions per transaction. If thousands of calls wake together, a few hundred
+reads are needed, and only a few large rows are in memory at the same time."""
+
+_Work: TypeAlias = tuple[Callable[[], Any], Callable[[Any, BaseException | None], None]]
+"""An action, and the function to call with its value and its error."""
+
+
 class Worker:
     """Runs actions one after another in one thread. Any thread or event loop can submit an action."""
 
-    def __init__(self, place: str, clock: Callable[[], float] = time.monotonic) -> None:
-        """Create a worker. Its error messages mention `place`. The first submitted action starts the thread."""
+    def __init__(
+        self,
+        place: str,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        together: Callable[[], AbstractContextManager[None]] | None = None,
+    ) -> None:
+        """Create a worker. The first submitted action starts the thread.
+
+        Args:
+            place: Location of the store for error messages.
+            clock: Monotonic clock in seconds.
+            together: Function that opens a transaction for the changes of several actions. If one of the actions finds
+                the store unavailable, each of them runs again without the others.
+        """
         self._place = place
         self._clock = clock
+        self._together = together
         self._process = os.getpid()
         self._lock = threading.Lock()
-        self._queue: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._queue: SimpleQueue[_Work | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._failure: tuple[float, str] | None = None
@@ -41,16 +65,6 @@ class Worker:
         Raises:
             InboxError: The inbox is closed, or was created before this process was forked.
         """
-
-        def work() -> None:
-            value: T | None = None
-            error: BaseException | None = None
-            try:
-                value = self._guarded(action)
-            except BaseException as e:  # noqa: BLE001 - passed to the caller
-                error = e
-            done(value, error)
-
         if self._process != os.getpid():
             raise InboxError('the inbox was created before this process was forked; create one in each process')
         with self._lock:
@@ -59,7 +73,7 @@ class Worker:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name='tool-approval-inbox', daemon=True)
                 self._thread.start()
-            self._queue.put(work)
+            self._queue.put((action, done))
 
     async def run(self, action: Callable[[], T]) -> T:
         """Run `action` in the thread and return its value. Cancelling stops the wait, not the action.
@@ -87,7 +101,29 @@ class Worker:
 
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
-            work()
+            works = [work]
+            while self._together is not None and len(works) < AT_ONCE and not self._queue.empty():
+                if (work := self._queue.get()) is None:
+                    self._queue.put(None)
+                    break
+                works.append(work)
+            ended = self._ended_together(works) or [_ended(partial(self._guarded, action)) for action, _ in works]
+            for (_, done), (value, error) in zip(works, ended, strict=True):
+                done(value, error)
+
+    def _ended_together(self, works: Sequence[_Work]) -> Sequence[tuple[Any, BaseException | None]] | None:
+        """Run several actions in one transaction. Return how they ended, or `None` if each has to run on its own."""
+        if self._together is None or len(works) == 1 or self._failure is not None:
+            return None
+        ended: list[tuple[Any, BaseException | None]] = []
+        with suppress(InboxError), self._together():
+            for action, _ in works:
+                value, error = _ended(action)
+                if isinstance(error, InboxError):
+                    raise error
+                ended.append((value, error))
+            return ended
+        return None
 
     def _guarded(self, action: Callable[[], T]) -> T:
         if self._failure is not None:
@@ -102,11 +138,14 @@ class Worker:
             raise
 
 
-AT_ONCE = 20
-"""Maximum number of rows per read. If thousands of calls wake together, a few hundred reads are needed, and only a few
-large rows are in memory at the same time."""
+_Found: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
 
-_Ended: TypeAlias = 'asyncio.Future[Row | BaseException | None]'
+
+def _ended(action: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    try:
+        return action(), None
+    except BaseException as error:  # noqa: BLE001 - passed to the caller
+        return None, error
 
 
 class RowReader:
@@ -116,7 +155,7 @@ class RowReader:
         self._store = store
         self._worker = worker
         self._lock = threading.Lock()
-        self._asked: dict[str, list[_Ended]] = {}
+        self._asked: dict[str, list[_Found]] = {}
         self._is_reading = False
 
     async def read(self, request_id: str) -> Row | None:
@@ -125,7 +164,7 @@ class RowReader:
         Raises:
             InboxError: The store cannot be read, or the inbox is closed.
         """
-        ended: _Ended = asyncio.get_running_loop().create_future()
+        ended: _Found = asyncio.get_running_loop().create_future()
         with self._lock:
             self._asked.setdefault(request_id, []).append(ended)
         self._read_on()

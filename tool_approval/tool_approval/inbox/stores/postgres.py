@@ -76,7 +76,7 @@ class PostgresConnection:
         self._schema = schema
         self._place = place
         self._migrations = migrations
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._is_closed = False
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
 
@@ -410,6 +410,14 @@ class PostgresStore:
         """See `ParkingStore`."""
         with self._database.using() as database, database.transaction():
             yield _executing(database)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """See `ParkingStore`. Each transaction within the transaction is a savepoint."""
+        with self._database.using() as database, database.transaction():
+            yield
+            if database.closed:  # psycopg would not say that nothing is committed
+                raise InboxUnavailable(self.place, 'the connection was closed meanwhile')
 
     @contextmanager
     def reading(self) -> Generator[Execute]:

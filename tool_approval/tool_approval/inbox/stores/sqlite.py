@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -258,6 +258,10 @@ class SQLiteStore:
         """See `ParkingStore`."""
         with self._changing() as database:
             yield database.execute
+
+    def together(self) -> AbstractContextManager[None]:
+        """See `ParkingStore`."""
+        return self._database.together()
 
     @contextmanager
     def reading(self) -> Generator[Execute]:

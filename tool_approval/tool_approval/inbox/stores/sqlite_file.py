@@ -58,7 +58,8 @@ class SQLiteFile:
         self._path = path
         self._place = repr(str(path))
         self._migrations = migrations
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
+        self._is_together = False
         self._is_closed = False
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
@@ -96,8 +97,30 @@ class SQLiteFile:
             InboxUnavailable: As `reading`.
             InboxUntrusted: As `reading`.
         """
-        with self.reading() as connection, _transaction(connection):
+        with self.reading() as connection, (_part if self._is_together else _transaction)(connection):
             yield connection
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """See `ParkingStore`.
+
+        Raises:
+            InboxUnavailable: As `reading`.
+            InboxUntrusted: As `reading`.
+        """
+        with self.reading() as connection:
+            self._is_together = True
+            try:
+                yield
+                if self._connection is not connection:
+                    raise InboxUnavailable(self._place, 'the file was closed meanwhile')
+                if connection.in_transaction:
+                    connection.execute('COMMIT')
+            except BaseException:
+                self._let_go()  # rolls back
+                raise
+            finally:
+                self._is_together = False
 
     def close(self) -> None:
         """Close the file permanently."""
@@ -178,6 +201,20 @@ class SQLiteFile:
                     connection.execute(step)
             connection.execute(f'PRAGMA application_id = {APPLICATION_ID}')
             connection.execute(f'PRAGMA user_version = {len(self._migrations)}')
+
+
+@contextmanager
+def _part(connection: sqlite3.Connection) -> Generator[None]:
+    if not connection.in_transaction:
+        connection.execute('BEGIN IMMEDIATE')
+    connection.execute('SAVEPOINT part')
+    try:
+        yield
+    except BaseException:
+        # Fails after errors, such as a full disk, for which SQLite has rolled back all parts already.
+        connection.execute('ROLLBACK TO part')
+        raise
+    connection.execute('RELEASE part')
 
 
 @contextmanager

@@ -1145,7 +1145,7 @@ def test_a_worker_waits_for_a_store_that_is_away(url, inbox, monkeypatch):
     assert len(failures) == 2
 
 
-@pytest.mark.parametrize('name', ['resume', 'get_run', 'requests_of', 'park', 'latest', 'move', 'finish'])
+@pytest.mark.parametrize('name', ['resume', 'requests_of', 'park', 'latest', 'move', 'finish'])
 def test_a_worker_waits_until_a_person_has_mended_the_store(name, url, inbox, monkeypatch):
     bot = Bot([PAY])
     method, failures = getattr(DurableStore, name), []
@@ -1174,29 +1174,19 @@ def test_a_segment_that_is_over_is_not_run_again(url):
 ROW = RunRow(id='run', agent='bot', state='', created_at=SOON, changed_at=SOON)
 
 
-def once(action, row=ROW, record=lambda name, step: step()):
-    """Do something as one step of a segment whose run has this row in the store."""
+def once(action, row=ROW):
+    """Do something in a segment whose run has this row in the store."""
 
     async def patiently(read):
         return read()
 
     durable = SimpleNamespace(
-        engine=SimpleNamespace(record=record),
+        engine=SimpleNamespace(apart=lambda action: action()),
         persistently=lambda action: action(),
         patiently=patiently,
         store=SimpleNamespace(get_run=lambda run_id: row),
     )
-    return asyncio.run(Segment(durable, ROW, 0, RunState(history=[])).once('execute', action))
-
-
-def test_result_of_a_recorded_step_comes_from_the_ledger():
-    async def record(name, step):
-        return None
-
-    async def kept():
-        return 'kept'
-
-    assert once(kept, record=record) == 'kept'
+    return asyncio.run(Segment(durable, ROW, 0, RunState(history=[])).once(action))
 
 
 @pytest.mark.parametrize('row', [None, replace(ROW, status='cancelled')], ids=['gone', 'cancelled'])

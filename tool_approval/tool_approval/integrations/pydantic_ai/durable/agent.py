@@ -278,10 +278,9 @@ class DurableAgent(Generic[DepsT, OutputT]):
         """Run a segment for the engine. After a crash, the segment runs again from its beginning. Errors of the run are
         recorded, not raised.
         """
-        if not await self.patiently(lambda: self.store.resume(run_id, number, at=now())):
+        row = await self.patiently(lambda: self.store.resume(run_id, number, at=now()))
+        if row is None:
             return
-        row = await self.patiently(lambda: self.store.get_run(run_id))
-        assert row is not None, 'it was resumed'
         status: Literal['done', 'failed'] = 'failed'
         state: RunState | None = None
         try:

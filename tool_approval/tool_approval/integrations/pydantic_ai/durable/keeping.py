@@ -59,8 +59,8 @@ class Keeper:
         raise cannot_wait(ctx, requests)
 
     async def execute(self, action: Callable[[], Awaitable[Any]]) -> Any:
-        """Execute an approved call as one step of the engine."""
-        return await self.segment.once('execute', action)
+        """Execute an approved call, unless its run was cancelled."""
+        return await self.segment.once(action)
 
 
 @dataclass

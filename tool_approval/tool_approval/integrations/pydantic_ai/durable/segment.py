@@ -7,7 +7,6 @@ ends with deferred calls, the durable run can be parked again. Start reading thi
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,12 +21,10 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, Tool
 from pydantic_ai_deferred.nesting import continued
 from pydantic_core import to_jsonable_python
 
-from tool_approval.core.asking import passing_on
 from tool_approval.core.binding import Binding
 from tool_approval.core.calls import Allowed, Prepared, cannot_be_judged, denied_because
 from tool_approval.core.controller import ASKED_ANEW, UNLOGGED, ApprovalController
-from tool_approval.core.count import Count
-from tool_approval.core.decision import ApprovalDecision, ApprovalMode
+from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.errors import ApprovalError, AuditError, NotCanonicalError, UsedUp
 from tool_approval.core.request import ApprovalRequest, CallFacts
 from tool_approval.core.verdict import ApprovalResult
@@ -35,7 +32,7 @@ from tool_approval.display import escape_line
 from tool_approval.durable import RunRow
 from tool_approval.durable.ledger import unknown_text
 from tool_approval.durable.store import about_unknown, derived_id
-from tool_approval.inbox.entry import read_entry, write_content
+from tool_approval.inbox.entry import write_content
 from tool_approval.inbox.errors import RequestTooLarge
 from tool_approval.inbox.store import Row
 from tool_approval.integrations.pydantic_ai.batch import Batch
@@ -48,6 +45,7 @@ from tool_approval.integrations.pydantic_ai.requests import (
 )
 from tool_approval.integrations.pydantic_ai.results import CallPlace
 
+from .answers import Answers, Missing, answer_in, counted, denied
 from .keeping import Keeper, ToolChanged
 from .nested import first_row, levels_of, result_of
 from .state import (
@@ -79,49 +77,6 @@ class ToolExited(ApprovalError):
 
 class DurableRunCancelled(Exception):
     """The run was cancelled, so none of its calls may run any more."""
-
-
-class Answers:
-    """UI that gives a controller the answers that arrived while no process waited."""
-
-    one_at_a_time = False
-    heeds_approvers = True
-    only_reads = True
-
-    def __init__(self, answers: Mapping[str, ApprovalDecision]) -> None:
-        self._answers = answers
-
-    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Return the recorded answer. Without an answer, the method raises, and the call is denied."""
-        return self._answers[str(request.tool_call_id)]
-
-
-class _Missing(Exception):
-    """An answer is missing. `request` asks for it, in a question whose id is derived from `of`."""
-
-    def __init__(self, request: ApprovalRequest, of: Sequence[object]) -> None:
-        super().__init__('an answer is missing')
-        self.request, self.of = request, of
-
-
-class _Votes:
-    """UI that gives a `Count` the votes in the store, and raises `_Missing` for the first that is missing."""
-
-    one_at_a_time = False
-    heeds_approvers = True
-    only_reads = True
-
-    def __init__(self, segment: Segment, rows: Mapping[str, Row], of: Sequence[object]) -> None:
-        self._segment, self._rows, self._of = segment, rows, of
-
-    async def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        agreed = [] if request.votes is None else list(request.votes.agreed)
-        # A vote counts for the arguments as they were changed last, and the question names the people who have agreed.
-        of = [*self._of, self._segment.durable.controller.digest_of(request), agreed] if agreed else self._of
-        row = self._rows.get(derived_id(self._segment.durable.key, self._segment.run_id, of))
-        if row is None or row.state == 'pending':
-            raise _Missing(request, of)
-        return self._segment.answer_in(row)
 
 
 class Segment:
@@ -197,13 +152,14 @@ class Segment:
         The engine records this method as one step, so that decisions from before a crash are not made again.
         """
         durable = self.durable
-        answers = await self._answers(stop)
+        rows = await self._requests()
+        answers = self._answers(stop, rows)
         batch = self._batch(stop, durable.controller.with_ui(Answers(answers)))
         prepared = [self._restored(batch, call) for call in stop.calls]
         undecided = [each.request for each in prepared if each.verdict.is_needs_approval]
         shown = {each.tool_call_id: each for each in await durable.controller.triage(undecided) if each is not None}
         questions: list[Question] = []
-        at, rows = await self._time(), await self._requests()
+        at = await self._time() if shown else now()
         for index, call in enumerate(stop.calls):
             request, answer = shown.get(call.id), answers.get(call.id)
             late: list[str] = []
@@ -220,11 +176,11 @@ class Segment:
                 continue
             # Other arguments, or another definition of the tool, make another question.
             of = [self.state.rounds, call.id, durable.controller.digest_of(request), call.facts.tool_digest, *late]
-            found = answer or _Missing(request, of)
+            found = answer or Missing(request, of)
             if durable.ui.needed(request) > 1:  # the answer to the last question is only a vote
-                found = await self._counted(request, of, rows, at)
+                found = await counted(durable, self.run_id, request, of, rows, at)
             answers.pop(call.id, None)
-            asked = self._asked(request, found, at) if isinstance(found, _Missing) else found
+            asked = self._asked(request, found, at) if isinstance(found, Missing) else found
             if isinstance(asked, ApprovalDecision):
                 answers[call.id] = asked
                 call.denial = call.denial if asked is found else asked
@@ -249,68 +205,19 @@ class Segment:
         decided = StopDecisions(results=batch.results, externals=externals)
         return _compressed(Stop(calls=stop.calls, decided=decided))
 
-    async def _answers(self, stop: Stop) -> dict[str, ApprovalDecision]:
-        """Return the answers so far, by call id."""
+    def _answers(self, stop: Stop, rows: Mapping[str, Row]) -> dict[str, ApprovalDecision]:
+        """Return the answers so far, by call id. `rows` are the requests of the run, by id."""
         answers = {call.id: call.denial for call in stop.calls if call.denial is not None}
-        asked = {call.question: call.id for call in stop.calls if call.question is not None}
-        if not asked:
-            return answers
-        for row in (await self._requests()).values():
-            if row.id in asked and row.state != 'pending':
-                answers[asked[row.id]] = self.answer_in(row)
+        for call in stop.calls:
+            row = rows.get(call.question or '')
+            if row is not None and row.state != 'pending':
+                answers[call.id] = answer_in(self.durable, row)
         return answers
-
-    async def _counted(
-        self, request: ApprovalRequest, of: Sequence[object], rows: Mapping[str, Row], at: datetime
-    ) -> ApprovalDecision | _Missing:
-        """Return the decision of several people, or the vote that is missing. The votes are the requests in the store.
-
-        Args:
-            request: The request.
-            of: Values that determine the id of the question about the first vote.
-            rows: The requests of the run, by id.
-            at: The time.
-        """
-        durable = self.durable
-        while True:
-            first = rows.get(derived_id(durable.key, self.run_id, of))
-            since = at if first is None else first.posted_at or at
-            count = Count(durable.ui.needed(request), _Votes(self, rows, of), now=lambda since=since: since)
-            try:
-                with passing_on(_Missing):
-                    decision = await count.choose(request, mode='interactive')
-            except _Missing as missing:
-                return missing
-            until = durable.controller.expires(decision)
-            if until is None or durable.controller.now() <= until:
-                return decision
-            # The approval expired while a question about another call was open.
-            of = [*of, until.isoformat()]
 
     async def _requests(self) -> dict[str, Row]:
         """Return the requests of the run, by id."""
         rows = await self.durable.patiently(lambda: self.durable.store.requests_of(self.run_id))
         return {row.id: row for row in rows}
-
-    def answer_in(self, row: Row) -> ApprovalDecision:
-        """Return the decision in a settled request, or a denial if it cannot be trusted."""
-        try:
-            entry = read_entry(row)
-        except ValueError:
-            _log.error('A stored request cannot be read: another program changed it, or a later version wrote it')
-            return _denied('The stored request cannot be read, so the call was denied.')
-        if entry.answer is not None:
-            if not hmac.compare_digest(entry.answer.digest, entry.digest):
-                return _denied('The answer did not match the request, so the call was denied.')
-            request = self.durable.controller.addressed(entry.request)
-            if entry.state == 'approved' and not self.durable.ui.may_approve(request, entry.answer.decision.decided_by):
-                # Attack: the approval would be remembered before the check at execution refuses it, and later let other
-                # calls run (test_agent.py: test_what_who_is_no_longer_listed_wanted_remembered_is_not).
-                tool_name = entry.request.tool_name
-                return _denied(
-                    f'The approver of this call may no longer approve {tool_name!r}, so the call was not run.'
-                )
-        return self.durable.ui.decision_of(entry)
 
     def _restored(self, batch: Batch, call: StoredCall) -> Prepared:
         request, verdict = call.restored, ApprovalResult(status=call.status, reason=call.reason)
@@ -320,7 +227,7 @@ class Segment:
             verdict = judged if judged.is_blocked else verdict
         return batch.restore(_part(self.state.history, call.id), request, verdict)
 
-    def _asked(self, request: ApprovalRequest, missing: _Missing, at: datetime) -> Question | ApprovalDecision:
+    def _asked(self, request: ApprovalRequest, missing: Missing, at: datetime) -> Question | ApprovalDecision:
         """Return the question about a request, or the denial if no approver can be asked. The first of several votes is
         logged as the question.
         """
@@ -334,7 +241,7 @@ class Segment:
             self.durable.controller.with_ui(self.durable.ui).record_question(request)
         except AuditError as error:
             _log.error('A call of %r was denied: %s', request.tool_name, error)
-            return _denied(UNLOGGED)
+            return denied(UNLOGGED)
         return None
 
     async def _time(self) -> datetime:
@@ -351,7 +258,7 @@ class Segment:
         try:
             written = write_content(content)
         except (NotCanonicalError, RequestTooLarge) as error:
-            return _denied(f'The inbox could not store the request ({error}), so the call was denied.')
+            return denied(f'The inbox could not store the request ({error}), so the call was denied.')
         made = derived_id(self.durable.key, self.run_id, of)
         return Question(id=made, content=written, expires_at=content.expires_at)
 
@@ -385,16 +292,16 @@ class Segment:
                 facts, description=text, described_by=None, remember_options=(), answers=ASKED_ANEW
             )
             about, at = about_unknown(row.key, row.attempt), await self._time()
-            missing: _Missing | ApprovalDecision = _Missing(request, about)
+            missing: Missing | ApprovalDecision = Missing(request, about)
             if self.durable.ui.needed(request) > 1:
-                missing = await self._counted(request, about, answers, at)
-            question = self._question(missing.request, missing.of, at) if isinstance(missing, _Missing) else missing
+                missing = await counted(self.durable, self.run_id, request, about, answers, at)
+            question = self._question(missing.request, missing.of, at) if isinstance(missing, Missing) else missing
             if isinstance(question, Question):
                 found = answers.get(question.id)
                 if found is None or found.state == 'pending':
                     stop.questions.append(question.model_copy(update={'about': (row.key, row.attempt)}))
                     continue
-                question = self.answer_in(found)
+                question = answer_in(self.durable, found)
             controller = self.durable.controller.with_ui(Answers({call.id: question}))
             if await controller.ask_anew(request):
                 await ledger.again(row)
@@ -479,10 +386,7 @@ class Segment:
         )
 
     async def _external(self, batch: Batch, allowed: Allowed) -> None:
-        async def carry_out() -> None:
-            await batch.carry_out(allowed)
-
-        await self.once('external', carry_out)
+        await self.once(lambda: batch.carry_out(allowed))
 
     async def _prepared_again(self, stop: Stop, ctx: RunContext[Any]) -> Stop:
         """Prepare the calls of a `Stop` again, because the definition of a tool has changed."""
@@ -545,34 +449,23 @@ class Segment:
             if not each.is_external
         )
 
-    async def once(self, name: str, action: Callable[[], Awaitable[T]]) -> T:
-        """Run an action as one step of the engine, guarded by the ledger. If the action itself starts steps of the
+    async def once(self, action: Callable[[], Awaitable[T]]) -> T:
+        """Run an action that the ledger guards, unless the run was cancelled. If the action itself starts steps of the
         engine, those steps do not belong to the segment.
-
-        After a crash, a recorded step does not run again, and the ledger returns its outcome.
         """
-        ended: list[tuple[T | None, Exception | None]] = []
 
-        async def step() -> None:
-            try:
-                row = await self.durable.patiently(lambda: self.durable.store.get_run(self.run_id))
-                if row is None or row.status == 'cancelled':
-                    raise DurableRunCancelled
-                ended.append((await self.durable.persistently(action), None))
-            except Exception as error:  # noqa: BLE001 - the engine cannot store every error
-                ended.append((None, error))
-            except (SystemExit, KeyboardInterrupt) as error:
-                # Attack: the exception would end the engine's event loop, and with it every run of a process that seems
-                # alive (test_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
-                ended.append((None, ToolExited(f'a tool raised {type(error).__name__}')))
-
-        await self.durable.engine.record(name, step)
-        if not ended:
+        async def guarded() -> T:
+            row = await self.durable.patiently(lambda: self.durable.store.get_run(self.run_id))
+            if row is None or row.status == 'cancelled':
+                raise DurableRunCancelled
             return await self.durable.persistently(action)
-        [(result, error)] = ended
-        if error is not None:
-            raise error
-        return cast('T', result)
+
+        try:
+            return await self.durable.engine.apart(guarded)
+        except (SystemExit, KeyboardInterrupt) as error:
+            # Attack: the exception would end the engine's event loop, and with it every run of a process that seems
+            # alive (test_agent.py: test_a_tool_that_exits_ends_its_run_and_no_other).
+            raise ToolExited(f'a tool raised {type(error).__name__}') from None
 
 
 def _counted(batch: Batch, allowed: Allowed) -> str | None:
@@ -606,7 +499,3 @@ def _denied_before(prepared: Prepared, call: StoredCall, answer: ApprovalDecisio
     reason = denied_because(note) if answer.note and answer.rule is None else note
     facts = call.facts._replace(is_blocked=True, block_reason=reason)
     return prepared._replace(request=call.request.changed(facts))
-
-
-def _denied(note: str) -> ApprovalDecision:
-    return ApprovalDecision(approved=False, note=note, decided_by=('ui',))
