@@ -1,4 +1,4 @@
-"""Play the stories of the demo in a pseudo-terminal and keep what they showed as SVGs: `make recordings`.
+"""Play the demo and a few commands in a pseudo-terminal and keep what they showed as SVGs: `make recordings`.
 
 The SVG is the real program's output, with the answers typed as a person would. It names no font from elsewhere.
 """
@@ -31,6 +31,45 @@ TITLES = {
     'batch': 'Several calls at once',
     'restart': 'An answer to a process that was killed',
 }
+SERVER = """
+from mcp.server.mcpserver import MCPServer
+
+server = MCPServer('notes', log_level='ERROR')
+
+@server.tool()
+def delete_note(title: str) -> str:
+    'Delete a note.'
+    return f'{title} is deleted.'
+
+server.run()
+"""
+MESSAGES = """
+{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+ "clientInfo": {"name": "client", "version": "1"}}}
+{"jsonrpc": "2.0", "method": "notifications/initialized"}
+{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "delete_note", "arguments": {"title": "old"}}}
+"""
+FILES = {
+    'build.py': "open('build.log', 'w').write('done\\n')\nprint('built')\n",
+    'server.py': SERVER,
+    'messages.jsonl': MESSAGES.replace(',\n', ',').lstrip(),
+}
+"""Files of the folder in which the commands run."""
+SESSIONS: dict[str, tuple[str, list[str]]] = {
+    'exec': (
+        'One command under approval',
+        [
+            '$ tool-approval exec -- python3 build.py',
+            '$ tool-approval exec --access write -- python3 build.py',
+            'y',
+        ],
+    ),
+    'mcp': (
+        'A proxy between an MCP client and an MCP server',
+        ['$ (cat messages.jsonl; sleep 9) | tool-approval mcp --name notes -- python3 server.py | tail -1', 'y'],
+    ),
+}
+"""For each session, its title and what is typed: commands, and answers to their questions."""
 CELL, ROW, EDGE, BAR = 8.4, 18, 14, 34
 """Pixels: of a column and a row, around the text, and above it."""
 COLORS = {'red': '#f97583', 'green': '#85e89d', 'cyan': '#79c0ff', 'brown': '#e3b341', 'blue': '#79c0ff'}
@@ -40,28 +79,58 @@ STYLE = """text { font: 14px ui-monospace, Menlo, Consolas, monospace; fill: #d0
 
 
 class Player:
-    """One story on a screen that keeps what scrolls off."""
+    """A program on a screen that keeps what scrolls off."""
 
-    def __init__(self, story: str, home: str) -> None:
+    def __init__(self, program: Sequence[str], home: str, *, folder: str = '') -> None:
         self._screen = pyte.HistoryScreen(COLUMNS, LINES, history=1000)
         self._stream = pyte.Stream(self._screen)
         self._program = pexpect.spawn(
-            sys.executable,
-            ['-P', '-m', 'tool_approval.cli', 'demo', story],
+            program[0],
+            list(program[1:]),
             encoding='utf-8',
             timeout=60,
             dimensions=(LINES, COLUMNS),
-            cwd=home,
-            env={'PATH': '/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': home, 'TERM': 'xterm-256color', 'LANG': 'C.UTF-8'},
+            cwd=Path(home, folder),
+            env={
+                'PATH': f'{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin',
+                'HOME': home,
+                'TERM': 'xterm-256color',
+                'LANG': 'C.UTF-8',
+                'PS1': '$ ',
+            },
         )
 
     def press(self, key: str) -> None:
         """Wait for a question that can be answered, and press a key."""
         while not self._is_asked():
-            self._stream.feed(self._program.read_nonblocking(4096))
+            self._feed()
         self._program.send(key)
         while self._is_asked():
             self._stream.feed(self._program.read_nonblocking(4096))
+
+    def type(self, line: str) -> None:
+        """Type a command at the prompt of a shell, or press the key that answers a question."""
+        while not (self._is_prompt() if line.startswith('$ ') else self._is_asked()):
+            self._feed()
+        if line.startswith('$ '):
+            self._program.send(f'{line[2:]}\r')
+            while self._is_prompt():
+                self._feed()
+        else:
+            self.press(line)
+
+    def end(self) -> None:
+        """End the shell, once its prompt is shown."""
+        while not self._is_prompt():
+            self._feed()
+        self._program.send('\x04')
+
+    def _feed(self) -> None:
+        self._stream.feed(self._program.read_nonblocking(4096))
+
+    def _is_prompt(self) -> bool:
+        cursor = self._screen.cursor
+        return cursor.x == 2 and self._screen.display[cursor.y].rstrip() == '$'
 
     def rows(self) -> list[str]:
         """All that was shown, as SVG, once the program has ended well."""
@@ -117,10 +186,27 @@ def _svg(title: str, rows: Sequence[str]) -> str:
     return '\n'.join([*lines, '</svg>\n'])
 
 
+def record_session(name: str) -> Path:
+    """Type the commands of one session, and write its SVG."""
+    title, typed = SESSIONS[name]
+    with tempfile.TemporaryDirectory() as home:
+        Path(home, 'work').mkdir()
+        for file, content in FILES.items():
+            Path(home, 'work', file).write_text(content)
+        player = Player(['/bin/bash', '--norc', '--noprofile'], home, folder='work')
+        for line in typed:
+            player.type(line)
+        player.end()
+        rows = [row.replace(escape(home), '~') for row in player.rows()[:-2]]  # without the end of the shell
+    target = FOLDER / f'{name}.svg'
+    target.write_text(_svg(title, rows))
+    return target
+
+
 def record(story: str) -> Path:
     """Play one story, and write its SVG."""
     with tempfile.TemporaryDirectory() as home:
-        player = Player(story, home)
+        player = Player([sys.executable, '-P', '-m', 'tool_approval.cli', 'demo', story], home)
         for key in ANSWERS[story]:
             player.press(key)
         rows = player.rows()
@@ -131,8 +217,7 @@ def record(story: str) -> Path:
 
 def main() -> None:
     """Record all of them."""
-    for story in ANSWERS:
-        target = record(story)
+    for target in [*map(record, ANSWERS), *map(record_session, SESSIONS)]:
         print(f'written: {target.name}, {target.stat().st_size:,} bytes')
 
 

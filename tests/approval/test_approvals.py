@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai import Agent
-from pydantic_ai.models.test import TestModel
 from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import default_path
 from tool_approval.testing import RecordingUI, ScriptedUI
@@ -65,13 +63,6 @@ def test_mode_of_the_settings_file_holds_unless_another_is_given(tmp_path: Path)
 
     assert Approvals(path).controller.mode == 'strict'
     assert Approvals(path, mode='interactive').controller.mode == 'interactive'
-
-
-def test_approvals_without_a_framework_say_what_a_framework_needs():
-    agent = Agent(TestModel(), capabilities=[Approvals()])
-
-    with pytest.raises(TypeError, match=r'import `Approvals` from `tool_approval.integrations.pydantic_ai`'):
-        agent.run_sync('go')
 
 
 def test_a_tool_without_rule_and_check_needs_approval_unless_code_says_otherwise():

@@ -11,6 +11,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.messages import PartStartEvent, TextPart
 from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, DeferredToolHandler
+from tool_approval.approvals import Approvals as AnyApprovals
 from tool_approval.core.calls import denied_because
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.integrations.pydantic_ai.guard import NOT_BY_OTHERS, UNBOUND
@@ -468,3 +469,10 @@ def test_a_controller_can_be_given_in_place_of_rules():
     agent_with('function', ran, capabilities=[Approvals(ApprovalController(ui=ui))]).run_sync('go')
 
     assert (len(ui.requests), ran) == (1, ['a'])
+
+
+def test_approvals_without_a_framework_say_what_a_framework_needs():
+    agent = pydantic_ai.Agent(scripted(call('act', '1')), capabilities=[AnyApprovals()])
+
+    with pytest.raises(TypeError, match=r'import `Approvals` from `tool_approval.integrations.pydantic_ai`'):
+        agent.run_sync('go')
