@@ -136,7 +136,7 @@ class Sweep:
             self._store.prune(before)
             self._engine.prune(before)
         if len(self._found) >= BEGUN_AT_ONCE:
-            # There is enough to begin. What has changed is found afterwards.
+            # There is enough to begin. Changes are found afterwards.
             self._sweep_at = self._clock()
         elif changed != Changes() or self._clock() >= self._sweep_at:
             self._find(changed)
