@@ -121,6 +121,24 @@ def test_what_one_check_leaves_does_not_wait_for_the_next_sweep(looking):
     assert len(set(looking.engine.begun)) == len(looking.engine.begun) == 2 * AT_ONCE + 1
 
 
+def test_a_worker_that_has_enough_to_begin_looks_for_more_afterwards(looking, monkeypatch):
+    for number in range(2 * BEGUN_AT_ONCE):
+        looking.add(f'run {number}')
+    looking.sweep.look()
+    looking.engine.running = BEGUN_AT_ONCE
+    ready, reads = looking.store.ready, []
+    monkeypatch.setattr(looking.store, 'ready', lambda *given: reads.append(1) or ready(*given))
+    looking.add('late')
+
+    looking.sweep.look(Changes(has_runs=True))
+    assert reads == []
+
+    looking.engine.running = 0
+    for _ in range(3):
+        looking.sweep.look(Changes())
+    assert ('late', 0) in looking.engine.begun
+
+
 def test_a_worker_that_has_enough_to_do_begins_more_only_after_a_while(looking):
     for number in range(2 * BEGUN_AT_ONCE):
         looking.add(f'run {number}')

@@ -135,7 +135,10 @@ class Sweep:
             before = self._now() - KEEP_HISTORY
             self._store.prune(before)
             self._engine.prune(before)
-        if changed != Changes() or self._clock() >= self._sweep_at:
+        if len(self._found) >= BEGUN_AT_ONCE:
+            # There is enough to begin. Changes are found afterwards.
+            self._sweep_at = self._clock()
+        elif changed != Changes() or self._clock() >= self._sweep_at:
             self._find(changed)
         if self._found and (self._engine.running < BEGUN_AT_ONCE or self._clock() >= self._next_at):
             self._next_at = self._clock() + NEXT_S
@@ -185,8 +188,8 @@ class Sweep:
                 return
             try:
                 self.look(changed)
-                pause_s = ROOM_S if self._found else min(WATCH_S, self._beat_s / 4)
-                pause_s = 0.0 if self._clock() >= self._sweep_at else pause_s
+                pause_s = 0.0 if self._clock() >= self._sweep_at else min(WATCH_S, self._beat_s / 4)
+                pause_s = ROOM_S if self._found else pause_s
                 changed = self._store.inbox_store.watch(pause_s)
             except Exception as error:  # noqa: BLE001 - without this thread no run would go on
                 changed = None
