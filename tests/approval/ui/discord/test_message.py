@@ -1,5 +1,5 @@
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -189,6 +189,16 @@ def test_bounded_approvals_are_shown_with_what_they_cover():
     assert [each for each in answers if each.startswith('bounded')] == ['bounded_0', 'bounded_1']
     assert 'Approval within bounds 0 covers\\:\n```\n| ' in text
     assert all(utf16(label) <= 80 for label in answers.values())
+
+
+def test_bounded_approvals_of_different_calls_have_different_buttons():
+    hour = timedelta(hours=1)
+    request = ApprovalRequest(tool_name='write', args={'path': 'a', 'text': 'x'})
+    request = with_offers(request, [Offer(expires=hour, same=('path',)), Offer(expires=hour, same=())])
+    _, answers, _ = content_of(request)
+
+    assert answers['bounded_0'] == 'Approve for 1 hour after your answer (bounds 0)'
+    assert len(set(answers.values())) == len(answers)
 
 
 def test_an_answer_that_the_tool_does_not_allow_has_no_button():

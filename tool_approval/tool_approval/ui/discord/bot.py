@@ -27,7 +27,9 @@ from .message import BOUNDED, Target, content_of, message_of, plain
 T = TypeVar('T')
 Press = discord.Interaction[Any]
 
-_NEVER = frozenset({10008, 30046, 50005, 50006, 50035})
+# Attack: a request has an address that Discord blocks, and no other request is shown while the bot tries again
+# (test_bot.py: test_request_that_discord_refuses_does_not_keep_others_from_being_shown).
+_NEVER = frozenset({10008, 20009, 30046, 40005, 50005, 50006, 50035, 200000, 240000})
 """Discord's error codes for a permanent problem with one message. Other errors are temporary or affect the whole app.
 Source: "JSON error codes" in Discord's reference."""
 

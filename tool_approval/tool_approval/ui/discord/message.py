@@ -101,7 +101,9 @@ def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str],
         covers = [(True, 'The answers for this session cover:'), (False, f'| {options.denial_covers}')]
     if 'session' in answers:
         for number, (_, label, covered) in enumerate(bounded_options(request)[:MOST_OPTIONS]):
-            answers[f'{BOUNDED}{number}'] = label if len(label) <= _LONGEST_LABEL else f'Approve within bounds {number}'
+            # Attack: approvals of other calls have the same bounds, so their buttons would be alike (test_message.py).
+            named = f'{label} (bounds {number})'
+            answers[f'{BOUNDED}{number}'] = named if len(named) <= _LONGEST_LABEL else f'Approve within bounds {number}'
             covers += [(True, f'Approval within bounds {number} covers:'), (False, f'| {covered}')]
     remembered, fits = _fit([*lines, *covers])
     if fits:
