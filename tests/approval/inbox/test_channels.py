@@ -164,6 +164,27 @@ async def test_channels_are_notified_again_when_others_may_answer(inbox):
     assert [each.told for each in channels] == [told, told]
 
 
+async def test_channels_are_notified_when_others_may_answer_although_the_clock_was_set_back(inbox):
+    back = [timedelta()]
+    clock = lambda: datetime.now(UTC) - sum(back, timedelta())
+
+    class Watching(Recording):
+        async def posted(self, entry):
+            [at] = entry.others_at
+            self.told.append(clock() >= at)
+            if len(self.told) == 2:
+                await answer(inbox, entry)
+            asyncio.get_running_loop().call_later(0.05, back.append, timedelta(seconds=0.1))
+
+    shortly = Escalation(after=timedelta(seconds=0.1), to=ApproverRule(users={'zoe'}))
+    channel = Watching()
+    rules = {'*': ApproverRule(users={'ada'}, escalate=shortly)}
+
+    await ask(InboxUI(inbox, channels=[channel], approvers=rules, now=clock))
+
+    assert channel.told[:2] == [False, True]
+
+
 async def test_channels_are_notified_once_if_others_could_answer_from_the_start(inbox):
     class Votes(Recording):
         async def posted(self, entry):

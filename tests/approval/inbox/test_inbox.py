@@ -159,9 +159,15 @@ NOT_OFFERED = ApprovalDecision(approved=True, remember='session', remember_optio
             NotAnApprover,
             'requesters may not answer their own requests',
         ),
+        (
+            {'requester': ' ADA', 'forbid_self_approval': True},
+            NO,
+            NotAnApprover,
+            'requesters may not answer their own requests',
+        ),
         ({}, NOT_OFFERED, InvalidAnswer, 'does not offer this option for remembering the approval'),
     ],
-    ids=['unlisted approves', 'unlisted denies', 'self-approval', 'not offered'],
+    ids=['unlisted approves', 'unlisted denies', 'self-approval', 'self-approval in another case', 'not offered'],
 )
 async def test_refused_answer_leaves_the_request_open_for_others(agents, page, content, decision, error, reason):
     entry = await page.get(await agents.post(request_for(), **content))

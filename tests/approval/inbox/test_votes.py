@@ -84,6 +84,7 @@ async def test_the_requester_has_no_vote_although_self_approval_is_allowed(inbox
     request = request_for(votes=Votes(needed=2))
     assert ui.may_approve(request, ('bob', 'eve'))
     assert not ui.may_approve(request, ('bob', 'ada'))
+    assert not ui.may_approve(request, ('bob', 'ADA'))
     assert ui.may_approve(request_for(), ('bob', 'ada'))
 
 

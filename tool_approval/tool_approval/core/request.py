@@ -145,6 +145,11 @@ class Votes(BaseModel):
         return self.model_copy(update={'agreed': (*self.agreed, *names)})
 
 
+def is_same_person(name: str, other: str) -> bool:
+    """Return whether two names are one person: they differ at most in case, width and blanks around them."""
+    return _folded(name) == _folded(other)
+
+
 def _folded(name: str) -> str:
     return unicodedata.normalize('NFKC', name).strip().casefold()
 

@@ -101,12 +101,15 @@ def check_people(inbox: Inbox, approvers: ApproverRule, people: Mapping[str, str
 
     Raises:
         TypeError: `inbox` is not an `Inbox`, or `approvers` is not an `ApproverRule`.
-        ValueError: No approver is listed, or an id in `people` is the name of a rule.
+        ValueError: No approver is listed, the rule says more than who may answer, or an id in `people` is the name of a
+            rule.
     """
     check_inbox(inbox)
     check_type('approvers', approvers, 'an `ApproverRule`', ApproverRule)
     if not approvers.users and not approvers.groups:
         raise ValueError('`approvers` must list at least one user or group')
+    if approvers != ApproverRule(users=approvers.users, groups=approvers.groups):
+        raise ValueError('`approvers` of a bot has only users and groups; say the rest with `InboxUI(approvers=...)`')
     for person in filter(is_reserved, (people or {}).values()):
         raise ValueError(f'{person!r} in `people` is the name of a rule; use another id')
 

@@ -17,7 +17,7 @@ from tool_approval.core.count import Count
 from tool_approval.core.decision import ApprovalDecision, ApprovalMode
 from tool_approval.core.errors import ApprovalError, NotCanonicalError, check_methods, check_type, without_text
 from tool_approval.core.first_of import answered_elsewhere
-from tool_approval.core.request import ApprovalRequest
+from tool_approval.core.request import ApprovalRequest, is_same_person
 from tool_approval.core.threads import call_sync_or_async
 
 from .approvers import ApproverRules
@@ -169,8 +169,8 @@ class InboxUI:
                 `None` accepts everyone with access to a channel.
             requester: Id of the person the agent works for, or a function that returns it for a request. `None` uses
                 the requester of the request, which `Approvals(requester=...)` sets.
-            forbid_self_approval: Whether the requester is not allowed to answer. If self-approval is forbidden,
-                requests without a known requester are denied.
+            forbid_self_approval: Whether the requester is not allowed to answer, in whatever case an id is written. If
+                self-approval is forbidden, requests without a known requester are denied.
             now: Function that returns the current time, for times that are shown or recorded.
 
         Raises:
@@ -255,7 +255,8 @@ class InboxUI:
         is_listed = all(rule.may_list(each) for rule in rules for each in approvers)
         if requester is None:
             return is_listed and not self._forbid_self_approval
-        return is_listed and not (self._forbids(request) and requester in approvers)
+        is_own = self._forbids(request) and any(is_same_person(requester, each) for each in approvers)
+        return is_listed and not is_own
 
     def content_of(self, request: ApprovalRequest, now: datetime) -> Content | ApprovalDecision:
         """Return the content to post for a request at a time of the store, or a denial if no one may approve it."""
@@ -358,7 +359,9 @@ class InboxUI:
     async def _tell_others(self, posted: list[tuple[Channel, asyncio.Future[bool]]], entry: InboxEntry) -> None:
         for at in entry.others_at:
             if at > entry.posted_at:
-                await asyncio.sleep((at - self._now()).total_seconds())
+                # Repeated, because the clock may be set back: a channel leaves out people who may not answer yet.
+                while (left_s := (at - self._now()).total_seconds()) > 0:
+                    await asyncio.sleep(left_s)
                 posted[:] = [
                     (channel, asyncio.ensure_future(_tell(channel, 'posted', entry, before)))
                     for channel, before in posted

@@ -393,17 +393,17 @@ async def test_a_message_whose_posting_was_cut_off_is_found_and_not_posted_twice
     assert len(scene.discord.messages) == 1
 
 
-async def test_request_that_discord_refuses_does_not_keep_others_from_being_shown(scene, caplog):
-    scene.discord.fail('send', (400, 50035))
+@pytest.mark.parametrize('code', [50035, 240000])
+async def test_request_that_discord_refuses_does_not_keep_others_from_being_shown(scene, caplog, code):
+    scene.discord.fail('send', (400, code))
     async with scene.following():
         await scene.post(ApprovalRequest(tool_name='odd'))
         await scene.discord.until(lambda: 'send' in scene.discord.calls)
         await scene.post()
         await scene.posted()
 
-    assert (
-        "Discord refused send: HTTPException 400, code 50035; Discord does not show a request for 'odd'" in caplog.text
-    )
+    problem = f'Discord refused send: HTTPException 400, code {code}'
+    assert f"{problem}; Discord does not show a request for 'odd'" in caplog.text
 
 
 async def test_message_is_posted_after_a_rate_limit(scene):
@@ -484,6 +484,7 @@ async def test_bot_receives_nothing_but_servers(scene):
         ({'token': ' '}, ValueError, '`token` is empty'),
         ({'channel': '800'}, TypeError, '`channel` must be a number'),
         ({'approvers': ApproverRule()}, ValueError, 'at least one user or group'),
+        ({'approvers': ApproverRule(users={'11', '12'}, count=2)}, ValueError, 'only users and groups'),
         ({'approvers': ['11']}, TypeError, '`approvers` must be an `ApproverRule`'),
         ({'people': {'11': 'policy'}}, ValueError, 'is the name of a rule'),
     ],

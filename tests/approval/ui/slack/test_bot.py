@@ -16,6 +16,7 @@ pytestmark = pytest.mark.anyio
         ({'token': 'xoxp-a-user'}, "begins with 'xoxb-'"),
         ({'channel': '#approvals'}, 'is not a channel id'),
         ({'approvers': ApproverRule()}, 'must list at least one'),
+        ({'approvers': ApproverRule(users={'U1', 'U2'}, count=2)}, 'only users and groups'),
         ({'signing_secret': ' '}, 'leave it out for Socket Mode'),
         ({'people': {'U1': 'ada', 'U2': 'Policy'}}, 'is the name of a rule'),
     ],
