@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import http.server
+import io
 import json
 import os
 import queue
@@ -530,3 +531,18 @@ def test_a_channel_that_fails_is_named_at_the_terminal_once_and_on_the_page_unti
 
     assert seen == [set(), {'ada (PHONE)'}, {'ada (PHONE)'}, set(), {'ada (PHONE)'}]
     assert capsys.readouterr().err.count('ada (PHONE) could not be notified') == 2
+
+
+def test_a_terminal_that_is_gone_does_not_stop_the_notifications():
+    from tool_approval.cli.output import Output
+
+    class Gone(io.StringIO):
+        def write(self, text):
+            raise BrokenPipeError
+
+    gone = Gone()
+    unreached = set()
+
+    command_module._report('ada (PHONE)', unreached, Output(gone, gone), is_notified=False)
+
+    assert unreached == {'ada (PHONE)'}

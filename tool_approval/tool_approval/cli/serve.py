@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import os
 import re
 import secrets
@@ -126,9 +127,11 @@ def _channels(config: str, approvers: list[Approver], inbox: Inbox, links: Links
 
 def _report(name: str, unreached: set[str], output: Output, is_notified: bool) -> None:
     """Say on the page and at the terminal whether a channel can be notified."""
-    if not is_notified and name not in unreached:
-        output.note(f'{name} could not be notified')
+    is_new = not is_notified and name not in unreached
     (unreached.discard if is_notified else unreached.add)(name)
+    if is_new:
+        with contextlib.suppress(OSError):  # the terminal is gone, and the others must still be notified
+            output.note(f'{name} could not be notified')
 
 
 def _log(options: argparse.Namespace) -> str | None:

@@ -121,6 +121,16 @@ def test_a_message_that_is_not_accepted_or_redirected_fails(bot, desk, status):
     assert len(bot.got) == 1
 
 
+def test_no_proxy_reads_what_is_sent_to_this_machine(bot, desk, monkeypatch):
+    for name in ('no_proxy', 'NO_PROXY'):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv('http_proxy', 'http://127.0.0.1:1')
+
+    bot.hook.posted(desk.post())
+
+    assert len(bot.got) == 1
+
+
 def test_a_signed_answer_counts_as_the_listed_person(bot, desk):
     entry = desk.post()
 
