@@ -157,6 +157,8 @@ class DiscordServer:
     def _history(self, request: web.Request, body: dict[str, Any]) -> Any:
         self.queries.append(dict(request.query))
         after = int(request.query.get('after', 0))
+        if after < 0:
+            return _refused(400, 50035)
         limit = min(int(request.query['limit']), 100)
         newer = sorted((each for each in self.messages.values() if int(each['id']) > after), key=lambda m: int(m['id']))
         return newer[:limit][::-1]

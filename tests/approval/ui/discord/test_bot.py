@@ -2,6 +2,7 @@ import asyncio
 import importlib
 import logging
 import sys
+from datetime import UTC, datetime
 
 import pytest
 from aiohttp import web
@@ -404,6 +405,15 @@ async def test_request_that_discord_refuses_does_not_keep_others_from_being_show
 
     problem = f'Discord refused send: HTTPException 400, code {code}'
     assert f"{problem}; Discord does not show a request for 'odd'" in caplog.text
+
+
+async def test_request_of_a_process_with_a_wrong_clock_does_not_stop_the_bot(scene, tmp_path):
+    with Inbox(SQLiteStore(tmp_path / 'inbox.sqlite'), now=lambda: datetime(1970, 1, 1, tzinfo=UTC)) as other:
+        await other.post(ApprovalRequest(tool_name='t'))
+        async with scene.following() as running:
+            await scene.discord.until(lambda: running.done() or scene.discord.messages)
+
+            assert not running.done()
 
 
 async def test_message_is_posted_after_a_rate_limit(scene):

@@ -166,7 +166,9 @@ class _Client(discord.Client):
 
     async def open_messages(self, since: datetime) -> AsyncGenerator[tuple[str, str, int]]:
         seen: Counter[str] = Counter()
-        found = self._channel.history(limit=None, after=since)
+        # Attack: a process with a wrong clock posts a request, and Discord refuses a time before its own beginning
+        # (test_bot.py: test_request_of_a_process_with_a_wrong_clock_does_not_stop_the_bot).
+        found = self._channel.history(limit=None, after=max(since, discord.utils.snowflake_time(0)))
         while (message := await _asked('history', anext(found, None))) is not None:
             # Attack: another bot posts a message with the same buttons, to have it filled with requests
             # (test_bot.py: test_messages_of_others_are_not_taken_for_its_own).
