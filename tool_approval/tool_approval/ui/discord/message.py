@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tool_approval.answering import LABELS, answer_options, bounded_options, place_in_response
-from tool_approval.core.offers import MOST_OPTIONS
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import display, facts, warnings_of
 from tool_approval.display.fact_texts import are_facts_whole
@@ -100,7 +99,7 @@ def content_of(request: ApprovalRequest) -> tuple[Sequence[str], dict[str, str],
     if options.denial_covers is not None:
         covers = [(True, 'The answers for this session cover:'), (False, f'| {options.denial_covers}')]
     if 'session' in answers:
-        for number, (_, label, covered) in enumerate(bounded_options(request)[:MOST_OPTIONS]):
+        for number, (_, label, covered) in enumerate(bounded_options(request)):
             # Attack: approvals of other calls have the same bounds, so their buttons would be alike (test_message.py).
             named = f'{label} (bounds {number})'
             answers[f'{BOUNDED}{number}'] = named if len(named) <= _LONGEST_LABEL else f'Approve within bounds {number}'
