@@ -17,7 +17,7 @@ from tool_approval import (
     requires_approval,
 )
 
-from .agents import Log, external
+from .agents import Log, changed, external
 
 
 def ask_through(function: Any, ui: ScriptedUI, log: Log, policy: Any = None) -> None:
@@ -90,3 +90,21 @@ def test_request_describes_the_call_if_the_function_has_no_check():
         "ask(question='SECRET question')",
         {'question': 'SECRET question'},
     )
+
+
+def test_an_edit_that_the_functions_own_check_blocks_does_not_run():
+    def ask(question: str) -> str:
+        raise AssertionError
+
+    def check(ctx: ApprovalContext) -> ApprovalRequest:
+        if 'password' in str(ctx.args['question']):
+            raise PermissionError('No passwords.')
+        return ApprovalRequest(tool_name='ask', args=ctx.args)
+
+    vars(ask)['check_approval'] = check
+    ui, log = ScriptedUI([changed(question='What is your password?')]), Log()
+
+    ask_through(ask, ui, log)
+
+    ui.assert_done()
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1'), ('blocked', None, '1')]

@@ -244,12 +244,20 @@ class Batch:
         return ApprovalResult.blocked(_no_function(call.tool_name))
 
     def _prepared_external(self, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
+        # Attack: the approver changes arguments to some that the function's own check blocks.
+        function = self.external.get(request.tool_name)
+        checks = [function] if has_check(function) else []
+
         def reread(changed: Mapping[str, Any]) -> Call:
             if (problem := unfit(self.ctx, request.tool_name, changed)) is not None:
                 raise ValueError(problem)
-            return _call_of(request.changed(args=changed), reread)
+            return call_with(changed)
 
-        return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
+        def call_with(args: Mapping[str, Any]) -> Call:
+            call = _call_of(request.changed(args=args), reread)
+            return call._replace(checks=checks, metadata=request.metadata)
+
+        return Prepared(call=call_with(request.args), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
         """Return the call if it may be executed; otherwise answer the call with a failure, and return `None`."""

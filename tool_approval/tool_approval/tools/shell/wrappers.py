@@ -10,7 +10,7 @@ from typing import Final
 
 from .labels import LabelledCommand, command_end, label
 from .names import program_name
-from .scripts import UNKNOWN_CODE, WrappedCommand, reads_otherwise, run_by_shell
+from .scripts import UNKNOWN_CODE, WrappedCommand, is_shell, reads_otherwise, run_by_shell
 from .words import SimpleCommand, Word
 
 _ANYTHING: Final = Word('', '', is_fixed=False, growth='any')
@@ -75,10 +75,22 @@ def _xargs(found: LabelledCommand) -> WrappedCommand | None:
 def _env(found: LabelledCommand) -> WrappedCommand | None:
     # `-S` splits its value by rules that differ from the shell's.
     if (at := next((at for at, each in enumerate(found.labels) if '-S' in each.options), None)) is None:
-        return _labelled(found)
+        return _with_path(_labelled(found), found)
     first, *more = found.labels[at:]
     texts = [*filter(None, [first.value]), *(each.word.value for each in more)]
     return WrappedCommand(scripts=(' '.join(texts),), problem='`env -S` runs its value as a command')
+
+
+def _with_path(inside: WrappedCommand | None, found: LabelledCommand) -> WrappedCommand | None:
+    """Count removing `PATH` as setting it, if a shell follows: without one, bash looks in the working directory, too.
+
+    Attack: `env -i bash -c tree`, `env -u PATH bash -c tree`, where `./tree` exists.
+    """
+    given = {each.value if '-u' in each.options or '--unset' in each.options else None for each in found.labels}
+    is_removed = 'PATH' in given or not found.options.isdisjoint({'-', '-i', '--ignore-environment'})
+    if inside is None or not is_removed or not any(is_shell(word.value) for each in inside.words for word in each):
+        return inside
+    return replace(inside, assignments=(*inside.assignments, 'PATH'))
 
 
 def _command(found: LabelledCommand) -> WrappedCommand | None:
