@@ -72,12 +72,18 @@ def _xargs(found: LabelledCommand) -> WrappedCommand | None:
     return replace(inside, words=(tuple(words),))
 
 
+_SPLIT: Final = re.compile(r'-S|--s(?:p[a-z-]*)?(?:=.*)?', re.DOTALL)
+"""Names of the option of `env` that splits its value into a command."""
+
+
 def _env(found: LabelledCommand) -> WrappedCommand | None:
     # `-S` splits its value by rules that differ from the shell's.
-    if (at := next((at for at, each in enumerate(found.labels) if '-S' in each.options), None)) is None:
+    splits = (at for at, each in enumerate(found.labels) if any(map(_SPLIT.fullmatch, each.options)))
+    if (at := next(splits, None)) is None:
         return _with_path(_labelled(found), found)
     first, *more = found.labels[at:]
-    texts = [*filter(None, [first.value]), *(each.word.value for each in more)]
+    value = first.word.value.partition('=')[2] if first.value is None else first.value
+    texts = [*filter(None, [value]), *(each.word.value for each in more)]
     return WrappedCommand(scripts=(' '.join(texts),), problem='`env -S` runs its value as a command')
 
 
@@ -146,7 +152,8 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
 
 
 _CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
-_CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
+_CWD_CHANGE_IN_CODE: Final = re.compile(r"\b(?:cd|pushd|popd)\b|\$'")
+_QUOTING: Final = re.compile(r"""\\\n|[\\"]|(?<!\$)\'""")
 
 
 def changes_cwd(command: SimpleCommand, cwd: str) -> bool:
@@ -161,7 +168,9 @@ def changes_cwd(command: SimpleCommand, cwd: str) -> bool:
         return False
     if program_name(words[0].value) in _CWD_CHANGES:
         return not _stays(words, cwd)
-    return unwrap(words) is not None and _CWD_CHANGE_IN_CODE.search(command.raw) is not None
+    # Attack: `command c\\d x`, `eval 'c\\d x'`, where the words or the code are quoted.
+    texts = [_QUOTING.sub('', text) for text in (command.raw, *(word.value for word in words))]
+    return unwrap(words) is not None and any(map(_CWD_CHANGE_IN_CODE.search, texts))
 
 
 def _stays(words: Sequence[Word], cwd: str) -> bool:
