@@ -306,3 +306,13 @@ async def test_a_renamed_call_needs_the_approvers_that_the_rule_for_its_own_name
     assert prepared.verdict.is_blocked is not is_same
     if not is_same:
         assert "Give the rule for 'x_delete' the same `approvers`." in str(prepared.verdict.reason)
+
+
+async def test_a_call_that_a_rule_lets_run_is_logged_although_the_host_says_that_it_was_approved():
+    sink = ListSink()
+    gate = Gate(ApprovalController(policy={'delete': {'approval': 'none'}}, audit=sink))
+
+    confirmed = gate.confirm(await gate.prepare(call_of()), None)
+
+    assert isinstance(confirmed, Allowed)
+    assert [entry['event'] for entry in sink.all] == ['unasked']

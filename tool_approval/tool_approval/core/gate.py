@@ -53,7 +53,6 @@ DENIED = (
 )
 """Default reason for a denial if the approver gives no reason."""
 
-
 UNLOGGED = 'The call could not be written to the audit log, so it was not run.'
 """Reason for refusing a call that would run unasked."""
 
@@ -291,7 +290,8 @@ class Gate:
         if binding is not None and prepared.verdict.is_needs_approval and not prepared.request.allows(answer):
             self.record(allowed, 'refused')
             return Refused(reason=f'The tool does not allow the answer `{answer}`, so the call was not run.')
-        if binding is None or binding.decided_at is not None or not binding.by_policy:
+        by_rule = binding.by_policy and binding.decided_at is None if binding else prepared.verdict.is_pre_approved
+        if not by_rule:
             return allowed
         # Attack: an adapter takes a call that a rule allowed for an approved one, and a rule has changed since.
         if prepared.verdict.is_needs_approval:

@@ -205,7 +205,7 @@ def _names_match(wanted: Sequence[tuple[str, bool]], words: Sequence[Word]) -> M
             valued, flags = known if known is not None and matched == 0 else ((), ())
             steps += [(1, 0)] if text not in valued else []
             steps += [(2, 0)] if text not in flags else []
-        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys; a rule blocks `git push --delete main`, and
+        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys; or `git push --delete main`, and
         # `git push origin --delete main` deletes (test_cases.py).
         steps += [(1, 0)] if may_be_value or (has_targets and matched == 0) else []
         steps += [(1, 1)] if may_be_value and text.startswith('-') and text.partition('=')[2] == want else []
