@@ -158,7 +158,8 @@ def _may_connect(word: Word) -> bool:
     """Return whether a word may be a path like `/inet/tcp/0/host/80`. No file has it, so no glob matches it."""
     if word.is_fixed:
         return word.value.startswith('/inet')
-    return '/inet'.startswith(word.value[:5]) and re.search('[{$`]', word.raw) is not None
+    # `xargs` adds a word without a text.
+    return '/inet'.startswith(word.value[:5]) and re.search('[{$`]|^$', word.raw) is not None
 
 
 def _stem(word: Word) -> str:
