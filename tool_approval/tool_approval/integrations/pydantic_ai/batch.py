@@ -93,8 +93,17 @@ class Batch:
         count = len(self.requests.approvals)
         for prepared, each in zip(calls[:count], settled, strict=False):
             self._answer(prepared.request, each)
-        externals = zip(calls[count:], settled[count:], strict=True)
+        external = [await self._confirmed(each) for each in settled[count:]]
+        externals = zip(calls[count:], external, strict=True)
         return [allowed for each in externals if (allowed := self._allowed(*each)) is not None]
+
+    async def _confirmed(self, settled: GateResult) -> GateResult:
+        """Let the check of an approved external call's function judge the call again, right before it runs."""
+        # Attack: what the function declares changes while the approver is asked.
+        if not isinstance(settled, Allowed) or settled.request is None or not settled.call.checks:
+            return settled
+        now = await self.gate.prepare(settled.call)
+        return self.gate.confirm(now, settled.binding, is_kept=self.ledger is not None)
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = metadata_of(self.requests, call.tool_call_id)
@@ -247,6 +256,7 @@ class Batch:
         # Attack: the approver changes arguments to some that the function's own check blocks.
         function = self.external.get(request.tool_name)
         checks = [function] if has_check(function) else []
+        others = {name: value for name, value in request.bound_to.items() if name not in verdict.bound_to}
 
         def reread(changed: Mapping[str, Any]) -> Call:
             if (problem := unfit(self.ctx, request.tool_name, changed)) is not None:
@@ -255,7 +265,7 @@ class Batch:
 
         def call_with(args: Mapping[str, Any]) -> Call:
             call = _call_of(request.changed(args=args), reread)
-            return call._replace(checks=checks, metadata=request.metadata)
+            return call._replace(checks=checks, metadata=request.metadata, bound_to=others)
 
         return Prepared(call=call_with(request.args), verdict=verdict, request=request)
 
