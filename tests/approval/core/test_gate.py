@@ -12,7 +12,7 @@ from tool_approval.core.tool_checks import CallBlocked, take_approval
 from tool_approval.testing import RecordingUI, approve_all
 
 from tests.approval.parts import ListSink, request_for
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalRequest, ApprovalResult
+from tool_approval import ApprovalController, ApprovalDecision, ApprovalPolicy, ApprovalRequest, ApprovalResult
 
 pytestmark = pytest.mark.anyio
 
@@ -262,3 +262,57 @@ def test_remembered_approval_is_found_however_the_request_was_made():
 
     assert memory.lookup(request_for(session_id='s', metadata={'caller': 'agent'})) is not None
     assert memory.lookup(request_for(session_id='s', metadata={'caller': 'other'})) is None
+
+
+async def test_what_only_a_rule_let_run_does_not_count_as_approved_after_the_host_stored_it():
+    """Attack: the host stores the binding of a call that a rule allows, and says that somebody approved the call."""
+    gate = Gate(ApprovalController(ui=approve_all(), policy={'delete': {'approval': 'none'}}))
+    [settled] = await decided(gate, call_of())
+    assert isinstance(settled, Allowed)
+    assert settled.binding is not None
+    forged = Binding.of({**settled.binding.as_json(), 'by_policy': False})
+    gate.controller.policy = ApprovalPolicy({'delete': {'approval': 'required'}})
+
+    confirmed = gate.confirm(await gate.prepare(call_of()), forged)
+
+    assert confirmed == Refused(reason=CHANGED)
+
+
+async def test_an_edit_does_not_count_as_an_approval_after_the_host_stored_it():
+    edit = ApprovalDecision(approved=True, override_args={'path': 'b'})
+    gate = Gate(ApprovalController(ui=RecordingUI(edit)))
+    [settled] = await decided(gate, call_of(reread=lambda args: call_of(**args)))
+    assert isinstance(settled, Allowed)
+    assert settled.binding is not None
+    carried = settled.binding.as_json()
+    only_approve = [Checked(ApprovalResult.needs_approval(answers=['approve']))]
+
+    for name, value in (('has_changed_arguments', False), ('decided', 'of another decision')):
+        forged = Binding.of({**carried, name: value})
+        assert gate.confirm(await gate.prepare(call_of('b', checks=only_approve)), forged) == Refused(reason=CHANGED)
+    assert isinstance(gate.confirm(await gate.prepare(call_of('b')), Binding.of(carried)), Allowed)
+
+
+@pytest.mark.parametrize('is_same', [True, False])
+async def test_a_renamed_call_needs_the_approvers_that_the_rule_for_its_own_name_gives(is_same):
+    rule = {'approval': 'required', 'approvers': 'lead'}
+    policy = ApprovalPolicy(
+        {'delete': rule, **({'x_delete': rule} if is_same else {})}, approvers={'lead': {'users': ['ada']}}
+    )
+    gate = Gate(ApprovalController(ui=approve_all(), policy=policy))
+
+    prepared = await gate.prepare(call_of()._replace(tool_name='x_delete', judged_as='delete'))
+
+    assert prepared.verdict.is_blocked is not is_same
+    if not is_same:
+        assert "Give the rule for 'x_delete' the same `approvers`." in str(prepared.verdict.reason)
+
+
+async def test_a_call_that_a_rule_lets_run_is_logged_although_the_host_says_that_it_was_approved():
+    sink = ListSink()
+    gate = Gate(ApprovalController(policy={'delete': {'approval': 'none'}}, audit=sink))
+
+    confirmed = gate.confirm(await gate.prepare(call_of()), None)
+
+    assert isinstance(confirmed, Allowed)
+    assert [entry['event'] for entry in sink.all] == ['unasked']

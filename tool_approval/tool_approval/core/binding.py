@@ -33,7 +33,7 @@ class Binding(NamedTuple):
     expires_at: str | None = None
     """Time after which the call no longer runs, in the form of ISO 8601; `None` for no limit."""
     seal: str = ''
-    """Keyed hash of the digest, the approvers, the remembered approval and the two times."""
+    """Keyed hash of all other values, except for those that the digest covers."""
     response: Any = None
     """The approver's response in the tool's place; `None` if there is none. With a response, no digest is kept, so the
     binding lets no call run."""

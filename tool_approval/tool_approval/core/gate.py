@@ -20,6 +20,7 @@ from .arguments import ARGUMENTS, TYPES
 from .binding import Binding
 from .calls import Allowed, Call, ExecutedCall, ExecutionLedger, GateResult, Kept, Prepared, Refused, Responded
 from .canonical import canonical_json, copied
+from .conditions import received
 from .controller import CLOCK_SKEW, ApprovalController, Decided
 from .decision import ApprovalDecision
 from .entries import Outcome, changed_payload
@@ -51,7 +52,6 @@ DENIED = (
     'The approver denied this call. Do not try this call in another form; ask what to do instead, or go on without it.'
 )
 """Default reason for a denial if the approver gives no reason."""
-
 
 UNLOGGED = 'The call could not be written to the audit log, so it was not run.'
 """Reason for refusing a call that would run unasked."""
@@ -156,6 +156,8 @@ class Gate:
             )
         if verdict.is_blocked and verdict.payload is None and blocked is None and not any(map(has_check, call.checks)):
             verdict = replace(verdict, payload=context.args)  # no check that could say which arguments are secret
+        if name != call.tool_name and not verdict.is_blocked:
+            verdict = self._asking_the_same(call, name, verdict)
         request = make_request(
             context if name == call.tool_name else context.model_copy(update={'tool_name': call.tool_name}),
             verdict,
@@ -167,6 +169,18 @@ class Gate:
             **({'lineage': call.facts.lineage} if call.facts.lineage else {}),
         ).changed(call.facts)
         return Prepared(call=call, verdict=verdict, request=request)
+
+    def _asking_the_same(self, call: Call, name: str, verdict: ApprovalResult) -> ApprovalResult:
+        """Return the verdict on a renamed call; a block if the approvers of its own name would not be asked."""
+        # Attack: a toolset adds a prefix, and a rule that names the approvers of the tool no longer applies.
+        args = received(call.arguments.shown, call.arguments.used)
+        own, asked = (self.controller.policy.rule_for(each, args).approvers for each in (name, call.tool_name))
+        if {*own} <= {*asked}:
+            return verdict
+        return ApprovalResult.blocked(
+            f'The rule for {name!r} names approvers. The model calls the tool {call.tool_name!r}, so the call was not '
+            f'run. Give the rule for {call.tool_name!r} the same `approvers`.'
+        )
 
     async def decide_all(self, calls: Sequence[Prepared]) -> list[GateResult]:
         """Decide all calls of a response before any of them runs.
@@ -276,7 +290,8 @@ class Gate:
         if binding is not None and prepared.verdict.is_needs_approval and not prepared.request.allows(answer):
             self.record(allowed, 'refused')
             return Refused(reason=f'The tool does not allow the answer `{answer}`, so the call was not run.')
-        if binding is None or binding.decided_at is not None or not binding.by_policy:
+        by_rule = binding.by_policy and binding.decided_at is None if binding else prepared.verdict.is_pre_approved
+        if not by_rule:
             return allowed
         # Attack: an adapter takes a call that a rule allowed for an approved one, and a rule has changed since.
         if prepared.verdict.is_needs_approval:
@@ -422,12 +437,11 @@ class Gate:
             return False
 
     def _sealed(self, binding: Binding) -> Binding:
-        # Attack: the host drops the remembered approval, so that the call is not counted (test_bounds.py).
-        return binding._replace(
-            seal=self.controller.seal(
-                binding.digest, binding.approvers, binding.remembered, binding.decided_at, binding.expires_at
-            )
-        )
+        # Attack: the host drops the remembered approval, so that the call is not counted (test_bounds.py), or says that
+        # an approver approved what only a rule let run, or did not change the arguments (test_gate.py).
+        said = canonical_json([binding.by_policy, binding.has_changed_arguments])
+        others = (binding.remembered, binding.decided_at, binding.expires_at, binding.decided, said)
+        return binding._replace(seal=self.controller.seal(binding.digest, binding.approvers, *others))
 
     def execution(
         self, allowed: Allowed, *, outcome_of: Callable[[BaseException], Outcome] = lambda error: 'failed'

@@ -13,6 +13,7 @@ from pydantic_ai.toolsets import FunctionToolset, WrapperToolset
 from pydantic_ai_deferred import Agent, DeferredToolHandler
 from tool_approval.approvals import Approvals as AnyApprovals
 from tool_approval.core.calls import denied_because
+from tool_approval.core.gate import CHANGED
 from tool_approval.integrations.pydantic_ai import Approvals, ApprovalToolset
 from tool_approval.integrations.pydantic_ai.guard import NOT_BY_OTHERS, UNBOUND
 from tool_approval.testing import RecordingUI, ScriptedUI
@@ -246,6 +247,32 @@ def test_beside_other_code_an_approver_may_answer_in_the_tools_place():
     result = agent_with('declared', ran, capabilities=capabilities).run_sync('go')
 
     assert (told(result), ran) == (('done by hand', 'success'), [])
+
+
+def test_beside_other_code_what_a_tool_declares_must_not_change_while_the_approver_is_asked():
+    ran: list[str] = []
+    version = ['old']
+
+    def delete(path: str) -> None:
+        ran.append(path)
+
+    def declare(name: str, args: Any) -> ApprovalResult:
+        return ApprovalResult.needs_approval(bound_to={'version': version[0]})
+
+    def decide(request: Any) -> bool:
+        version[0] = 'new'
+        return True
+
+    vars(delete)['needs_approval'] = declare
+    log = Log()
+    capabilities = [HandleDeferredToolCalls(others), Approvals(ui=RecordingUI(decide), log=log, others='ask')]
+    agent = pydantic_ai.Agent(scripted([call('delete', '1', path='a')], 'done'), capabilities=capabilities)
+    agent.tool_plain(requires_approval=True)(delete)
+
+    result = agent.run_sync('go')
+
+    assert (told(result), ran) == ((CHANGED, 'failed'), [])
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]
 
 
 def test_without_a_ui_the_memory_still_decides():

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic_ai_deferred import Agent
 from tool_approval.integrations.pydantic_ai import Approvals
-from tool_approval.testing import ScriptedUI
+from tool_approval.testing import RecordingUI, ScriptedUI
 
 from tests.loop.scripted import call, scripted
 from tool_approval import (
@@ -13,11 +13,12 @@ from tool_approval import (
     ApprovalController,
     ApprovalPresentation,
     ApprovalRequest,
+    ApprovalResult,
     RememberOption,
     requires_approval,
 )
 
-from .agents import Log, external
+from .agents import Log, changed, external
 
 
 def ask_through(function: Any, ui: ScriptedUI, log: Log, policy: Any = None) -> None:
@@ -90,3 +91,43 @@ def test_request_describes_the_call_if_the_function_has_no_check():
         "ask(question='SECRET question')",
         {'question': 'SECRET question'},
     )
+
+
+def test_an_edit_that_the_functions_own_check_blocks_does_not_run():
+    def ask(question: str) -> str:
+        raise AssertionError
+
+    def check(ctx: ApprovalContext) -> ApprovalRequest:
+        if 'password' in str(ctx.args['question']):
+            raise PermissionError('No passwords.')
+        return ApprovalRequest(tool_name='ask', args=ctx.args)
+
+    vars(ask)['check_approval'] = check
+    ui, log = ScriptedUI([changed(question='What is your password?')]), Log()
+
+    ask_through(ask, ui, log)
+
+    ui.assert_done()
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1'), ('blocked', None, '1')]
+
+
+def test_what_a_function_declares_must_not_change_while_the_approver_is_asked():
+    version = ['old']
+
+    def ask(question: str) -> str:
+        raise AssertionError
+
+    def declare(name: str, args: Any) -> ApprovalResult:
+        return ApprovalResult.needs_approval(bound_to={'version': version[0]})
+
+    def decide(request: ApprovalRequest) -> bool:
+        version[0] = 'new'
+        return True
+
+    vars(ask)['needs_approval'] = declare
+    log, agent = Log(), Agent(scripted([call('ask', '1', question='?')], 'done'), toolsets=[external('ask')])
+    controller = ApprovalController(ui=RecordingUI(decide), audit=log)
+
+    agent.run_sync('go', deferred_tool_handler=Approvals(controller, external={'ask': ask}, default='none'))
+
+    assert log.told == [('decision', True, '1'), ('outcome', 'refused', '1')]

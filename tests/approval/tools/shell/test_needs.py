@@ -192,3 +192,15 @@ def test_options_and_other_names_hide_no_access(command):
 @pytest.mark.parametrize('command', ['docker run a make deploy', 'sudo -u a make deploy', "ssh a 'make deploy'"])
 def test_a_rule_that_asks_is_found_behind_a_program_without_an_entry(command):
     assert judge({'pattern': 'make deploy', 'approval': True}).explain(command).decision == 'ask'
+
+
+@pytest.mark.parametrize('option', ['-S', '-iS', '--split-string=', '--split=', '--split-string ', '--s='])
+def test_in_the_sandbox_a_rule_that_asks_sees_the_command_that_env_splits(option):
+    config = ShellConfig.model_validate({
+        'rules': [{'pattern': 'git push', 'approval': True}], 'default': {'approval': False},
+    })  # fmt: skip
+
+    held = ShellJudge(config, cwd='/here', needs_write=lambda path: True)
+
+    assert held.explain(f"env {option}'git push'").decision == 'ask'
+    assert held.explain(f"env {option}'git status'").decision == 'ask'

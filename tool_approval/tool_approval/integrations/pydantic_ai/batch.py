@@ -93,8 +93,17 @@ class Batch:
         count = len(self.requests.approvals)
         for prepared, each in zip(calls[:count], settled, strict=False):
             self._answer(prepared.request, each)
-        externals = zip(calls[count:], settled[count:], strict=True)
+        external = [await self._confirmed(each) for each in settled[count:]]
+        externals = zip(calls[count:], external, strict=True)
         return [allowed for each in externals if (allowed := self._allowed(*each)) is not None]
+
+    async def _confirmed(self, settled: GateResult) -> GateResult:
+        """Let the check of an approved external call's function judge the call again, right before it runs."""
+        # Attack: what the function declares changes while the approver is asked.
+        if not isinstance(settled, Allowed) or settled.request is None or not settled.call.checks:
+            return settled
+        now = await self.gate.prepare(settled.call)
+        return self.gate.confirm(now, settled.binding, is_kept=self.ledger is not None)
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = metadata_of(self.requests, call.tool_call_id)
@@ -244,12 +253,21 @@ class Batch:
         return ApprovalResult.blocked(_no_function(call.tool_name))
 
     def _prepared_external(self, request: ApprovalRequest, verdict: ApprovalResult) -> Prepared:
+        # Attack: the approver changes arguments to some that the function's own check blocks.
+        function = self.external.get(request.tool_name)
+        checks = [function] if has_check(function) else []
+        others = {name: value for name, value in request.bound_to.items() if name not in verdict.bound_to}
+
         def reread(changed: Mapping[str, Any]) -> Call:
             if (problem := unfit(self.ctx, request.tool_name, changed)) is not None:
                 raise ValueError(problem)
-            return _call_of(request.changed(args=changed), reread)
+            return call_with(changed)
 
-        return Prepared(call=_call_of(request, reread), verdict=verdict, request=request)
+        def call_with(args: Mapping[str, Any]) -> Call:
+            call = _call_of(request.changed(args=args), reread)
+            return call._replace(checks=checks, metadata=request.metadata, bound_to=others)
+
+        return Prepared(call=call_with(request.args), verdict=verdict, request=request)
 
     def _allowed(self, prepared: Prepared, settled: GateResult) -> Allowed | None:
         """Return the call if it may be executed; otherwise answer the call with a failure, and return `None`."""

@@ -180,8 +180,7 @@ class ApprovalToolset(WrapperToolset[Any]):
             return gate.refuse(prepared, UNBOUND)
         if self._approvals.others == 'ask':
             # The host has read the arguments, so an edit does not fit and is refused.
-            [settled] = await gate.decide_all([prepared])
-            return settled
+            return await gate.settle(prepared, is_kept=self._approvals.is_kept)
         if self._approvals.others == 'refuse' or gate.controller.mode == 'strict':
             return gate.refuse(prepared, NOT_BY_OTHERS)
         return gate.run_approved_by_others(prepared, self._approvals.answered_by(ctx))

@@ -101,8 +101,10 @@ def _tar(words: Sequence[Word]) -> UnsafeArgument | None:
     if len(words) > 1 and not words[1].is_fixed:
         return UnsafeArgument(words[1].raw, UNKNOWN_OPTION)
     # Attack: `tar xf- a.tar`. Without a leading dash, the first word consists of option letters.
-    if not letters.startswith('-') and (bad := re.search(r'[IFxruAcgUPTML]|[^A-Za-z]', letters)):
-        return UnsafeArgument(letters, f'contains `{bad[0]}`, which may unpack, write, change or run something')
+    if not letters.startswith('-') and (bad := re.search(r'[IFxruAcdgUPTML]|[^A-Za-z]', letters)):
+        return UnsafeArgument(
+            letters, f'contains `{bad[0]}`, which may unpack, compare, write, change or run something'
+        )
     if any(word.value == '--force-local' for word in words):
         return None
     for word in words[1:]:

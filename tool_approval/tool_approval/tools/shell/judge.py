@@ -113,7 +113,7 @@ class ShellJudge:
 
     def explain(self, command: str) -> Explanation:
         """Return the decision on a command and on each of its parts."""
-        state = _LineState(has_input='<' in command)
+        state = _LineState()
         commands = self._line(command, state)
         if not state.parts:
             self._unread(command, 'there is no command to run', state, kind='syntax')
@@ -133,6 +133,8 @@ class ShellJudge:
         state.add(text, 'ask' if self._is_read_whole else 'allow', why, kind=kind)
 
     def _line(self, text: str, state: _LineState, runner: SimpleCommand | None = None) -> list[SimpleCommand]:
+        # Attack: `bash -c $'{ head; } \\x3c /etc/passwd'`, where only the script contains the `<`.
+        state.has_input = state.has_input or '<' in text
         parsed = parse(text, clock=self._clock)
         reader = CommandReader(parsed, runner)
         if parsed.root is None:

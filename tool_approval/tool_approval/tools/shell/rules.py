@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 from tool_approval.core.errors import ApprovalConfigError
@@ -168,7 +169,9 @@ def stands_in(pattern: Sequence[str], words: Sequence[Word]) -> Match:
     """
     if not words[0].is_fixed:
         return 'maybe'
-    named = _names_match([word for word in pattern[1:] if not word.startswith('-')], words)
+    named = _names_match(
+        [(word, before.startswith('-')) for before, word in pairwise(pattern) if not word.startswith('-')], words
+    )
     texts = [word.value for word in words[1:] if word.is_fixed]
     program = guarded_name(pattern[0])
     if named == 'no' or all(_has_option(program, word, texts) for word in pattern[1:] if word.startswith('-')):
@@ -176,8 +179,11 @@ def stands_in(pattern: Sequence[str], words: Sequence[Word]) -> Match:
     return 'maybe' if len(texts) < len(words) - 1 else 'no'
 
 
-def _names_match(wanted: Sequence[str], words: Sequence[Word]) -> Match:
-    """Return whether a command has these words, in this order, with nothing but options in between."""
+def _names_match(wanted: Sequence[tuple[str, bool]], words: Sequence[Word]) -> Match:
+    """Return whether a command has these words, in this order, with nothing but options in between.
+
+    Before a word that follows an option in the pattern, and so may be its value, any words may be.
+    """
     name = guarded_name(words[0].value)
     known, has_targets = GLOBAL_OPTIONS.get(name), name in MANY_TARGETS
     best: Match = 'no'
@@ -188,7 +194,7 @@ def _names_match(wanted: Sequence[str], words: Sequence[Word]) -> Match:
             return 'yes'
         if at >= len(words):
             continue
-        word, want = words[at], wanted[matched]
+        word, (want, may_be_value) = words[at], wanted[matched]
         if not word.is_fixed:
             best = 'maybe'
             continue
@@ -199,8 +205,10 @@ def _names_match(wanted: Sequence[str], words: Sequence[Word]) -> Match:
             valued, flags = known if known is not None and matched == 0 else ((), ())
             steps += [(1, 0)] if text not in valued else []
             steps += [(2, 0)] if text not in flags else []
-        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys (test_cases.py).
-        steps += [(1, 0)] if has_targets and matched == 0 else []
+        # Attack: a rule blocks `make deploy`, and `make build deploy` deploys; or `git push --delete main`, and
+        # `git push origin --delete main` deletes (test_cases.py).
+        steps += [(1, 0)] if may_be_value or (has_targets and matched == 0) else []
+        steps += [(1, 1)] if may_be_value and text.startswith('-') and text.partition('=')[2] == want else []
         following = {(at + step, matched + more) for step, more in steps} - seen
         seen |= following
         pending += following

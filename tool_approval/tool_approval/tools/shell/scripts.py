@@ -54,7 +54,7 @@ def is_plain_sed(script: str) -> bool:
 
 
 def is_plain_awk(program: str) -> bool:
-    """Return whether it is certain that an awk program writes no file and runs no program.
+    """Return whether it is certain that an awk program writes no file, runs no program and names no input.
 
     After `print`, `>` writes a file and `|` runs a program. Elsewhere, these characters are comparisons or parts of a
     pattern.
@@ -64,7 +64,7 @@ def is_plain_awk(program: str) -> bool:
     # Once quotes, comments and regular expressions are removed, each `;` ends a statement.
     is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
     statements = re.split('[;}]', bare) if is_clear else [bare]
-    return not (re.search(r'@|system|getline|\\\n', program) or any(map(_PRINTING.search, statements)))
+    return not (re.search(r'@|system|getline|ARGV|SYMTAB|\\\n', program) or any(map(_PRINTING.search, statements)))
 
 
 _PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)

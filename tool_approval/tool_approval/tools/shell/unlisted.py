@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -131,6 +132,10 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         fed = (each.word for each in found.labels if each.kind == 'operand')
         if (device := next(filter(is_device, fed), None)) is not None:
             return UnsafeArgument(device.raw, 'makes the program run code from its standard input')
+    if entry.checker == 'awk':
+        files = (each.word for each in found.labels if each.kind == 'operand' and each.holds == 'read')
+        if (connection := next(filter(_may_connect, files), None)) is not None:
+            return UnsafeArgument(connection.raw, 'may be a network connection, which gawk opens like a file')
     # Attack: a rule allows `make test`, and `make test deploy` deploys.
     more = found.labels[named:] if entry.name == 'make' and named is not None and named > 1 else ()
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
@@ -147,6 +152,14 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
         # The rule covers the words it names, so check the others. Only tar's first word may be letters without a dash.
         return check([words[0], *([fixed('-')] if entry.checker == 'tar' else []), *words[named or 1 :]])
     return hit
+
+
+def _may_connect(word: Word) -> bool:
+    """Return whether a word may be a path like `/inet/tcp/0/host/80`. No file has it, so no glob matches it."""
+    if word.is_fixed:
+        return word.value.startswith('/inet')
+    # `xargs` adds a word without a text.
+    return '/inet'.startswith(word.value[:5]) and re.search('[{$`]|^$', word.raw) is not None
 
 
 def _stem(word: Word) -> str:

@@ -10,7 +10,7 @@ from typing import Final
 
 from .labels import LabelledCommand, command_end, label
 from .names import program_name
-from .scripts import UNKNOWN_CODE, WrappedCommand, reads_otherwise, run_by_shell
+from .scripts import UNKNOWN_CODE, WrappedCommand, is_shell, reads_otherwise, run_by_shell
 from .words import SimpleCommand, Word
 
 _ANYTHING: Final = Word('', '', is_fixed=False, growth='any')
@@ -72,13 +72,31 @@ def _xargs(found: LabelledCommand) -> WrappedCommand | None:
     return replace(inside, words=(tuple(words),))
 
 
+_SPLIT: Final = re.compile(r'-S|--s(?:p[a-z-]*)?(?:=.*)?', re.DOTALL)
+"""Names of the option of `env` that splits its value into a command."""
+
+
 def _env(found: LabelledCommand) -> WrappedCommand | None:
     # `-S` splits its value by rules that differ from the shell's.
-    if (at := next((at for at, each in enumerate(found.labels) if '-S' in each.options), None)) is None:
-        return _labelled(found)
+    splits = (at for at, each in enumerate(found.labels) if any(map(_SPLIT.fullmatch, each.options)))
+    if (at := next(splits, None)) is None:
+        return _with_path(_labelled(found), found)
     first, *more = found.labels[at:]
-    texts = [*filter(None, [first.value]), *(each.word.value for each in more)]
+    value = first.word.value.partition('=')[2] if first.value is None else first.value
+    texts = [*filter(None, [value]), *(each.word.value for each in more)]
     return WrappedCommand(scripts=(' '.join(texts),), problem='`env -S` runs its value as a command')
+
+
+def _with_path(inside: WrappedCommand | None, found: LabelledCommand) -> WrappedCommand | None:
+    """Count removing `PATH` as setting it, if a shell follows: without one, bash looks in the working directory, too.
+
+    Attack: `env -i bash -c tree`, `env -u PATH bash -c tree`, where `./tree` exists.
+    """
+    given = {each.value if '-u' in each.options or '--unset' in each.options else None for each in found.labels}
+    is_removed = 'PATH' in given or not found.options.isdisjoint({'-', '-i', '--ignore-environment'})
+    if inside is None or not is_removed or not any(is_shell(word.value) for each in inside.words for word in each):
+        return inside
+    return replace(inside, assignments=(*inside.assignments, 'PATH'))
 
 
 def _command(found: LabelledCommand) -> WrappedCommand | None:
@@ -134,7 +152,8 @@ _SPECIAL: Final[dict[str, Callable[[LabelledCommand], WrappedCommand | None]]] =
 
 
 _CWD_CHANGES: Final = frozenset({'cd', 'pushd', 'popd'})
-_CWD_CHANGE_IN_CODE: Final = re.compile(r'\b(?:cd|pushd|popd)\b')
+_CWD_CHANGE_IN_CODE: Final = re.compile(r"\b(?:cd|pushd|popd)\b|\$'")
+_QUOTING: Final = re.compile(r"""\\\n|[\\"]|(?<!\$)\'""")
 
 
 def changes_cwd(command: SimpleCommand, cwd: str) -> bool:
@@ -149,7 +168,9 @@ def changes_cwd(command: SimpleCommand, cwd: str) -> bool:
         return False
     if program_name(words[0].value) in _CWD_CHANGES:
         return not _stays(words, cwd)
-    return unwrap(words) is not None and _CWD_CHANGE_IN_CODE.search(command.raw) is not None
+    # Attack: `command c\\d x`, `eval 'c\\d x'`, where the words or the code are quoted.
+    texts = [_QUOTING.sub('', text) for text in (command.raw, *(word.value for word in words))]
+    return unwrap(words) is not None and any(map(_CWD_CHANGE_IN_CODE.search, texts))
 
 
 def _stays(words: Sequence[Word], cwd: str) -> bool:
