@@ -4,6 +4,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tool_approval.core.request import Votes
 from tool_approval.inbox import (
     AlreadySettled,
     Approver,
@@ -314,6 +315,18 @@ async def test_a_channel_of_another_process_is_told_again_when_others_may_answer
     await reports.has(3)
 
     assert reports.told == [('posted', 'pending'), ('posted', 'pending'), ('settled', 'withdrawn', None)]
+
+
+async def test_a_channel_of_another_process_is_told_once_if_others_could_answer_from_the_start(inbox, reports):
+    rule = ApproverRule(users={'ada'}, count=2, escalate=Escalation(after='1h', to=ApproverRule(users={'zoe'})))
+    since = datetime.now(UTC) - timedelta(hours=2)
+
+    request_id = await inbox.post(request_for('a').changed(votes=Votes(needed=2, since=since)), approvers=(rule,))
+    await reports.has(1)
+    await inbox.withdraw(request_id)
+    await reports.has(2)
+
+    assert reports.told == [('posted', 'pending'), ('settled', 'withdrawn', None)]
 
 
 async def test_a_failed_notification_is_reported_and_the_next_one_is_sent(inbox, reports, caplog):

@@ -220,8 +220,12 @@ class Broken:
 
 
 class BrokenStore(ApprovalMemory):
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error or StoreError('approvals.json', 'gone')
+
     def find(self, *args: Any, **how: Any) -> Any:
-        raise StoreError('approvals.json', 'gone')
+        raise self.error
 
 
 @pytest.mark.parametrize(
@@ -234,7 +238,8 @@ class BrokenStore(ApprovalMemory):
         ({'ui': RecordingUI(), 'memory': BrokenStore()}, "remembered approvals in 'approvals.json': gone"),
         ({'policy': {'*': {'approval': 'none'}}, 'audit': Broken()}, 'could not be written to the audit log'),
         ({'policy': {'*': {'approval': 'blocked'}}, 'audit': Broken()}, 'log'),
-        ({'ui': RecordingUI(), 'audit': Broken(0, RuntimeError('odd'))}, 'failed in the proxy, with RuntimeError'),
+        ({'ui': RecordingUI(), 'audit': Broken(0, RuntimeError('odd'))}, 'could not be written to the audit log'),
+        ({'ui': RecordingUI(), 'memory': BrokenStore(RuntimeError('odd'))}, 'failed in the proxy, with RuntimeError'),
     ],
 )
 def test_no_call_runs_if_nobody_can_decide_or_nothing_can_be_logged(play, options, reason):

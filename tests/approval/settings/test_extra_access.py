@@ -265,7 +265,7 @@ def test_an_approver_who_changes_the_command_gives_no_access_that_was_not_shown(
     change = ApprovalDecision(approved=True, override_args={'command': 'true || curl a'})
     controller = ApprovalController(ui=ScriptedUI([change]))
 
-    with pytest.raises(Exception, match='changed after it was approved'):
+    with pytest.raises(Exception, match='other access or other files than the approver was shown'):
         asyncio.run(execute_tool(desk.workspace.shell, RUN_SHELL, {'command': 'printf a'}, controller))
 
     assert backend.commands == []
