@@ -70,7 +70,18 @@ def test_tests_pass_in_a_home_with_approvals_settings_and_trust_and_leave_it_as_
     before = written(outer)
 
     emptiness = f'{__file__}::{test_all_that_a_user_has_is_looked_for_in_an_empty_home.__name__}'
-    command = [sys.executable, '-m', 'pytest', '-q', '--basetemp', tmp_path / 'nested', emptiness, *TOUCHING]
+    command = [
+        sys.executable,
+        '-m',
+        'pytest',
+        '-q',
+        '-m',
+        'not slow',
+        '--basetemp',
+        tmp_path / 'nested',
+        emptiness,
+        *TOUCHING,
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
     assert done.returncode == 0, done.stdout

@@ -92,7 +92,8 @@ def test_a_killed_worker_pays_never_twice(point, kind, count, url, request, tmp_
     assert row.status == 'done'
     assert paid in ([], ['10'])
     assert asked.count('pay') == 1
-    if point in ('executing after', 'tool before', 'tool after', 'done before'):
+    # `executing` may be in a transaction with other actions that was not committed: then the call had not begun.
+    if point in ('tool before', 'tool after', 'done before') or (point == 'executing after' and states != ['done']):
         assert states == ['unknown']
         assert asked == ['pay', 'unknown']
     else:
@@ -125,7 +126,7 @@ def test_a_killed_worker_of_nested_runs_pays_never_twice(point, kind, url, reque
     # The other nested run may be in the middle of its call too when their worker dies.
     assert asked.count('unknown') == sum(each.state == 'unknown' for each in executions)
     assert {each.run_id for each in executions if each.state == 'done'} <= set(paid)
-    if point in ('clerk executing after', 'clerk tool before', 'clerk tool after', 'clerk done before'):
+    if point in ('clerk tool before', 'clerk tool after', 'clerk done before'):
         assert 'unknown' in asked
     elif point.startswith('boss'):
         assert (len(paid), asked) == (2, ['pay', 'pay'])
