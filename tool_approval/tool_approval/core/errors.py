@@ -12,7 +12,9 @@ ApprovalError
 ├── FileToolError                        `tools.file_sandbox`: a file cannot be used; the model reads the message
 ├── ExecutionNotRepeated                 the ledger has the call, but no result that can be returned
 ├── InboxError                           `inbox`: an answer is not accepted, or a request cannot be stored
-├── ChatUnavailable, ChatRefused         `inbox`: a chat cannot be reached, or rejects a message for good
+├── ChatError                            `inbox`: a call to a chat's API failed
+│   ├── ChatUnavailable                  the chat cannot be reached; repeat it later
+│   └── ChatRefused                      the chat rejects this message for good
 ├── AssistantError                       the command `run` cannot start
 ├── OSSandboxError                       `os_sandbox`: a profile cannot be enforced
 │   └── OSSandboxUnavailable             this system cannot confine a command

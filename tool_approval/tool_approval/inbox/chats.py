@@ -32,8 +32,8 @@ _CLOCKS = timedelta(minutes=5)
 _log = logging.getLogger('tool_approval')
 
 
-class ChatUnavailable(ApprovalError):
-    """The chat cannot be reached, is too busy, or denies the bot access. The call may or may not have had an effect."""
+class ChatError(ApprovalError):
+    """A call to the API of a chat failed."""
 
     def __init__(self, chat: str, call: str, problem: str) -> None:
         """Set the message.
@@ -49,15 +49,12 @@ class ChatUnavailable(ApprovalError):
         super().__init__(f'{chat} call {call} failed: {problem}')
 
 
-class ChatRefused(ApprovalError):
-    """The chat permanently refuses this message, so the call had no effect."""
+class ChatUnavailable(ChatError):
+    """The chat cannot be reached, is too busy, or denies the bot access. The call may or may not have had an effect."""
 
-    def __init__(self, chat: str, call: str, problem: str) -> None:
-        """Set the message, as for `ChatUnavailable`."""
-        self.chat = chat
-        self.call = call
-        self.problem = problem
-        super().__init__(f'{chat} refused {call}: {problem}')
+
+class ChatRefused(ChatError):
+    """The chat permanently refuses this message, so the call had no effect."""
 
 
 class ChatChannel(Protocol):

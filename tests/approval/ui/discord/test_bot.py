@@ -403,7 +403,7 @@ async def test_request_that_discord_refuses_does_not_keep_others_from_being_show
         await scene.post()
         await scene.posted()
 
-    problem = f'Discord refused send: HTTPException 400, code {code}'
+    problem = f'Discord call send failed: HTTPException 400, code {code}'
     assert f"{problem}; Discord does not show a request for 'odd'" in caplog.text
 
 

@@ -181,7 +181,7 @@ async def test_request_that_slack_refuses_does_not_keep_others_from_being_shown(
 
     assert scene.slack.calls.count('chat.postMessage') == 3
     assert scene.slept == []
-    assert "Slack refused chat.postMessage: invalid_blocks; Slack does not show a request for 'odd'" in caplog.text
+    assert "Slack call chat.postMessage failed: invalid_blocks; Slack does not show a request for 'odd'" in caplog.text
 
 
 async def test_deleted_message_is_forgotten(scene, caplog):

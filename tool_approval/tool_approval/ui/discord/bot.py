@@ -123,7 +123,7 @@ class DiscordBot:
                 await _asked('followup', press.followup.send(told, ephemeral=True))
                 if isinstance(error, errors.AlreadySettled) and press.message is not None:
                     await sync.settled(await self._inbox.get(target.request_id), str(press.message.id))
-        except (chats.ChatUnavailable, chats.ChatRefused, errors.AnswerRefused, errors.InboxUnavailable) as error:
+        except (chats.ChatError, errors.AnswerRefused, errors.InboxUnavailable) as error:
             _log.warning('%s; the user who pressed a button may see no result', error)
 
     async def _decide(self, target: Target, press: Press, fields: object) -> None:

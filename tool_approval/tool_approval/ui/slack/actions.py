@@ -26,7 +26,7 @@ from tool_approval.inbox import (
     InboxUnavailable,
     refusal_text,
 )
-from tool_approval.inbox.chats import ChatRefused, ChatUnavailable, MessageSync, approver_of
+from tool_approval.inbox.chats import ChatError, ChatUnavailable, MessageSync, approver_of
 
 from .blocks import (
     APPROVE,
@@ -226,7 +226,7 @@ class ButtonActions:
             await self._tell(press, refusal_text(error, name=code, text=plain))
             if isinstance(error, AlreadySettled):
                 await self._refresh(press)
-        except (ChatUnavailable, ChatRefused) as error:
+        except ChatError as error:
             _log.error('%s', error)
             await self._tell(press, _NO_ANSWER)
         if has_edit:
@@ -273,7 +273,7 @@ class ButtonActions:
     async def _tell(self, press: Press, text: str) -> None:
         try:
             await self._channel.whisper(press.user_id, text)
-        except (ChatUnavailable, ChatRefused) as error:
+        except ChatError as error:
             _log.warning('%s; the user who pressed a button could not be notified that the action failed', error)
 
     async def _refresh(self, press: Press) -> None:
