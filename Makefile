@@ -67,7 +67,7 @@ install: .hatch/.installed ## Create the development environment
 install-system: ## Install what needs the system's package manager (Debian), as root
 	apt-get update
 	@# A Node.js that is not Debian's brings npm along, and conflicts with its package.
-	apt-get install --yes --no-install-recommends bubblewrap chromium curl iproute2 openssl postgresql $$(command -v npm >/dev/null || echo npm)
+	apt-get install --yes --no-install-recommends bubblewrap chromium curl git iproute2 openssl postgresql procps $$(command -v npm >/dev/null || echo npm)
 
 $(DEMO)/.installed: pydantic_ai_slim/pyproject.toml tool_approval/pyproject.toml
 	$(call make_venv,$(DEMO))

@@ -12,7 +12,7 @@ from pathlib import Path
 HIDES_DEBIAN = 'HIDES_DEBIAN_POSTGRESQL'
 """The variable that keeps `postgres_server` out of the folder where Debian has PostgreSQL's programs."""
 
-_HIDDEN = re.compile(r'bwrap|chromium|ss|(create|drop|init|vacuum)db|(create|drop)user|postgres|psql|pg_\w+')
+_HIDDEN = re.compile(r'bwrap|chromium|git|ps|ss|(create|drop|init|vacuum)db|(create|drop)user|postgres|psql|pg_\w+')
 
 
 def _search_path(path: str, links: Path) -> tuple[str, list[Path]]:

@@ -11,6 +11,7 @@ from tool_approval.cli.judging import FILE_TOOLS, CallJudge
 from tool_approval.settings import load_settings, parse_settings
 
 from tests.approval.cli.conftest import Working
+from tests.system import needs_git
 
 from .blocks import ROOT
 
@@ -51,6 +52,7 @@ def test_the_page_has_the_recipes() -> None:
     assert len(RECIPES) == PAGE.count('```yaml') == PAGE.count('\n## ') == 8
 
 
+@needs_git
 @pytest.mark.parametrize('title', RECIPES)
 def test_check_has_no_complaint(title: str, tmp_path: Path) -> None:
     folder = project(tmp_path, RECIPES[title][0])
@@ -61,6 +63,7 @@ def test_check_has_no_complaint(title: str, tmp_path: Path) -> None:
     assert [each.as_json() for each in findings if each.level != 'note'] == []
 
 
+@needs_git
 @pytest.mark.parametrize('title', RECIPES)
 def test_every_call_is_decided_as_the_table_says(title: str, tmp_path: Path) -> None:
     text, table = RECIPES[title]

@@ -13,6 +13,7 @@ from tool_approval.testing import RecordingUI
 from tool_approval.tools.file_sandbox import FileTools
 from tool_approval.ui.terminal import render_request
 
+from tests.system import needs_git
 from tool_approval import ApprovalController, execute_tool
 
 from .blocks import ROOT
@@ -44,6 +45,7 @@ def drawn(tmp_path: Path) -> str:
     return '\n'.join(boxes).replace(str(tmp_path), '/home/ada/shop')
 
 
+@needs_git
 @pytest.mark.usefixtures('own_home')
 def test_the_page_shows_the_questions_that_are_drawn(drawn: str) -> None:
     shown = re.findall('^╭─.*?^╰─.*?$', PAGE.read_text(), re.DOTALL | re.MULTILINE)

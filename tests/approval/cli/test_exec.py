@@ -17,6 +17,7 @@ from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 from tool_approval.ui.terminal import TerminalUI
 
+from tests.system import command_lines
 from tool_approval import ApprovalDecision
 
 from .process import COMMAND, Finished, call
@@ -74,12 +75,6 @@ def acting(monkeypatch):
             return super().write(data)
 
     return lambda act: monkeypatch.setattr('sys.stdout', io.TextIOWrapper(Acting(act), 'utf-8'))
-
-
-def is_running(command):
-    return command in subprocess.run(['ps', '-eo', 'args='], capture_output=True, text=True, check=True).stdout.split(
-        '\n'
-    )
 
 
 async def answered(store, *, approved):
@@ -255,7 +250,7 @@ def test_the_command_ends_with_this_process(folder, number):
     process.communicate(timeout=30)
 
     assert process.returncode == 128 + number
-    assert not is_running(f'sleep {os.getpid()}51')
+    assert f'sleep {os.getpid()}51' not in command_lines().values()
 
 
 @confining
@@ -266,7 +261,7 @@ def test_a_signal_ends_the_command(folder, acting, number):
 
     assert main(['exec', '--', f'echo begun; sleep {os.getpid()}52']) == 128 + number
 
-    assert not is_running(f'sleep {os.getpid()}52')
+    assert f'sleep {os.getpid()}52' not in command_lines().values()
     assert signal.getsignal(number) == handler
 
 
@@ -289,7 +284,7 @@ def test_the_command_ends_when_its_output_cannot_be_written(folder, acting):
     acting(fails)
 
     assert main(['exec', '--', f'echo begun; sleep {os.getpid()}53']) == 141
-    assert not is_running(f'sleep {os.getpid()}53')
+    assert f'sleep {os.getpid()}53' not in command_lines().values()
 
 
 @confining

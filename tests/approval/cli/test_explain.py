@@ -11,6 +11,7 @@ from tool_approval.settings import load_settings, open_workspace
 from tool_approval.settings.files import with_defaults
 
 from tests.cases import rows
+from tests.system import needs_git
 from tests.tables import table
 from tool_approval import ApprovalContext
 
@@ -381,6 +382,7 @@ def test_a_command_that_runs_outside_of_the_sandbox_is_explained_as_in_a_run(too
     assert 'or to add `host: [id]` below `shell`' in answers[3]['parts'][-1]['reason']
 
 
+@needs_git
 def test_a_push_that_cannot_work_in_the_sandbox_names_the_line_to_add(tool_approval, work, choosing):
     choosing(Working())
     (work / 'approvals.yaml').write_text('shell: {default: {approval: false}}')

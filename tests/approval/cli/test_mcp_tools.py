@@ -1,8 +1,6 @@
 """`tool-approval mcp-tools` offers the guarded files and the shell to any MCP client."""
 
-import subprocess
 import time
-from functools import partial
 
 import pytest
 
@@ -12,6 +10,7 @@ pytest.importorskip('tree_sitter_bash')
 
 from tool_approval.testing import ScriptedUI
 
+from tests.system import command_lines
 from tool_approval import ApprovalDecision
 
 from .test_exec import confining, log
@@ -119,12 +118,8 @@ def test_a_command_ends_with_its_client(serve, folder):
             time.sleep(0.01)
         assert running()
 
-    running = partial(is_running, 'sleep 654.321')
+    def running():
+        return 'sleep 654.321' in command_lines().values()
 
     assert serve(act) == (0, '')
     assert not running()
-
-
-def is_running(command):
-    listed = subprocess.run(['ps', '-eo', 'args='], capture_output=True, text=True, check=True)
-    return command in listed.stdout.split('\n')

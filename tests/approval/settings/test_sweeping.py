@@ -12,6 +12,7 @@ from tool_approval.os_sandbox import Access
 from tool_approval.os_sandbox.journal import Journal
 from tool_approval.settings import RUN_SHELL
 
+from tests.system import needs_git
 from tool_approval import ApprovalController, execute_tool
 
 from .desk import Desk
@@ -33,6 +34,7 @@ def state(cache):
     return Path(os.environ['XDG_STATE_HOME'], 'tool-approval')
 
 
+@needs_git
 def test_what_a_command_leaves_is_swept_and_named(desk, state):
     said, _ = desk.run(PLANT)
 
@@ -40,6 +42,7 @@ def test_what_a_command_leaves_is_swept_and_named(desk, state):
     assert not (desk.folder / 'sub/.git').exists()
 
 
+@needs_git
 @pytest.mark.parametrize(
     'command, is_guarded',
     [
@@ -67,6 +70,7 @@ def test_a_nested_repository_is_guarded_from_all_but_one_rm(tmp_path, backend, s
     assert (str(desk.folder / 'sub/.git/config') in backend.profiles[-1].protected) == is_guarded
 
 
+@needs_git
 @pytest.mark.parametrize(('name', 'is_guarded'), [('rm', True), ('git', True), ('other', False)])
 def test_a_program_that_commands_can_write_leaves_out_no_guard(tmp_path, backend, state, monkeypatch, name, is_guarded):
     monkeypatch.setenv('PATH', f'{tmp_path}/work/bin:/usr/bin:/bin')
@@ -137,6 +141,7 @@ def test_a_command_waits_for_another_that_writes_here(tmp_path, backend, state, 
     assert len(backend.commands) == is_released
 
 
+@needs_git
 def test_a_sweep_that_fails_stops_the_next_command_until_it_succeeds(desk, state, monkeypatch):
     def full(*paths):
         raise OSError('the disk is full')
@@ -152,6 +157,7 @@ def test_a_sweep_that_fails_stops_the_next_command_until_it_succeeds(desk, state
     assert not (desk.folder / 'sub/.git').exists()
 
 
+@needs_git
 def test_a_start_notes_what_it_has_swept_and_what_it_could_not(desk, backend, state, monkeypatch):
     def full(*paths):
         raise OSError('the disk is full')

@@ -5,6 +5,7 @@ import io
 import os
 import resource
 import subprocess
+import sys
 import time
 
 import pytest
@@ -12,6 +13,7 @@ from tool_approval.os_sandbox import Access, BubblewrapBackend, OSProfile, Root,
 from tool_approval.tools.shell import ShellTool, running
 
 from tests.approval.os_sandbox.house import PYTHON
+from tests.system import command_lines
 
 from .parts import OPEN
 
@@ -32,8 +34,7 @@ def mine(text):
 def living(text):
     """Processes of these tests with `text` on their command line."""
     text = mine(text)
-    listed = subprocess.run(['ps', '-eo', 'stat=,args='], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if text in line and not line.startswith('Z')]
+    return [line for line in command_lines().values() if text in line]
 
 
 def test_output_and_exit_status_are_reported(tmp_path):
@@ -93,7 +94,7 @@ def test_secrets_of_the_environment_stay_out(tmp_path, monkeypatch):
 
 
 def test_command_runs_in_its_own_session(tmp_path):
-    result = run(tmp_path, 'ps -o sid= -p $$; echo $$')
+    result = run(tmp_path, f'{sys.executable} -c "import os; print(os.getsid(0))"; echo $$')
 
     session, pid = result.stdout.split()
     assert session == pid
