@@ -14,8 +14,6 @@ from tool_approval.durable.store import ASKED_AGAIN_MS, about_unknown, derived_i
 from tool_approval.inbox import InboxError, InboxUntrusted, Row
 from tool_approval.inbox.store import Changes
 from tool_approval.inbox.stores import SQLiteStore
-from tool_approval.inbox.stores.sqlite import MIGRATIONS
-from tool_approval.inbox.stores.sqlite_file import SQLiteFile
 from tool_approval.testing import check_inbox_store
 
 from tests.approval.parts import NOON
@@ -466,61 +464,6 @@ def test_a_run_that_is_not_utf_8_hides_no_other(tmp_path):
 
     assert [run.state for run in store.list_runs()] == ['\ufffd{']
     store.close()
-
-
-def test_a_file_of_the_first_version_is_migrated_and_keeps_its_requests(tmp_path):
-    path = tmp_path / 'inbox.sqlite'
-    tmp_path.chmod(0o700)
-    old = SQLiteFile(path, MIGRATIONS[:1])
-    with old.changing() as database:
-        database.execute(
-            'INSERT INTO requests (id, owner, content, posted_at, state, change) '
-            "VALUES ('asked', 'run', '{\"a\":1}', 0, 'pending', 0)"
-        )
-    old.close()
-
-    store = DurableStore(SQLiteStore(path))
-    [row] = store.inbox_store.open(10)
-    assert (row.id, row.content) == (ASKED.id, ASKED.content)
-    assert store.inbox_store.beats() == {'run': 0}
-    assert store.add_run(RUN)
-    store.close()
-
-
-def test_a_postgres_schema_of_the_first_version_is_migrated_and_keeps_its_requests(postgres):
-    from tool_approval.inbox.stores.postgres import MIGRATIONS, PostgresConnection, PostgresStore
-
-    old = PostgresConnection(postgres.dsn, 'durable_old', 'here', MIGRATIONS[:1])
-    with old.using() as database:
-        database.execute(
-            "INSERT INTO requests (id, owner, content, posted_at, state) VALUES ('a', 'run', '{}', now(), 'pending')"
-        )
-    old.close()
-
-    store = DurableStore(PostgresStore(postgres.dsn, schema='durable_old'))
-    assert [row.id for row in store.inbox_store.open(10)] == ['a']
-    assert store.inbox_store.beats() == {'run': 0}
-    assert store.add_run(RUN)
-    store.close()
-
-
-def test_a_process_of_the_first_version_withdraws_no_parked_request(store):
-    assert store.add_run(RUN)
-    assert store.park('run', 0, '{}', [ASKED], at=NOON)
-    with store.inbox_store.transaction() as execute:
-        # What that version executes when it has seen no heartbeat of an owner for 30 seconds.
-        changes = ', change = change' if isinstance(store.inbox_store, SQLiteStore) else ''
-        at = '0' if changes else 'now()'
-        withdrawn = execute(
-            f"UPDATE requests SET state = 'withdrawn', settled_at = {at}{changes} "
-            "WHERE owner = ? AND state = 'pending' "
-            'AND coalesce((SELECT beat FROM owners WHERE id = ?), 0) = ?',
-            (ASKED.owner, ASKED.owner, 0),
-        )
-
-    assert withdrawn.rowcount == 0
-    assert [row.state for row in store.requests_of('run')] == ['pending']
-    assert store.inbox_store.settle(ASKED.id, 'withdrawn', at=NOON)
 
 
 @pytest.mark.parametrize('form', ['{}', 'sqlite:///{}'])

@@ -176,23 +176,16 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             settled_at timestamptz CHECK ((settled_at IS NULL) = (state = 'pending')),
             number bigint GENERATED ALWAYS AS IDENTITY,
             answer text,
-            content text NOT NULL
+            content text NOT NULL,
+            run text COLLATE "C",
+            deadline bigint
         )""",
         "CREATE INDEX open_requests ON requests (posted_at, number) WHERE state = 'pending'",
         "CREATE INDEX open_by_owner ON requests (owner) WHERE state = 'pending'",
-        "CREATE INDEX settled_requests ON requests (settled_at) WHERE state <> 'pending'",
-        'CREATE TABLE owners (id text COLLATE "C" PRIMARY KEY, beat bigint NOT NULL)',
-    ),
-    (
-        'ALTER TABLE requests ADD COLUMN run text COLLATE "C"',
-        'ALTER TABLE requests ADD COLUMN deadline bigint',
-        'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
         "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
-        # See `MIGRATIONS` of the SQLite store.
-        "CREATE FUNCTION stay() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'",
-        """CREATE TRIGGER parked_requests_stay BEFORE UPDATE OF state ON requests FOR EACH ROW
-            WHEN (OLD.run IS NOT NULL AND NEW.state = 'withdrawn' AND NEW.deadline IS DISTINCT FROM 0)
-            EXECUTE FUNCTION stay()""",
+        "CREATE INDEX settled_requests ON requests (settled_at) WHERE state <> 'pending'",
+        'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
+        'CREATE TABLE owners (id text COLLATE "C" PRIMARY KEY, beat bigint NOT NULL)',
         """CREATE TABLE runs (
             id text COLLATE "C" PRIMARY KEY,
             agent text COLLATE "C" NOT NULL,
@@ -201,10 +194,12 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
             state text NOT NULL,
             outcome text,
             created_at bigint NOT NULL,
-            changed_at bigint NOT NULL
+            changed_at bigint NOT NULL,
+            parent text COLLATE "C"
         )""",
         "CREATE INDEX unfinished_runs ON runs (agent, status, changed_at) WHERE status IN ('queued', 'waiting')",
         'CREATE INDEX runs_by_age ON runs (created_at, id)',
+        'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
         """CREATE FUNCTION run_added() RETURNS trigger LANGUAGE plpgsql
             AS 'BEGIN PERFORM pg_notify(TG_TABLE_SCHEMA || ''_inbox'', ''''); RETURN NULL; END'""",
         'CREATE TRIGGER run_added AFTER INSERT ON runs FOR EACH STATEMENT EXECUTE FUNCTION run_added()',
@@ -229,12 +224,6 @@ MIGRATIONS: tuple[tuple[LiteralString, ...], ...] = (
         "CREATE INDEX unknown_executions ON executions (changed_at) WHERE state = 'unknown'",
         'CREATE TABLE workers (id text COLLATE "C" PRIMARY KEY, beat bigint NOT NULL)',
         'CREATE TABLE secret (id integer PRIMARY KEY CHECK (id = 1), value text NOT NULL)',
-    ),
-    (
-        'ALTER TABLE runs ADD COLUMN parent text COLLATE "C"',
-        'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
-    ),
-    (
         """CREATE TABLE approvals (
             id text COLLATE "C" PRIMARY KEY,
             number bigint NOT NULL,
@@ -317,7 +306,7 @@ class PostgresStore:
             done = database.execute(
                 f"WITH done AS (UPDATE requests SET state = CASE WHEN {is_late} THEN 'expired' ELSE %(state)s END, "
                 f'settled_at = CASE WHEN {is_late} THEN {now} ELSE %(at)s END, '
-                f'answer = CASE WHEN {is_late} THEN NULL ELSE %(answer)s END, deadline = 0 '
+                f'answer = CASE WHEN {is_late} THEN NULL ELSE %(answer)s END '
                 "WHERE id = %(id)s AND state = 'pending' RETURNING id, state) "
                 'SELECT state, pg_notify(%(channel)s, id) FROM done',
                 {'state': state, 'at': at, 'answer': answer, 'id': request_id, 'channel': self._channel},
@@ -439,7 +428,7 @@ class PostgresStore:
     ) -> int:
         """See `ParkingStore`."""
         return execute(
-            'WITH done AS (UPDATE requests SET state = ?, settled_at = ?, deadline = 0 '
+            'WITH done AS (UPDATE requests SET state = ?, settled_at = ? '
             f"WHERE state = 'pending' AND {which} RETURNING id) SELECT pg_notify(?, id) FROM done",
             (state, at, *values, self._channel),
         ).rowcount

@@ -32,26 +32,19 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             settled_at INTEGER CHECK ((settled_at IS NULL) = (state = 'pending')),
             change INTEGER NOT NULL,
             answer TEXT,
-            content TEXT NOT NULL
+            content TEXT NOT NULL,
+            run TEXT,
+            deadline INTEGER
         )""",
         "CREATE INDEX open_requests ON requests (posted_at) WHERE state = 'pending'",
         "CREATE INDEX open_by_owner ON requests (owner) WHERE state = 'pending'",
+        "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
         "CREATE INDEX settled_requests ON requests (settled_at) WHERE state <> 'pending'",
         'CREATE INDEX changed_requests ON requests (change)',
+        'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
         'CREATE TABLE changes (last INTEGER NOT NULL)',
         'INSERT INTO changes VALUES (0)',
         'CREATE TABLE owners (id TEXT PRIMARY KEY, beat INTEGER NOT NULL)',
-    ),
-    (
-        'ALTER TABLE requests ADD COLUMN run TEXT',
-        'ALTER TABLE requests ADD COLUMN deadline INTEGER',
-        'CREATE INDEX parked_requests ON requests (run, state) WHERE run IS NOT NULL',
-        "CREATE INDEX open_deadlines ON requests (deadline) WHERE state = 'pending'",
-        # Attack: a process of version 1 has the file open, and withdraws requests without a heartbeat. It does not set
-        # `deadline` (test_store.py: test_a_process_of_the_first_version_withdraws_no_parked_request).
-        """CREATE TRIGGER parked_requests_stay BEFORE UPDATE OF state ON requests
-            WHEN OLD.run IS NOT NULL AND NEW.state = 'withdrawn' AND NEW.deadline IS NOT 0
-            BEGIN SELECT RAISE(IGNORE); END""",
         """CREATE TABLE runs (
             id TEXT PRIMARY KEY,
             agent TEXT NOT NULL,
@@ -60,10 +53,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             state TEXT NOT NULL,
             outcome TEXT,
             created_at INTEGER NOT NULL,
-            changed_at INTEGER NOT NULL
+            changed_at INTEGER NOT NULL,
+            parent TEXT
         )""",
         "CREATE INDEX unfinished_runs ON runs (agent, status, changed_at) WHERE status IN ('queued', 'waiting')",
         'CREATE INDEX runs_by_age ON runs (created_at, id)',
+        'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
         """CREATE TABLE executions (
             key TEXT NOT NULL,
             attempt INTEGER NOT NULL,
@@ -85,12 +80,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX unknown_executions ON executions (changed_at) WHERE state = 'unknown'",
         'CREATE TABLE workers (id TEXT PRIMARY KEY, beat INTEGER NOT NULL)',
         'CREATE TABLE secret (id INTEGER PRIMARY KEY CHECK (id = 1), value TEXT NOT NULL)',
+        'CREATE TABLE approvals (id TEXT PRIMARY KEY, number INTEGER NOT NULL, content TEXT NOT NULL)',
     ),
-    (
-        'ALTER TABLE runs ADD COLUMN parent TEXT',
-        'CREATE INDEX nested_runs ON runs (parent, status) WHERE parent IS NOT NULL',
-    ),
-    ('CREATE TABLE approvals (id TEXT PRIMARY KEY, number INTEGER NOT NULL, content TEXT NOT NULL)',),
 )
 """Statements of each migration; see `SQLiteFile`."""
 
@@ -167,7 +158,7 @@ class SQLiteStore:
             done = database.execute(
                 f"UPDATE requests SET state = CASE WHEN {is_late} THEN 'expired' ELSE ?1 END, "
                 f'settled_at = CASE WHEN {is_late} THEN {_CLOCK} ELSE ?2 END, '
-                f'answer = CASE WHEN {is_late} THEN NULL ELSE ?3 END, change = {_THIS}, deadline = 0 '
+                f'answer = CASE WHEN {is_late} THEN NULL ELSE ?3 END, change = {_THIS} '
                 "WHERE id = ?4 AND state = 'pending'",
                 (state, _number(at), answer, request_id),
             )
@@ -283,8 +274,7 @@ class SQLiteStore:
     ) -> int:
         """See `ParkingStore`."""
         return execute(
-            f'UPDATE requests SET state = ?, settled_at = ?, change = {_THIS}, deadline = 0 '
-            f"WHERE state = 'pending' AND {which}",
+            f"UPDATE requests SET state = ?, settled_at = ?, change = {_THIS} WHERE state = 'pending' AND {which}",
             (state, _number(at), *values),
         ).rowcount
 
