@@ -284,7 +284,7 @@ def test_an_output_that_cannot_be_read_has_ended():
         ),
         *(
             (
-                f'{PYTHON} -c "import mmap, os, time\nm = {memory}\nfor _ in range(9999): {write}\ntime.sleep(42)"',
+                f'{sys.executable} -c "import mmap, os, time\nm = {memory}\nfor _ in range(9999): {write}\ntime.sleep(42)"',
                 running.Limits(processes=1000, memory_bytes=80 << 20),
                 'The command was ended, because it used more than 80 MiB of memory.',
             )
