@@ -12,7 +12,6 @@ from benchmarks.durable.page import page
 from benchmarks.durable.parked import Parked
 from benchmarks.durable.stories import ASKED, UNASKED
 from benchmarks.durable.workers import PLAIN
-from benchmarks.spread import spread
 
 PAGE = Path(__file__).parents[3] / 'docs' / 'benchmarks' / 'durable.md'
 NUMBER = re.compile(r'-?\d+(?:\.\d+)*')
@@ -31,7 +30,7 @@ def made(seconds_from_answer, bytes_in_store, cost):
             times = {'answered': answered, 'begun': 1.0, 'ended': 1.0, 'cpu_s': 1.0}
             bursts.append(Burst(store=store, program=program, answers=1, load=0.0, **times))
         stories[store] = {name: [[took]] for name, took in ((ASKED, cost), (UNASKED, 1.0), (PLAIN, 1.0))}
-    return page(parked, resumed, bursts, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])})
+    return page(parked, resumed, bursts, stories)
 
 
 def shape(text):
