@@ -56,17 +56,14 @@ def page(
     lines += [
         '',
         'The next table shows how many more tasks, threads, open files and bytes a worker needs for each parked run.',
-        'The new worker was started after the runs were parked, and is compared with a new worker on an empty store.',
-        'For the worker that parked the runs, growth is counted from the moment when a tenth of the runs was parked.',
-        'Open files include connections. The last column shows how much the resident memory of the worker grew.',
+        'The worker was started after the runs were parked, and is compared with one on an empty store.',
         '',
-        '| store | worker | tasks | threads | open files | bytes of memory |',
-        f'|{" --- |" * 6}',
+        '| store | tasks | threads | open files | bytes of memory |',
+        f'|{" --- |" * 5}',
     ]
     for each in parked:
-        for name, cost in (('new', each.idle), ('parked the runs', each.worker)):
-            few = ' | '.join(f'{cost[kind]:.3f}' for kind in ('tasks', 'threads', 'descriptors'))
-            lines.append(f'| {each.store} | {name} | {few} | {cost["resident"]:.0f} |')
+        few = ' | '.join(f'{each.idle[kind]:.3f}' for kind in ('tasks', 'threads', 'descriptors'))
+        lines.append(f'| {each.store} | {few} | {each.idle["resident"]:.0f} |')
     lines += [
         '',
         '## Answers',

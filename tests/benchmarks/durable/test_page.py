@@ -23,7 +23,7 @@ def made(seconds_from_answer, bytes_in_store, cost):
     parked, resumed, bursts, stories = [], [], [], {}
     for store, kept in (('PostgreSQL', ('runs', 'requests', 'DBOS')), ('SQLite', ('runs and requests', 'DBOS'))):
         sizes = dict.fromkeys(kept, bytes_in_store / len(kept))
-        parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, worker=none, idle=none, load=0.0))
+        parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, idle=none, load=0.0))
         delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'call executed', 'run ended')}
         resumed.append(Resumed(store=store, parked=1, answers=1, delays=delays, lost=0, twice=0, load=0.0))
         for program, answered in (('durable runs', 1.0), (PLAIN, None)):
