@@ -10,14 +10,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from . import approval, cost, memory, stall, waiting
+from . import approval, cost, stall
 from .page import page
-from .results import Release, Results, Stall
-from .spread import ratios, spread
+from .results import Results, Stall
+from .spread import ratios
 from .targets import CONTROL, LAYER, OURS, OURS_SYNC, UPSTREAM, UPSTREAM_THREAD
 from .variants import approve, approve_async, approve_in_thread, check_same_work, ours, stop_resume, upstream
 
-WHAT = ('cost', 'growth', 'waiting', 'stall')
+WHAT = ('cost', 'growth', 'stall')
 
 
 def main() -> None:
@@ -55,30 +55,9 @@ async def _measure(what: set[str], folder: Path, *, is_quick: bool) -> Results:
     if 'growth' in what:
         for variant in (reference, mine):
             results.growth[variant.name] = await cost.growth(variant, rounds=2 if is_quick else 8, note=_note)
-    if 'waiting' in what:
-        results.releases += await (_releases(20, 2) if is_quick else _releases(1000, 3))
     if 'stall' in what:
         results.stalls += await _stalls(rounds=3 if is_quick else 16)
     return results
-
-
-async def _releases(runs: int, rounds: int) -> list[Release]:
-    contests = [(name, UPSTREAM) for name in waiting.WAITING if name != UPSTREAM]
-    measured = await waiting.releases(contests, runs=runs, rounds=rounds, note=_note)
-    releases: list[Release] = []
-    for (name, reference), pairs in zip(contests, measured, strict=True):
-        _note(f'M = {runs}: memory of {name}')
-        releases.append(
-            Release(
-                runs=runs,
-                variant=name,
-                reference=reference,
-                cpu=ratios((mine.cpu_s, theirs.cpu_s) for mine, theirs in pairs),
-                wall_ms=spread(mine.wall_s * 1000 for mine, _ in pairs),
-                memory=memory.measure(name, runs),
-            )
-        )
-    return releases
 
 
 async def _stalls(rounds: int) -> list[Stall]:

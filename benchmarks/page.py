@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
 from .cost import Comparison
-from .results import Release, Results
-from .spread import Spread
+from .results import Results
 from .targets import CONTROL, judge
 
 _COST = """\
@@ -22,16 +21,6 @@ So the figures show only the cost of the approval mechanism, which is far less t
 Each ratio is the median over several pairs of runs. The quartiles follow in brackets.
 In "upstream, in a thread", an async handler calls the sync handler by `asyncio.to_thread`, as a program with upstream
 must if the handler may block. Upstream's thread is kept for the next run; a thread of ours ends with its run.
-"""
-
-_WAITING = """\
-## Waiting runs
-
-M runs wait for their answers at the same time, and then all are answered.
-The table shows the memory of one waiting run, measured in a fresh process.
-"Traced" is the memory that Python has allocated (`tracemalloc`).
-"Resident" is the growth of the resident memory of the process, including the stacks of threads.
-
 """
 
 
@@ -61,7 +50,6 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
             ((verdict.target, verdict.measured, 'met' if verdict.holds else '**MISSED**') for verdict in verdicts),
         ),
         *_cost(results.comparisons),
-        *_waiting(results.releases),
     ]
     return '\n'.join(lines).rstrip() + '\n'
 
@@ -79,31 +67,6 @@ def _noise(comparisons: Iterable[Comparison]) -> str:
         f'On a machine without noise, the ratio of a variant to itself ("{CONTROL}") would be 1. The quartiles '
         f'of this ratio differed from 1 by up to {cpu:.1%}.'
     )
-
-
-def _waiting(releases: Sequence[Release]) -> Iterator[str]:
-    if not releases:
-        return
-    yield from _WAITING.splitlines()
-    yield from _table(
-        ('M', 'variant', 'compared with', 'computing time', 'ms until all are done', 'kB traced', 'kB resident'),
-        (
-            (
-                str(each.runs),
-                each.variant,
-                each.reference,
-                _full(each.cpu),
-                f'{each.wall_ms.median:.1f}',
-                f'{each.memory.traced / 1000:.1f}',
-                '' if each.memory.resident is None else f'{each.memory.resident / 1000:.1f}',
-            )
-            for each in releases
-        ),
-    )
-
-
-def _full(ratio: Spread) -> str:
-    return f'{ratio.median:.3f} [{ratio.lower:.3f}–{ratio.upper:.3f}]'
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

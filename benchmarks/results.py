@@ -5,26 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .cost import Comparison
-from .memory import Memory
 from .spread import Spread
-
-
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """Waiting runs of one variant that were answered at the same time."""
-
-    runs: int
-    """Number of runs."""
-    variant: str
-    """Name of the measured variant."""
-    reference: str
-    """Name of the variant that it is compared with."""
-    cpu: Spread
-    """Ratios of computing time."""
-    wall_ms: Spread
-    """Milliseconds from the answer to the end of the last run."""
-    memory: Memory
-    """Memory of one run while it waited."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +26,5 @@ class Results:
     """Comparisons by the number of rounds and of calls."""
     growth: dict[str, Spread] = field(default_factory=dict[str, Spread])
     """Ratios of one response with 1000 calls to ten runs with 100, by variant."""
-    releases: list[Release] = field(default_factory=list[Release])
-    """Results by the number of waiting runs."""
     stalls: list[Stall] = field(default_factory=list[Stall])
     """Results about the event loop."""

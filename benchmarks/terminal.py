@@ -30,7 +30,7 @@ SIZE = 1_000_000
 LIMIT_MS = 100
 """Limit for the median of drawing."""
 
-SLOWEST = 8
+SLOWEST = 4
 """Requests that the page lists."""
 
 HELP_LIMIT_MS = 300

@@ -1,8 +1,7 @@
 """Measure durable runs: `python -m benchmarks.durable`, `make bench-durable`.
 
 Thousands of runs are parked, and cost a worker nothing; answers come at a steady rate or all at once, and workers go
-on; one approved call is compared with the same DBOS steps without a question, and with LangGraph's PostgreSQL
-checkpointer.
+on; one approved call is compared with the same DBOS steps without a question.
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.inbox import places
-from benchmarks.spread import Spread
 
 from .answers import BURST, Burst, Resumed, measure_burst, measure_plain_burst, measure_resumed
 from .faults import OURS, disturb
 from .page import page
 from .parked import PARKED, Parked, measure_parked
-from .stories import langgraph, measure_stories
+from .stories import measure_stories
 from .workers import url_of
 
 
@@ -56,22 +54,19 @@ def main() -> None:
     resumed: list[Resumed] = []
     bursts: list[Burst] = []
     stories: dict[str, dict[str, list[list[float]]]] = {}
-    other: dict[str, Spread] | str | None = None
     with places(syncs=True) as makers:
         for make in reversed(makers):
             place = make()
             store, _ = place
             count = 200 if options.quick else options.sqlite_runs if store == 'SQLite' else options.runs
             stories[store] = measure_stories(make, 10, 1 if options.quick else options.rounds)
-            if store == 'PostgreSQL':
-                other = langgraph(make()[1], 10 if options.quick else 200)
             print(f'{store}: stories measured', file=sys.stderr)
             parked.append(measure_parked(place, make(), count))
             print(f'{store}: parked', file=sys.stderr)
             resumed.append(measure_resumed(place, PARKED // count * count, min(count, 2000) // 2))
             bursts.append(measure_burst(place, min(count // 2, BURST)))
             bursts.append(measure_plain_burst(make(), min(count // 2, BURST)))
-    text = page(parked, resumed, bursts, stories, other)
+    text = page(parked, resumed, bursts, stories)
     print(text, end='')
     if options.write is not None:
         options.write.write_text(text, encoding='utf-8')

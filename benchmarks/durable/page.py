@@ -7,7 +7,7 @@ import platform
 from collections.abc import Sequence
 from statistics import median
 
-from benchmarks.spread import Spread, ratios
+from benchmarks.spread import ratios
 
 from .answers import BEGUN, BURST_AIM, P99_LIMIT_S, RATE, Burst, Resumed
 from .parked import BYTES_LIMIT, PARKED, Parked
@@ -15,17 +15,11 @@ from .stories import ASKED, COST_LIMIT
 from .workers import PLAIN
 
 
-def milliseconds(of: Spread) -> str:
-    """Median and quartiles."""
-    return f'{of.median * 1000:.0f} [{of.lower * 1000:.0f}–{of.upper * 1000:.0f}] ms'
-
-
 def page(
     parked: Sequence[Parked],
     resumed: Sequence[Resumed],
     bursts: Sequence[Burst],
     stories: dict[str, dict[str, list[list[float]]]],
-    other: dict[str, Spread] | str | None,
 ) -> str:
     """The page of the documentation."""
     lines = [
@@ -62,17 +56,14 @@ def page(
     lines += [
         '',
         'The next table shows how many more tasks, threads, open files and bytes a worker needs for each parked run.',
-        'The new worker was started after the runs were parked, and is compared with a new worker on an empty store.',
-        'For the worker that parked the runs, growth is counted from the moment when a tenth of the runs was parked.',
-        'Open files include connections. The last column shows how much the resident memory of the worker grew.',
+        'The worker was started after the runs were parked, and is compared with one on an empty store.',
         '',
-        '| store | worker | tasks | threads | open files | bytes of memory |',
-        f'|{" --- |" * 6}',
+        '| store | tasks | threads | open files | bytes of memory |',
+        f'|{" --- |" * 5}',
     ]
     for each in parked:
-        for name, cost in (('new', each.idle), ('parked the runs', each.worker)):
-            few = ' | '.join(f'{cost[kind]:.3f}' for kind in ('tasks', 'threads', 'descriptors'))
-            lines.append(f'| {each.store} | {name} | {few} | {cost["resident"]:.0f} |')
+        few = ' | '.join(f'{each.idle[kind]:.3f}' for kind in ('tasks', 'threads', 'descriptors'))
+        lines.append(f'| {each.store} | {few} | {each.idle["resident"]:.0f} |')
     lines += [
         '',
         '## Answers',
@@ -139,15 +130,4 @@ def page(
             verdict = '' if name != ASKED else 'met' if ratio.median <= COST_LIMIT else '**MISSED**'
             by = f'{ratio.median:.1f} [{ratio.lower:.1f}–{ratio.upper:.1f}]'
             lines.append(f'| {store} | {name} | {median(taken) * 1000:.0f} | {by} | {verdict} |')
-    lines.append('')
-    if isinstance(other, str):
-        lines.append(f'LangGraph was not measured: {other}')
-    elif other is not None:
-        lines += [
-            'The same run was measured in LangGraph with its PostgreSQL checkpointer, in one process.',
-            f'A LangGraph run that is answered at once took {milliseconds(other["asked"])}.',
-            f'A LangGraph run without a question took {milliseconds(other["unasked"])}.',
-            'If the process of a LangGraph run ends, no worker continues the run.',
-            'When your program resumes the run, a call that was being executed may be executed again.',
-        ]
     return '\n'.join(lines) + '\n'

@@ -36,8 +36,6 @@ class Parked:
     """In the store for each, by what it is for."""
     history: float
     """The bytes of these that are the history."""
-    worker: dict[str, float]
-    """Growth of the worker that parked the runs, for each run after the first tenth."""
     idle: dict[str, float]
     """Growth of a new worker for each run, compared with a worker without runs."""
     load: float
@@ -73,15 +71,11 @@ def measure_parked(place: Place, empty: Place, runs: int) -> Parked:
     process = Worker(worker, url, 'required')
     start_runs(url, range(runs // 10))
     await_open(url, runs // 10)
-    time.sleep(2.0)
-    before = process.ask('cost')
     size_before = sizes(place)
     begin = time.monotonic()
     start_runs(url, range(runs // 10, runs))
     await_open(url, runs)
     seconds = time.monotonic() - begin
-    time.sleep(2.0)
-    grown = _difference(before, process.ask('cost'), runs - runs // 10)
     process.stop()
     size = sizes(place)
     more = {name: (size[name] - size_before[name]) / (runs - runs // 10) for name in size}
@@ -96,7 +90,6 @@ def measure_parked(place: Place, empty: Place, runs: int) -> Parked:
         seconds=seconds,
         bytes=more,
         history=history,
-        worker=grown,
         idle=_difference(_idle(url_of(empty)), _idle(url), runs * (copies + 1)),
     )
 

@@ -1,10 +1,8 @@
-"""Compare runs with one approved call with the same steps in other programs."""
+"""Compare runs with one approved call with the same steps without a question."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -13,9 +11,6 @@ from tool_approval.durable import open_store
 from tool_approval.inbox import Approver, Inbox
 
 from benchmarks.inbox import Place
-from benchmarks.spread import Spread, spread
-from maintainers.peers.catalog import Environment
-from maintainers.peers.environments import REPOSITORY, InstallError, python_of
 from tool_approval import ApprovalDecision
 
 from .workers import PLAIN, Worker, durable_agent, plain_worker, url_of, worker
@@ -23,11 +18,6 @@ from .workers import PLAIN, Worker, durable_agent, plain_worker, url_of, worker
 COST_LIMIT = 4.0
 
 ASKED, UNASKED = 'durable run, approved at once', 'durable run, no question'
-
-LANGGRAPH = Environment(
-    name='langgraph-postgres',
-    installs=(('langgraph==1.2.22', 'langgraph-checkpoint-postgres==3.2.0', 'psycopg[binary]==3.3.9'),),
-)
 
 
 def story_of_ours(url: str, runs: int, policy: str) -> list[float]:
@@ -80,21 +70,3 @@ def measure_stories(make: Callable[[], Place], runs: int, rounds: int) -> dict[s
         told[UNASKED].append(story_of_ours(url_of(make()), runs, 'none'))
         told[PLAIN].append(story_of_dbos(url_of(make()), runs))
     return told
-
-
-def langgraph(dsn: str, runs: int) -> dict[str, Spread] | str:
-    """Seconds of a run on LangGraph's checkpointer, asked and unasked; or why there are none."""
-    try:
-        python = python_of(LANGGRAPH)
-    except InstallError as error:
-        return str(error)
-    command = [str(python), '-m', 'benchmarks.durable.langgraph_program', dsn, str(runs)]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return done.stderr.strip().splitlines()[-1]
-    return {name: spread(taken[1:]) for name, taken in json.loads(done.stdout).items()}
-
-
-def milliseconds(of: Spread) -> str:
-    """Median and quartiles."""
-    return f'{of.median * 1000:.0f} [{of.lower * 1000:.0f}–{of.upper * 1000:.0f}] ms'

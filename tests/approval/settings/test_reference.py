@@ -48,7 +48,7 @@ def test_every_key_is_in_the_table_of_its_section(section, model):
 
 
 def test_every_public_name_is_in_the_reference():
-    listed = re.findall(r'^::: tool_approval\.settings\.(\w+)$', (REFERENCE / 'settings.md').read_text(), re.MULTILINE)
+    listed = re.findall(r'^::: tool_approval\.settings\.(\w+)$', (REFERENCE / 'approval.md').read_text(), re.MULTILINE)
 
     assert sorted(listed) == sorted(tool_approval.settings.__all__)
 

@@ -12,7 +12,6 @@ from benchmarks.durable.page import page
 from benchmarks.durable.parked import Parked
 from benchmarks.durable.stories import ASKED, UNASKED
 from benchmarks.durable.workers import PLAIN
-from benchmarks.spread import spread
 
 PAGE = Path(__file__).parents[3] / 'docs' / 'benchmarks' / 'durable.md'
 NUMBER = re.compile(r'-?\d+(?:\.\d+)*')
@@ -24,14 +23,14 @@ def made(seconds_from_answer, bytes_in_store, cost):
     parked, resumed, bursts, stories = [], [], [], {}
     for store, kept in (('PostgreSQL', ('runs', 'requests', 'DBOS')), ('SQLite', ('runs and requests', 'DBOS'))):
         sizes = dict.fromkeys(kept, bytes_in_store / len(kept))
-        parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, worker=none, idle=none, load=0.0))
+        parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, idle=none, load=0.0))
         delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'call executed', 'run ended')}
         resumed.append(Resumed(store=store, parked=1, answers=1, delays=delays, lost=0, twice=0, load=0.0))
         for program, answered in (('durable runs', 1.0), (PLAIN, None)):
             times = {'answered': answered, 'begun': 1.0, 'ended': 1.0, 'cpu_s': 1.0}
             bursts.append(Burst(store=store, program=program, answers=1, load=0.0, **times))
         stories[store] = {name: [[took]] for name, took in ((ASKED, cost), (UNASKED, 1.0), (PLAIN, 1.0))}
-    return page(parked, resumed, bursts, stories, {'asked': spread([1.0]), 'unasked': spread([1.0])})
+    return page(parked, resumed, bursts, stories)
 
 
 def shape(text):

@@ -1,4 +1,8 @@
-"""Bind an approval to one call, in a form that hosts can store and pass between processes."""
+"""Bind an approval to one call, in a form that hosts can store and pass between processes.
+
+A table of approvals in the controller would be missing where another process resumes the run, and would grow with every
+abandoned run. A comparison with the request that was shown would trust the UI, which could change it.
+"""
 
 from __future__ import annotations
 

@@ -54,7 +54,6 @@ _BY_A_PERSON = 'Only a person can approve this call, so the mode `approve_all` b
 
 _log = logging.getLogger('tool_approval')
 
-
 UNLOGGED = 'The decision could not be written to the audit log, so the call was denied.'
 """Reason for a denial if there is no line in the log."""
 
@@ -507,7 +506,7 @@ class ApprovalController(Recorder):
         remembered: RememberedApproval | None = None,
         reread: Reread | None = None,
     ) -> Decided:
-        """Complete a decision, log it and remember it."""
+        """Complete a decision, log it, and only then remember it: what the log lacks approves nothing later."""
         asked = digest
         is_unasked = decision.rule == 'policy'
         if decision.approved and decision.override_args is not None:

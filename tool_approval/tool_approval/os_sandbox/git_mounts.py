@@ -1,7 +1,8 @@
 """Let a command write to the `.git` of a repository, except for what decides which programs git runs.
 
 Files and folders that decide this, such as `config` and `hooks`, are mounted read-only. Names that must not appear
-cannot be mounted, so `sweep` looks for them after the command.
+cannot be mounted, so `sweep` looks for them after the command. A copy of the repository, from which checked changes are
+written back, could not let a merge or a rebase go on in a second command, nor work with linked work trees.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Find what git would run outside of the sandbox, and refuse what cannot be shown.
 
 Everything is allowed by name: sub-commands, options, forms of addresses, and keys of the repository's configuration.
+A list of dangerous keys would have to be complete, and each version of git adds some. Keys of the user in the sandbox,
+or a socket of the agent that holds them, could sign anything for any host, not only the push that was shown.
 Sources: git-config(1), git-push(1), git-fetch(1), githooks(5), and `enter_repo`, `get_remote_url` in git's source.
 """
 

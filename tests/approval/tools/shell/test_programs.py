@@ -62,6 +62,7 @@ def test_a_powerful_program_without_an_entry_runs_only_as_a_rule_names_it(name):
 
 WRONG = {
     'a type': '[a]\nflags = ["-x"]',
+    'a field': '[a]\nflag = "-x"',
     'an option twice': '[a]\nflags = "-x"\ntext = "-x"',
     'an option with two roles elsewhere': '[a]\nlike = ["_b", "_c"]\n[_b]\nflags = "-x"\n[_c]\ntext = "-x"',
     'what is missing': '[a]\nlike = ["b"]',

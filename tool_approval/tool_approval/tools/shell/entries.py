@@ -21,13 +21,49 @@ command, `script` is a command line for a shell, and `code` is code in another l
 directory, user, rights or settings of the program. A `rest` value and all words after it are a command."""
 
 _ROLES: Final[Mapping[str, Kind | None]] = {'flags': None, **{kind: kind for kind in get_args(Kind)}}
-_BOOLEANS: Final = frozenset(
-    {
-        'writes', 'sub_commands', 'runs_files', 'response_files', 'options_first',
-        'end', 'transparent', 'appends', 'harmless', 'plus', 'needs_operand', 'never', 'remembered',
-        'anywhere', 'takes_data', 'runs_input', 'any_option', 'one_dash',
-    }
-)  # fmt: skip
+_BOOLEANS: Final[Mapping[str, str]] = {
+    'writes': 'writing the files that its operands name is its purpose, so a rule that names it covers that',
+    'sub_commands': 'the first operand is a sub-command with an entry of its own',
+    'never': 'it requires approval with any arguments',
+    'runs_input': 'it runs its standard input, whatever its operands are',
+    'needs_operand': 'without an operand, it runs its standard input',
+    'runs_files': 'it runs files of its directory, such as tests, so it requires approval after a `cd`',
+    'response_files': 'it replaces `@file` with the content of the file',
+    'anywhere': 'it has options that write something, but works the same in every directory',
+    'takes_data': 'it runs files or has sub-commands, but no argument is the name of a program to run',
+    'remembered': 'an approval for the session may cover every simple command of it: not for what removes, '
+    'overwrites, sends or runs code that it is given',
+    'options_first': 'words after the first operand are never options',
+    'end': '`false`: `--` does not end the options',
+    'plus': 'a word that begins with `+` is an option',
+    'one_dash': 'long options have one dash',
+    'transparent': 'if no rule matches this wrapper, only the wrapped command is judged',
+    'appends': 'this wrapper adds arguments to the wrapped command that the line does not contain',
+    'harmless': 'no option can run or write anything',
+    'any_option': 'it only reads and prints, whatever its options are; only for programs that were audited',
+}
+"""Fields that are true or false."""
+FIELDS: Final[Mapping[str, str]] = {
+    'operands': 'kinds of the operands, in order; a `*` after the last one is for all further operands; '
+    'without this field, every operand requires approval',
+    'values': 'for options, a pattern that the value has to match',
+    'operand_values': 'pattern for all operands, or a list by position, the last one for all further operands; '
+    'a value that is unknown before the command runs matches only `.*`',
+    'operands_without_first': 'options that replace the first operand, as in `grep -e`',
+    'operands_only_with': 'the program takes operands only with one of these options',
+    'beyond': 'options with which the program reads more than the named paths, such as links that lead elsewhere; '
+    '`*` if it does so without any',
+    'opens': 'pattern of code that opens other files, so that rules with `sandbox_paths` do not apply',
+    'checker': 'function in `checks.py` that decides what data cannot describe',
+    'like': 'entries whose options the program also accepts',
+    'aliases': 'other names of the program or sub-command',
+    'allowed': 'examples that run without approval if a rule allows the program, and for a wrapper `ls`, `cat`, `echo`',
+    'asked': 'examples that require approval with the same rules',
+    **_BOOLEANS,
+}
+"""Fields of an entry besides the kinds, each of which lists the options with such a value; `flags` lists options
+without a value. An option may end in `=` if its value is in the same word, and in `?` if its value may be missing.
+`-#` is a dash and digits."""
 _INHERITED: Final = ('runs_files', 'response_files', 'one_dash')
 """Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond')
@@ -173,6 +209,8 @@ def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
 
 def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
     fields = all_fields[name]
+    if unknown := fields.keys() - FIELDS.keys() - _ROLES.keys():
+        raise ValueError(f'`{unknown}` are not fields of an entry')
     kinds = _kinds(fields['operands']) if 'operands' in fields else None
     given: Fields = {'end': True, **_inherited(name, all_fields), **fields}
     options = _options(name, all_fields, ())
