@@ -14,8 +14,8 @@ from tool_approval.answering import (
     is_changed,
     may_approve_together,
     outcome_words,
+    parse_arguments,
     place_in_response,
-    read_arguments,
     with_arguments,
 )
 from tool_approval.core.offers import with_offers
@@ -193,13 +193,13 @@ def test_arguments_that_are_not_shown_are_not_edited():
 
 
 def test_edited_arguments_are_read_as_those_of_a_call():
-    assert read_arguments('{"path": "b"}') == {'path': 'b'}
+    assert parse_arguments('{"path": "b"}') == {'path': 'b'}
 
 
 @pytest.mark.parametrize('text', ['[]', '{"a": 1, "a": 2}', '{"a": NaN}', '{'])
 def test_a_text_without_arguments_is_refused(text):
     with pytest.raises(UnreadableArguments):
-        read_arguments(text)
+        parse_arguments(text)
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,8 @@ __all__ = (
     'is_changed',
     'may_approve_together',
     'outcome_words',
+    'parse_arguments',
     'place_in_response',
-    'read_arguments',
     'with_arguments',
 )
 
@@ -232,7 +232,7 @@ def draft_of(request: ApprovalRequest) -> dict[str, Any]:
     return {key: value for key, value in request.rejected_edit.args.items() if key not in hidden}
 
 
-def read_arguments(text: str) -> dict[str, Any]:
+def parse_arguments(text: str) -> dict[str, Any]:
     """Parse edited JSON arguments.
 
     Raises:

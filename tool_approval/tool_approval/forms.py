@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, cast
 
-from tool_approval.answering import UnreadableArguments, editable, read_arguments
+from tool_approval.answering import UnreadableArguments, editable, parse_arguments
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.request import ApprovalRequest
 from tool_approval.display import escape_line
@@ -76,7 +76,7 @@ class FormField:
                 raise self._problem('is not one of the options')
             return found[0]
         try:
-            value = read_arguments(f'{{"value": {text}}}')
+            value = parse_arguments(f'{{"value": {text}}}')
         except UnreadableArguments:
             value = {}
         number = value.get('value') if list(value) == ['value'] else None

@@ -284,13 +284,13 @@ def test_an_output_that_cannot_be_read_has_ended():
         ),
         *(
             (
-                f'{sys.executable} -c "import mmap, os, time\nm = {memory}\nfor _ in range(9999): {write}\ntime.sleep(42)"',
+                f'{sys.executable} -c "{code}time.sleep(42)"',
                 running.Limits(processes=1000, memory_bytes=80 << 20),
                 'The command was ended, because it used more than 80 MiB of memory.',
             )
-            for memory, write in [
-                ('mmap.mmap(-1, 99 << 20)', 'm.write(bytes(9999))'),
-                ("os.memfd_create('x')", 'os.write(m, bytes(9999))'),
+            for code in [
+                'import mmap, time\nm = mmap.mmap(-1, 99 << 20)\nfor _ in range(9999): m.write(bytes(9999))\n',
+                "import os, time\nm = os.memfd_create('x')\nfor _ in range(9999): os.write(m, bytes(9999))\n",
             ]
         ),
         (

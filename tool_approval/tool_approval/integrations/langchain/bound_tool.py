@@ -98,7 +98,7 @@ def call_id_of(input: ToolInput) -> str | None:
     return input.get('id') if _is_call(input) else None
 
 
-def with_arguments(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
+def replace_input(input: ToolInput, given: Mapping[str, Any] | None) -> ToolInput:
     """Return `input` with `given` as its arguments. If `input` is not a model's call, return only `given`."""
     values = dict(given or {})
     return {**input, 'args': values} if _is_call(input) else values
@@ -227,7 +227,7 @@ class BoundTool(StandIn):
         if (lapsed := self._gate.lapsed(self._allowed)) is not None:
             return self._refuse(lapsed, input)
         self._refused = None
-        return with_arguments(input, call.given)
+        return replace_input(input, call.given)
 
     def _refuse(self, reason: str, input: ToolInput) -> ToolMessage:
         self._refused = answer(Refused(reason=reason), name=self._reader.name, call_id=call_id_of(input))

@@ -22,7 +22,7 @@ from tool_approval.core.gate import Gate
 from tool_approval.core.threads import wait_for
 from tool_approval.core.tool_checks import judging
 
-from .bound_tool import BoundTool, StandIn, ToolInput, answer, answer_of, arguments_of, call_id_of, with_arguments
+from .bound_tool import BoundTool, StandIn, ToolInput, answer, answer_of, arguments_of, call_id_of, replace_input
 from .calls import CallReader, decide_alone, find_facts
 
 
@@ -132,7 +132,7 @@ class ApprovalToolWrapper(StandIn):
         if isinstance(settled, Responded):
             return settled if reader.call_id is None else answer_of(settled, name=self.name, call_id=reader.call_id)
         tool = BoundTool(reader, settled, self._gate)
-        return tool, with_arguments(input, settled.call.given)
+        return tool, replace_input(input, settled.call.given)
 
 
 def _is_awaited(frame: FrameType) -> bool:

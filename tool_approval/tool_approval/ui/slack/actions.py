@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
-from tool_approval.answering import AnswerKind, NotOffered, answer_decision, decision_on, read_arguments
+from tool_approval.answering import AnswerKind, NotOffered, answer_decision, decision_on, parse_arguments
 from tool_approval.core.approvers import LONGEST_NAME
 from tool_approval.core.decision import ApprovalDecision
 from tool_approval.core.request import ApprovalRequest
@@ -121,7 +121,7 @@ def decision_of(press: Press, request: ApprovalRequest) -> ApprovalDecision:
         NotOffered: The message does not offer this answer.
     """
     if press.action == CHANGED_FORM:
-        edited = read_arguments(press.target.partition('\n')[2])
+        edited = parse_arguments(press.target.partition('\n')[2])
         return decision_on(request, approved=True, override_args=edited)
     if press.action in BOUNDED:
         offered = bounded_buttons(request).get(press.action)

@@ -10,7 +10,7 @@ from tool_approval.answering import (
     NotOffered,
     draft_of,
     is_changed,
-    read_arguments,
+    parse_arguments,
     with_arguments,
 )
 from tool_approval.core.request import ApprovalRequest
@@ -86,7 +86,7 @@ def read_edit(entry: InboxEntry, values: Mapping[str, Any]) -> dict[str, Any]:
         text = _value(values, _JSON)
         if text is None:
             raise NotOffered('the arguments are missing')
-        edited = read_arguments(text)
+        edited = parse_arguments(text)
     else:
         # Slack sends an empty text as null.
         entered = {each.name: _value(values, f'{_FIELD}{number}') for number, each in enumerate(fields)}

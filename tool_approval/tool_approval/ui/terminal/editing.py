@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_approval.answering import UnreadableArguments, read_arguments
+from tool_approval.answering import UnreadableArguments, parse_arguments
 from tool_approval.core.canonical import canonical_json
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.display import escape_line
@@ -70,7 +70,7 @@ def read_text(text: str, *, as_yaml: bool) -> dict[str, Any] | None:
     if not any(line.strip() and not line.startswith('#') for line in text.splitlines()):
         return None
     if not as_yaml:
-        return read_arguments(text)
+        return parse_arguments(text)
     from .yaml_text import load
 
     value = load(text)
@@ -88,7 +88,7 @@ def read_value(text: str) -> Any:
         UnreadableArguments: The text is not a JSON value.
     """
     with contextlib.suppress(UnreadableArguments):
-        values = read_arguments(f'{{"value": {text}}}')
+        values = parse_arguments(f'{{"value": {text}}}')
         if list(values) == ['value']:
             return values['value']
     raise UnreadableArguments('that is not a JSON value; put text in double quotes')

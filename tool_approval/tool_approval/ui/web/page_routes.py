@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from tool_approval.answering import NotOffered, UnreadableArguments, is_changed, read_arguments, with_arguments
+from tool_approval.answering import NotOffered, UnreadableArguments, is_changed, parse_arguments, with_arguments
 from tool_approval.display import escape_line, name_of
 from tool_approval.inbox import Approver, Inbox, InboxEntry, InboxError, OtherContent
 
@@ -151,7 +151,7 @@ class PageRoutes:
         values, changed = _decision_fields(fields), single(fields, 'args')
         if changed is not None:
             try:
-                values['override_args'] = read_arguments(changed)
+                values['override_args'] = parse_arguments(changed)
             except UnreadableArguments as error:
                 problem = f'the changed arguments cannot be used: {error}'
                 raise HttpRefusal(422, 'invalid_answer', problem) from None
@@ -203,7 +203,7 @@ class PageRoutes:
         entered = None if text is not None else entered_in(fields)
         edited: dict[str, Any] | None = None
         try:
-            edited = read_arguments(text) if text is not None else read_entered(entry, entered or {})
+            edited = parse_arguments(text) if text is not None else read_entered(entry, entered or {})
             if request.query_params.get('again') == '1':
                 text = None
             elif is_changed(entry.request, edited):
