@@ -19,7 +19,6 @@ The approver approves at once.
 
 Every system runs in a separate environment and process.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
-Two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
 A figure is a median, with the quartiles in brackets.
 Ratios and differences compare measurements of the same round.
