@@ -66,7 +66,7 @@ def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
             yield _at_most(_LAYER[each.case], each)
         elif (each.variant, each.reference) == (STOP_RESUME, OURS) and kind == 'N' and int(size) >= 10:
             yield Verdict(
-                target=f'{each.case}: "{STOP_RESUME}" takes at least 1.30 times as long as "{OURS}"',
+                target=f'{each.case}: {STOP_RESUME} ≥ 1.30 × {OURS}',
                 measured=shown(each.cpu),
                 holds=each.cpu.median >= 1.3,
             )
@@ -74,8 +74,7 @@ def _costs(comparisons: list[Comparison]) -> Iterator[Verdict]:
 
 def _at_most(limit: float, measured: Comparison) -> Verdict:
     return Verdict(
-        target=f'{measured.case}: "{measured.variant}" takes at most {limit:.2f} times as long as '
-        f'"{measured.reference}"',
+        target=f'{measured.case}: {measured.variant} ≤ {limit:.2f} × {measured.reference}',
         measured=shown(measured.cpu),
         holds=measured.cpu.median <= limit,
     )

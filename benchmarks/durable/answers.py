@@ -65,7 +65,7 @@ def measure_resumed(place: Place, parked: int, answers: int) -> Resumed:
         for kind, run_id, at in process.stamps():
             happened[kind][run_id].append(at)
         process.stop()
-    names = {'began 1': BEGUN, 'executed': 'call executed', 'ended': 'run ended'}
+    names = {'began 1': BEGUN, 'ended': 'run ended'}
     return Resumed(
         store=place[0],
         load=os.getloadavg()[0],

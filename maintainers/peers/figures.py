@@ -41,12 +41,6 @@ class Waiting:
 
     peer: str
     """Name of the peer."""
-    asked_ms: Spread
-    """Computing time until one run waits, in milliseconds."""
-    done_ms: Spread
-    """Computing time from the answer to the end of one run, in milliseconds."""
-    wall_ms: Spread
-    """Elapsed time from the answer to the end of the last run, in milliseconds."""
     resident: float | None
     """Growth of the process for each run, in bytes."""
     traced: float | None
@@ -109,22 +103,14 @@ def faster(found: Sequence[Cost]) -> list[Cost]:
 
 def waiting(crowd: Crowd) -> list[Waiting]:
     """Return the cost of waiting for each measured peer."""
-    found: list[Waiting] = []
-    for peer, waits in _waits_by_peer(crowd.waits).items():
-        timed = [each for each in waits if each.traced is None]
-        if not timed:
-            continue
-        found.append(
-            Waiting(
-                peer=peer,
-                asked_ms=spread(1000 * each.asked_cpu_s / crowd.runs for each in timed),
-                done_ms=spread(1000 * each.done_cpu_s / crowd.runs for each in timed),
-                wall_ms=spread(1000 * each.done_wall_s for each in timed),
-                resident=_typical([each.resident for each in waits], crowd.runs),
-                traced=_typical([each.traced for each in waits], crowd.runs),
-            )
+    return [
+        Waiting(
+            peer=peer,
+            resident=_typical([each.resident for each in waits], crowd.runs),
+            traced=_typical([each.traced for each in waits], crowd.runs),
         )
-    return found
+        for peer, waits in _waits_by_peer(crowd.waits).items()
+    ]
 
 
 def _added_ms(sample: Sample, case: Case) -> float:

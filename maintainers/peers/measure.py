@@ -70,7 +70,7 @@ def measure(results: Results, peers: Sequence[Peer], plan: Plan, start: Start, n
     for runs, measurements in plan.crowds:
         crowd = Crowd(runs=runs)
         results.crowds.append(crowd)
-        # Another process traces its memory, which slows it down, so it is not timed.
+        # Another process traces its memory, which also grows it.
         for number in range(measurements + 1):
             for peer in _rotated(peers, number):
                 if peer.name in results.missing or peer.name in crowd.failures:
@@ -143,9 +143,6 @@ def _wait(peer: Peer, crowd: Crowd, start: Start, *, trace: bool) -> None:
     crowd.waits.append(
         Wait(
             peer=peer.name,
-            asked_cpu_s=answer['asked']['cpu_s'],
-            done_cpu_s=answer['done']['cpu_s'],
-            done_wall_s=answer['done']['wall_s'],
             resident=None if trace else answer['resident'],
             traced=answer['traced'],
         )

@@ -19,7 +19,6 @@ The approver approves at once.
 
 Every system runs in a separate environment and process.
 In each round, each system does the same run twice: with approval, and with a tool that needs no approval.
-Two costs are measured separately: the cost of a whole run, and the cost that approval *adds* to it.
 
 A figure is a median, with the quartiles in brackets.
 Ratios and differences compare measurements of the same round.
@@ -46,7 +45,6 @@ _WAITING = """\
 ## Runs that wait at once
 
 M runs are started, each with one call to approve. All M runs wait before the first one is answered.
-Two computing times are given per run: from the start until the run waits, and from the answer to the end of the run.
 Memory is given per run: `traced` is the memory that Python has allocated, and `resident` is the growth of the process.
 In the rows of stop and resume, LangChain and the OpenAI Agents SDK, the figures describe a stopped run, not a waiting \
 run.
@@ -184,19 +182,15 @@ def _waiting_tables(crowds: Sequence[Crowd]) -> Iterator[str]:
         rows = [
             (
                 each.peer,
-                _range(each.asked_ms, 2),
-                _range(each.done_ms, 2),
                 _kilobytes(each.traced),
                 _kilobytes(each.resident),
             )
             for each in waiting(crowd)
         ]
-        rows += [(peer, reason, '', '', '') for peer, reason in crowd.failures.items()]
+        rows += [(peer, reason, '') for peer, reason in crowd.failures.items()]
         yield from _table(
             (
                 'system',
-                'until it waits, ms',
-                'to its end, ms',
                 'kB traced',
                 'kB resident',
             ),

@@ -45,12 +45,6 @@ class Wait:
 
     peer: str
     """Name of the peer."""
-    asked_cpu_s: float
-    """Computing time until all runs waited."""
-    done_cpu_s: float
-    """Computing time from the answer to the end of the last run."""
-    done_wall_s: float
-    """Elapsed time from the answer to the end of the last run."""
     resident: int | None
     """Growth of the process while all runs waited, in bytes; `None` if the system does not report it."""
     traced: int | None

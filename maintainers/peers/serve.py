@@ -76,19 +76,15 @@ async def _wait(bench: Bench, run: Run, *, waiting: int, trace: bool) -> dict[st
     if trace:
         tracemalloc.start()
     resident = _resident()
-    cpu = time.process_time()
     runs = [asyncio.ensure_future(run('1 1', True)) for _ in range(waiting)]
     await _all_wait(bench.crowd, runs)
-    asked = {'cpu_s': time.process_time() - cpu}
     gc.collect()
     traced = tracemalloc.get_traced_memory()[0] if trace else None
     tracemalloc.stop()
     grown = None if resident is None else (_resident() or 0) - resident
-    wall, cpu = time.perf_counter(), time.process_time()
     bench.crowd.release()
     await asyncio.gather(*runs)
-    done = {'cpu_s': time.process_time() - cpu, 'wall_s': time.perf_counter() - wall}
-    return {'asked': asked, 'done': done, 'resident': grown, 'traced': traced, 'counts': asdict(bench.counts)}
+    return {'resident': grown, 'traced': traced, 'counts': asdict(bench.counts)}
 
 
 async def _all_wait(crowd: Crowd, runs: Sequence[asyncio.Future[None]]) -> None:

@@ -24,7 +24,7 @@ def made(seconds_from_answer, bytes_in_store, cost):
     for store, kept in (('PostgreSQL', ('runs', 'requests', 'DBOS')), ('SQLite', ('runs and requests', 'DBOS'))):
         sizes = dict.fromkeys(kept, bytes_in_store / len(kept))
         parked.append(Parked(store=store, runs=1, seconds=1, bytes=sizes, history=0, idle=none, load=0.0))
-        delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'call executed', 'run ended')}
+        delays = {name: [seconds_from_answer] * 100 for name in (BEGUN, 'run ended')}
         resumed.append(Resumed(store=store, parked=1, answers=1, delays=delays, lost=0, twice=0, load=0.0))
         for program, answered in (('durable runs', 1.0), (PLAIN, None)):
             times = {'answered': answered, 'begun': 1.0, 'ended': 1.0, 'cpu_s': 1.0}
