@@ -174,6 +174,7 @@ def test_a_test_has_its_own_ui_memory_and_log_and_nothing_of_the_users(tmp_path:
         run(approvals, 'a')
         run(approvals, 'a')
         assert [each['event'] for each in log] == ['question', 'decision', 'outcome', 'decision', 'outcome']
+        assert len(approvals.memory.list_approvals()) == 1
 
     assert len(sink.entries) == before
     assert [each.label for each in FileApprovalStore(tmp_path, default_path()).list_all()] == ["delete(path='a')"]

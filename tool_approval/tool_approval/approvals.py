@@ -116,6 +116,11 @@ class Approvals:
         return self._controller if test is None else test.controller
 
     @property
+    def memory(self) -> ApprovalMemory:
+        """The remembered approvals, to list and to revoke; inside `testing`, those of the test."""
+        return self.controller.memory
+
+    @property
     def ledger(self) -> ExecutionLedger | None:
         """Ledger that executes each call at most once. Tests have none."""
         return self._ledger if self._test() is None else None
