@@ -11,13 +11,7 @@ from pathlib import Path
 from tool_approval.audit import JsonlAuditSink, load_key, verify
 from tool_approval.testing import RecordingUI
 
-from tool_approval import (
-    ApprovalController,
-    ApprovalRefused,
-    ApprovalRequest,
-    execute_tool,
-    requires_approval,
-)
+from tool_approval import ApprovalRefused, ApprovalRequest, Approvals, requires_approval
 
 
 @requires_approval(exclude_keys=['text'])
@@ -33,9 +27,7 @@ def only_colleagues(request: ApprovalRequest) -> bool | str:
 
 def work(log: JsonlAuditSink) -> None:
     """Make three calls, of which one is approved, one denied and one blocked."""
-    controller = ApprovalController(
-        ui=RecordingUI(only_colleagues), audit=log, policy={'delete_*': {'approval': 'blocked'}}
-    )
+    approvals = Approvals({'delete_*': {'approval': 'blocked'}}, ui=RecordingUI(only_colleagues), log=log)
     calls = (
         ('send_mail', {'to': 'ada@example.org', 'subject': 'Key', 'text': 'It is under the mat.'}),
         ('send_mail', {'to': 'eve@example.net', 'subject': 'token=abc123', 'text': 'It is under the mat.'}),
@@ -43,7 +35,7 @@ def work(log: JsonlAuditSink) -> None:
     )
     for number, (name, args) in enumerate(calls, start=1):
         try:
-            print(asyncio.run(execute_tool(send_mail, name, args, controller, {'run_id': f'run {number}'})))
+            print(asyncio.run(approvals.execute(send_mail, args, name=name, metadata={'run_id': f'run {number}'})))
         except ApprovalRefused as refusal:
             print(refusal)
 

@@ -14,13 +14,12 @@ from tool_approval.testing import ScriptedUI
 
 from tool_approval import (
     ApprovalContext,
-    ApprovalController,
     ApprovalDecision,
     ApprovalDenied,
     ApprovalMemory,
     ApprovalRequest,
+    Approvals,
     RememberOption,
-    execute_tool,
 )
 
 
@@ -56,14 +55,15 @@ class Conversation:
     def __init__(self, answers: Sequence[ApprovalDecision], memory: ApprovalMemory | None = None) -> None:
         """Prepare the answers of the user. The agent and the model are left out."""
         self.person = ScriptedUI(answers)
-        self.controller = ApprovalController(ui=self.person, memory=memory)
+        self.approvals = Approvals(ui=self.person, remember=memory)
 
     def delete(self, path: str, session: str = 'monday') -> None:
         """Make one call of the tool, and print a line about it."""
         asked_before = len(self.person.requests)
         context = {'session_id': session, 'caller': 'janitor'}
         try:
-            told = asyncio.run(execute_tool(DeleteFile(), 'delete_file', {'path': path}, self.controller, context))
+            call = self.approvals.execute(DeleteFile(), {'path': path}, name='delete_file', metadata=context)
+            told = asyncio.run(call)
         except ApprovalDenied as denial:
             told = denial.reason
         asked = 'asked    ' if len(self.person.requests) > asked_before else 'not asked'
@@ -99,9 +99,9 @@ def always_and_not_any_more(folder: Path) -> None:
     new_process([ALWAYS]).delete('tmp/a')
     conversation = new_process([NO])
     conversation.delete('tmp/a', session='tuesday')
-    for approval in conversation.controller.memory.list_approvals():
+    for approval in conversation.approvals.memory.list_approvals():
         print(f'revoking: {approval.label}')
-        conversation.controller.memory.revoke(approval.id)
+        conversation.approvals.memory.revoke(approval.id)
     conversation.delete('tmp/a', session='tuesday')
 
 

@@ -11,13 +11,11 @@ from typing import Any
 
 from tool_approval import (
     ApprovalBlocked,
-    ApprovalController,
     ApprovalDecision,
     ApprovalDenied,
     ApprovalMode,
     ApprovalRequest,
-    execute_tool,
-    requires_approval,
+    Approvals,
 )
 
 Message = dict[str, Any]
@@ -29,25 +27,24 @@ class Person:
     one_at_a_time = True
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Answer a question. The controller calls a plain function in a thread, so it may wait for `input`."""
+        """Answer a question. A plain function is called in a thread, so it may wait for `input`."""
         is_fine = request.args['path'] == 'old.log'
         print(f'asked: {request.description} -> {"yes" if is_fine else "no"}')
         return ApprovalDecision(approved=is_fine, note=None if is_fine else 'Keep that one.')
 
 
 def list_files() -> str:
-    """List the files. No rule and no decorator asks for approval, so this runs without approval."""
+    """List the files. A rule says that this needs no approval."""
     return 'notes.txt old.log'
 
 
-@requires_approval()
 async def delete_file(path: str) -> str:
-    """Pretend to delete a file."""
+    """Pretend to delete a file. No rule names it, so it needs approval."""
     return f'{path} is gone'
 
 
 def format_disk() -> str:
-    """Pretend to format the disk. The policy blocks it."""
+    """Pretend to format the disk. A rule blocks it."""
     return 'the disk is empty'
 
 
@@ -75,20 +72,20 @@ def reply(messages: list[Message]) -> Message:
     return {'role': 'assistant', 'content': '', 'calls': made}
 
 
-async def carry_out(controller: ApprovalController, name: str, arguments: str) -> str:
+async def carry_out(approvals: Approvals, name: str, arguments: str) -> str:
     """Execute a call, and return its result for the model. A refusal is a result too, so that the model can react."""
     if name not in TOOLS:
         return f'there is no tool {name!r}'
     context = {'session_id': 'this conversation', 'caller': 'janitor'}
     try:
-        return await execute_tool(TOOLS[name], name, json.loads(arguments), controller, context)
+        return await approvals.execute(TOOLS[name], json.loads(arguments), name=name, metadata=context)
     except ApprovalBlocked as block:
         return f'not allowed: {block.reason}'
     except ApprovalDenied as denial:
         return f'denied: {denial.reason}'
 
 
-async def run(controller: ApprovalController, prompt: str) -> str:
+async def run(approvals: Approvals, prompt: str) -> str:
     """Let the model call tools until it returns a text."""
     messages: list[Message] = [{'role': 'user', 'content': prompt}]
     while True:
@@ -97,13 +94,13 @@ async def run(controller: ApprovalController, prompt: str) -> str:
         if not message['calls']:
             return message['content']
         for call in message['calls']:
-            told = await carry_out(controller, call['name'], call['arguments'])
+            told = await carry_out(approvals, call['name'], call['arguments'])
             messages.append({'role': 'tool', 'content': told})
 
 
 def main() -> None:
-    controller = ApprovalController(ui=Person(), policy={'format_*': {'approval': 'blocked'}})
-    print(asyncio.run(run(controller, 'Make room.')))
+    approvals = Approvals({'list_*': {'approval': 'none'}, 'format_*': {'approval': 'blocked'}}, ui=Person())
+    print(asyncio.run(run(approvals, 'Make room.')))
 
 
 if __name__ == '__main__':

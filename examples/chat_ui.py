@@ -15,7 +15,7 @@ from tool_approval.display import display, escape_line, facts, name_of, warnings
 from tool_approval.inbox import Approver, ApproverRule, Inbox, InboxEntry, InboxError, InboxUI, refusal_text
 from tool_approval.inbox.stores import SQLiteStore
 
-from tool_approval import ApprovalController, ApprovalDenied, execute_tool
+from tool_approval import ApprovalDenied, Approvals
 
 ANSWER = re.compile(r'(approve|deny) ([0-9]{1,9})( session)?(?: because (.+))?')
 COMMANDS = {
@@ -108,14 +108,14 @@ async def main() -> None:
     with TemporaryDirectory() as folder, Inbox(SQLiteStore(f'{folder}/inbox.sqlite')) as inbox:
         rules = {'*': ApproverRule(users=frozenset({'ada', 'bob'}))}
         ui = InboxUI(inbox, approvers=rules, requester='bob', forbid_self_approval=True)
-        controller = ApprovalController(policy={'*': {'approval': 'required'}}, ui=ui)
+        approvals = Approvals(ui=ui)
         room = Room(inbox, people)
         following = asyncio.create_task(room.follow())
         server = await asyncio.start_server(room.join, '127.0.0.1', 0)
         print(server.sockets[0].getsockname()[1], *(f'{each.id}:{token}' for token, each in people.items()), flush=True)
         for to in ('carol', 'carol', 'dan'):
             try:
-                print(await execute_tool(send_mail, 'send_mail', {'to': to}, controller))
+                print(await approvals.execute(send_mail, {'to': to}))
             except ApprovalDenied as denied:
                 print(denied)
         following.cancel()

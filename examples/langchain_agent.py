@@ -16,9 +16,8 @@ from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
-from tool_approval.integrations.langchain import ApprovalMiddleware
 
-from tool_approval import ApprovalController, ApprovalDecision, ApprovalMode, ApprovalRequest
+from tool_approval import ApprovalDecision, ApprovalMode, ApprovalRequest, Approvals
 
 
 class Person:
@@ -34,7 +33,7 @@ class Person:
         }
 
     def choose(self, request: ApprovalRequest, *, mode: ApprovalMode) -> ApprovalDecision:
-        """Answer a question. The controller calls a plain function in a thread, so it may wait for `input`."""
+        """Answer a question. A plain function is called in a thread, so it may wait for `input`."""
         place = f'{request.metadata["position"]} of {request.metadata["batch_size"]}'
         decision = self.answers.pop(request.args['path'])
         print(f'asked, {place}: {request.description} -> {"yes" if decision.approved else "no"}')
@@ -95,13 +94,11 @@ def format_disk() -> str:
 
 
 def main() -> None:
-    controller = ApprovalController(
-        ui=Person(), policy={'list_files': {'approval': 'none'}, 'format_*': {'approval': 'blocked'}}
-    )
+    approvals = Approvals({'list_files': {'approval': 'none'}, 'format_*': {'approval': 'blocked'}}, ui=Person())
     agent = create_agent(
         Planner(),
         tools=[list_files, delete_file, format_disk],
-        middleware=[ApprovalMiddleware(controller)],
+        middleware=[approvals.middleware()],
         name='janitor',
     )
     result = agent.invoke({'messages': [HumanMessage('Tidy up.')]}, {'configurable': {'thread_id': 'Ada'}})

@@ -19,7 +19,7 @@ from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.ui.web import inbox_app
 from tool_approval.ui.web.serving import listen
 
-from tool_approval import ApprovalController, ApprovalDenied, execute_tool
+from tool_approval import ApprovalDenied, Approvals
 
 PEOPLE = {'ada': Approver(id='ada', groups=frozenset({'staff'})), 'bob': Approver(id='bob')}
 
@@ -34,7 +34,7 @@ def make_app(inbox: Inbox, hosts: list[str]) -> FastAPI:
     sessions: dict[str, str] = {}
     staff = ApproverRule(groups=frozenset({'staff'}))
     ui = InboxUI(inbox, timeout=600, approvers={'refund': staff})
-    controller = ApprovalController(policy={'refund': {'approval': 'required'}}, ui=ui)
+    approvals = Approvals(ui=ui)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
@@ -59,7 +59,7 @@ def make_app(inbox: Inbox, hosts: list[str]) -> FastAPI:
     @app.post('/refunds/{order}')
     async def pay_back(order: int, amount: float) -> dict[str, str]:
         try:
-            return {'done': await execute_tool(refund, 'refund', {'order': order, 'amount': amount}, controller)}
+            return {'done': await approvals.execute(refund, {'order': order, 'amount': amount})}
         except ApprovalDenied as denied:
             raise HTTPException(403, denied.reason) from None
 

@@ -6,9 +6,9 @@ from tool_approval.testing import RecordingUI
 
 def test_unknown_tool_is_a_result_and_not_an_error(load, finish):
     example = load('approval_no_framework')
-    controller = example.ApprovalController(ui=RecordingUI(True))
+    approvals = example.Approvals(ui=RecordingUI(True))
 
-    told = finish(example.carry_out(controller, 'invented', '{}'))
+    told = finish(example.carry_out(approvals, 'invented', '{}'))
 
     assert told == "there is no tool 'invented'"
 

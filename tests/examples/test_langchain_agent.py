@@ -1,7 +1,7 @@
 from langchain_core.messages import AIMessage, ToolMessage
 from tool_approval.testing import RecordingUI
 
-from tool_approval import ApprovalController
+from tool_approval import Approvals
 
 NOTICE = '[The approver changed the arguments of this call, which ran with: {"path":"draft.txt.bak"}]'
 
@@ -31,7 +31,7 @@ def test_denied_calls_change_no_file(load):
     agent = example.create_agent(
         example.Planner(),
         tools=[example.list_files, example.delete_file, example.format_disk],
-        middleware=[example.ApprovalMiddleware(ApprovalController(ui=RecordingUI(False)), default='required')],
+        middleware=[Approvals(ui=RecordingUI(False)).middleware()],
     )
 
     messages = agent.invoke({'messages': [('user', 'Tidy up.')]})['messages']
