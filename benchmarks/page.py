@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 from .cost import Comparison
 from .results import Results
-from .targets import CONTROL, judge
+from .targets import CONTROL, LAYER, judge
 
 _COST = """\
 ## Rounds and calls
@@ -44,6 +44,7 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
         '## Targets',
         '',
         f'{len(verdicts) - missed} of {len(verdicts)} targets are met.',
+        *_meaning(results.comparisons),
         '',
         *_table(
             ('target', 'measured', 'verdict'),
@@ -52,6 +53,15 @@ def page(results: Results, *, load_before: float, load_after: float) -> str:
         *_cost(results.comparisons),
     ]
     return '\n'.join(lines).rstrip() + '\n'
+
+
+def _meaning(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    layer = [each.cpu.median for each in comparisons if each.variant == LAYER]
+    if layer:
+        yield (
+            'A missed target means more computing time beside the model: with the approval layer, up to '
+            f'{max(layer):.1f} times that of upstream, in a run whose model and tools take no time.'
+        )
 
 
 def _cost(comparisons: Sequence[Comparison]) -> Iterator[str]:
