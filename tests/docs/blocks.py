@@ -1,8 +1,10 @@
-"""The Python blocks of a page: one program, top to bottom, whose output the page shows.
+"""The blocks of a page that run: one program, top to bottom, whose output the page shows.
 
     ```python                   a block; the blocks of a page share one namespace
     ```text title="Output"      right below it: everything the block prints; a block without one prints nothing
     <!-- typed: y n -->         right above it: the lines a person types while the block runs
+    <!-- file: a.yaml -->       right above any other block: its text is written to this file
+    <!-- run -->                right above a console block: its commands of `tool-approval` run, and print the rest
 
 `python -m tests.docs.blocks PAGE...` runs the pages and writes what they print into them.
 """
@@ -12,6 +14,7 @@ import contextlib
 import io
 import os
 import re
+import shlex
 import sys
 import tempfile
 import types
@@ -19,23 +22,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tool_approval.cli import main
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), *ROOT.glob('*/README.md')])
 """Every Markdown page of the repository."""
 
 _FENCE = re.compile(r'^(?P<indent> *)```(?P<info>.*)\n(?P<body>(?:.*\n)*?) *```$', re.MULTILINE)
 _TYPED = re.compile(r'<!-- typed: (.*) -->\n+$')
+_FILE = re.compile(r'<!-- file: (\S+) -->\n+$')
+_RUN = re.compile(r'<!-- run -->\n+$')
 _OUTPUT = 'text title="Output"'
 
 
 @dataclass(frozen=True, kw_only=True)
 class Block:
-    """One Python block."""
+    """One block that runs."""
 
     path: Path
     line: int
     """The number of its first line of code, from 1."""
+    is_python: bool
+    """Whether the page shows the source."""
     source: str
+    """The code that runs."""
     typed: str
     """The lines that a person types while the block runs."""
     output: str
@@ -60,19 +70,33 @@ def blocks_of(path: Path) -> list[Block]:
             raise ValueError(f'{path}:{line}: a block is indented')
         if fence['info'] == _OUTPUT and i not in outputs_used:
             raise ValueError(f'{path}:{line}: an output without a block right above it')
+        above, body = text[: fence.start()], fence['body']
         if fence['info'].split(' ')[0] != 'python':
+            if (written := _FILE.search(above)) is not None:
+                source, output, span = f'write({written[1]!r}, {body!r})\n', '', None
+            elif _RUN.search(above) is not None:
+                source, output, span = f'run({body!r})\n', body, fence.span('body')
+            else:
+                continue
+            source = f'__import__({__name__!r}, fromlist=["run"]).{source}'
+            blocks.append(
+                Block(
+                    path=path, line=line + 1, is_python=False, source=source, typed='', output=output, output_span=span
+                )
+            )
             continue
         below = fences[i + 1] if i + 1 < len(fences) else None
         if below is not None and (below['info'] != _OUTPUT or text[fence.end() : below.start()].strip()):
             below = None
         if below is not None:
             outputs_used.add(i + 1)
-        typed = _TYPED.search(text, 0, fence.start())
+        typed = _TYPED.search(above)
         blocks.append(
             Block(
                 path=path,
                 line=line + 1,
-                source=fence['body'],
+                is_python=True,
+                source=body,
                 typed='\n'.join([*typed[1].split(), '']) if typed is not None else '',
                 output=below['body'] if below is not None else '',
                 output_span=below.span('body') if below is not None else None,
@@ -100,6 +124,25 @@ def run_page(blocks: list[Block], name: str) -> Iterator[tuple[Block, str]]:
             yield block, printed.getvalue()
     finally:
         del sys.modules[name]
+
+
+def write(name: str, text: str) -> None:
+    """Write a block to its file."""
+    Path(name).write_text(text)
+
+
+def run(console: str) -> None:
+    """Run the commands of a console block, and print what a terminal would show."""
+    status = 0
+    for line in console.splitlines():
+        if line.startswith('$ '):
+            print(line)
+            if line == '$ echo $?':
+                print(status)
+            else:
+                command, *arguments = shlex.split(line[2:])
+                assert command == 'tool-approval', line
+                status = main(arguments)
 
 
 class _Keyboard(io.StringIO):

@@ -1,4 +1,4 @@
-"""Every Python block of the documentation runs, prints what the page says, and looks as all our code does."""
+"""Every block of the documentation that runs is run, prints what the page says, and looks as all our code does."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .blocks import PAGES, ROOT, blocks_of, run_page
+from .blocks import PAGES, ROOT, Block, blocks_of, run_page
 
 PAGES_WITH_CODE = [page for page in PAGES if blocks_of(page)]
 
@@ -28,13 +28,17 @@ def ruff(*arguments: str) -> str:
     return '' if finished.returncode == 0 else finished.stdout + finished.stderr
 
 
+def python_of(page: Path) -> list[Block]:
+    return [block for block in blocks_of(page) if block.is_python]
+
+
 def file_name(page: Path) -> str:
     return '_'.join(page.relative_to(ROOT).with_suffix('').parts).lower().replace('-', '_')
 
 
 def test_every_block_is_formatted(tmp_path: Path) -> None:
     for page in PAGES_WITH_CODE:
-        for block in blocks_of(page):
+        for block in python_of(page):
             (tmp_path / f'{file_name(page)}_line_{block.line}.py').write_text(block.source)
 
     assert ruff('format', '--diff', str(tmp_path)) == ''
@@ -42,7 +46,7 @@ def test_every_block_is_formatted(tmp_path: Path) -> None:
 
 def test_every_page_is_linted(tmp_path: Path) -> None:
     for page in PAGES_WITH_CODE:
-        (tmp_path / f'{file_name(page)}.py').write_text('\n\n'.join(block.source for block in blocks_of(page)))
+        (tmp_path / f'{file_name(page)}.py').write_text('\n\n'.join(block.source for block in python_of(page)))
 
     # Imports are in the block that first needs them; examples need no docstrings, and few annotations.
     assert ruff('check', '--output-format', 'concise', '--ignore', 'ANN,D,E402', str(tmp_path)) == ''
