@@ -55,6 +55,22 @@ def test_a_conflict_is_solved_over_several_commands(yard: Yard):
     assert yard.host('git status --short') == ''
 
 
+@once
+@pytest.mark.parametrize('command', ['git branch -d old', 'git remote remove up', 'git config user.name x'])
+def test_what_needs_another_configuration_says_that_none_can_be_written(yard: Yard, command: str):
+    yard.host('git branch old; git remote add up ../up')
+    before = (yard.git_folder / 'config').read_bytes()
+
+    said = [yard.run(command), yard.run(command, access=())]
+
+    for each in said:
+        assert ('Commands cannot change .git/config, even with approval' in each) == ('config file' in each)
+        assert 'Call again' not in each
+    assert 'Commands cannot change' in said[0]
+    assert (yard.git_folder / 'config').read_bytes() == before
+    assert ('old' in yard.host('git branch')) == ('branch' not in command)
+
+
 def with_a_repository(yard: Yard) -> None:
     yard.host('git init -q sub; echo x > sub/x; git -C sub add x; git -C sub commit -qm x')
 

@@ -41,6 +41,12 @@ _HISTORY: Final = (
     'The history of the repository is hidden from this command, because the repository tracks files that need approval '
     'for reading, or are blocked.'
 )
+_CONFIG: Final = re.compile(r'^.*could not (?:lock|write) config file .*\.git/.*(?:\n|\Z)', re.MULTILINE)
+"""What git prints if a command would change the configuration of a repository."""
+_NO_CONFIG: Final = (
+    'Commands cannot change .git/config, even with approval, because it decides which programs git runs. A branch, '
+    'remote or setting in this file stays as it was: ask the user to change it, if it matters.'
+)
 _WHAT_IS_FOUND: Final = (
     'A program was not found. Commands can use programs of the system, of the active environment and of the toolchains '
     'that `tool-approval doctor` lists. Call a program of the project by path, such as `.venv/bin/pytest`. For other '
@@ -112,7 +118,9 @@ def _access(result: ShellResult, explanation: Explanation, had: ExtraAccess, pla
         if problem is not None:
             problem = printable(problem, 500)
             notes.append(f'The command had no access to .git, and this access cannot be granted: {problem}.')
-    output = f'{result.stdout}\n{result.stderr}'
+    output, times = _CONFIG.subn('', f'{result.stdout}\n{result.stderr}')
+    if times:
+        notes.append(_NO_CONFIG)
     # It may have asked a server outside of the conversation, and `curl --silent` prints nothing.
     is_refused = bool(result.exit_status) and explanation.is_local and 'network' in explanation.needs
     suggested = {'network'} if is_refused and not had.network and place.lacking(['network']).network else set[str]()

@@ -25,6 +25,10 @@ def judge(*rules, default=OPEN, cwd='/here'):
         'black .', 'ruff format', 'ruff check --fix .', 'prettier --write .', 'eslint --fix src', 'gofmt -w a.go',
         'cargo fmt', 'gcc -o a a.c', 'gcc a.c', 'xargs rm < list', 'bash -c "rm a"', 'timeout 5 touch a',
         'cd src && touch a', 'true; (cd src; rm a)', 'if true; then rm a; fi', 'pytest | tee out', 'x=$(touch a)',
+        'tar czf a.tgz /tmp', 'tar xf /tmp/a.tar', 'tar cf "$x" .', 'zip a.zip /tmp/b', 'gzip /tmp/a b',
+        'gcc -o $x /tmp/a.c',
+        'openssl req -keyout a -out /tmp/b', 'git init', 'git clone -q .', 'rsync -a /tmp/a b', 'black /tmp/a src',
+        'mktemp a.XXX', 'mktemp -p .', 'ls | xargs mktemp', 'd=$(pwd); touch "$d/a"', 'd=$(mktemp); cp a "$e"',
         'npm install a', 'pip download a', 'pip install -e .', 'git clone https://example.org/a', 'git init a',
     ],
 )  # fmt: skip
@@ -43,6 +47,12 @@ def test_words_that_show_a_write_need_access_to_files(command):
         'cp a b /tmp', 'sed s/i/o/ f', 'sed -n 1p f', 'sed -i s/a/b/ /tmp/f', 'black --check .', 'cargo fmt --check',
         'prettier --check .', 'tar tf a.tar', 'gcc --version', 'gcc -fsyntax-only a.c', 'find . -name a',
         'touch free/a', 'echo a > free/a', 'kill 1', 'docker ps', 'make', 'pytest', 'python a.py', 'perl -Mstrict -e 1',
+        'tar czf /tmp/a.tgz .', 'tar -c -z -f /tmp/a.tgz .', 'tar xf a.tar -C /tmp/b', 'zip -r /tmp/a.zip .',
+        'gzip /tmp/a',
+        '7z a /tmp/a.7z .', 'unzip a.zip -d /tmp/b', 'gcc -o /tmp/a a.c', 'git init /tmp/a',
+        'git clone . /tmp/a', 'rsync -a a /tmp/b', 'black /tmp/a.py', 'pandoc -f html -o /tmp/a.md a.html',
+        'mktemp', 'mktemp -dt a.XXX', 'd=$(mktemp -d); cp a "$d"; tar czf "$d/a.tgz" .', 't="`mktemp`"; echo a > $t',
+        'd=$(mktemp -d) && cd "${d}" && touch a',
         'rm --help', 'echo rm a', 'git status', 'git branch', 'npm test', 'unknown-program a',
     ],
 )  # fmt: skip
@@ -97,6 +107,39 @@ def test_any_other_client_may_reach_another_machine(command):
 
     assert 'network' in explanation.needs
     assert not explanation.is_local
+
+
+@pytest.mark.parametrize(
+    ('command', 'needs'),
+    [
+        ('npm ci --offline --no-audit', {'write'}),
+        ('npm --offline install ./lib', {'write'}),
+        ('npx --no-install eslint --fix "$x"', set()),
+        ('npx --no eslint', set()),
+        ('uvx --offline ruff check', set()),
+        ('pip install --no-index --find-links dist a', {'environment'}),
+        ('cargo fetch --offline', set()),
+        ('git clone ../a b', {'write'}),
+        ('scp a b', {'write'}),
+    ],
+)  # fmt: skip
+def test_a_command_that_says_so_needs_no_network(command, needs):
+    assert judge().explain(command).needs == needs
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        'npm ci --offline --offline=false', 'npm ci --offline --no-offline', 'npm ci --offline --off=0',
+        'npm ci --offline --prefer-online', 'npm ci --offline false', 'npm ci --offline "$x"', 'npm ci "$x" --offline',
+        'npm ci -- --offline', 'npm ci --offline=true', 'npm ci --prefer-offline', 'npm ci --offline https://example.org',
+        'npx eslint --no-install', 'npx --no-install --yes eslint', 'npx --no-install "$x"', 'npx --no-install',
+        'npx -p a --no-install eslint', 'pip install --no-index --find-links https://example.org a',
+        'yarn add a --no-index', 'git clone a:b', 'git clone "$x"', 'rsync a b::c', 'scp a b:', 'git ls-remote',
+    ],
+)  # fmt: skip
+def test_an_option_against_the_network_that_may_not_apply_changes_nothing(command):
+    assert 'network' in judge().explain(command).needs
 
 
 @pytest.mark.parametrize('command', ['ls', 'cat a | sort', 'grep -r x .', 'git log', 'echo a'])

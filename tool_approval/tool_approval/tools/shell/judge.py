@@ -46,6 +46,8 @@ _NEUTRAL: Final = frozenset({
 })  # fmt: skip
 """Programs that only return a status or change the shell itself. Allowing `cd` is safe, because most programs that run
 after a `cd` need approval."""
+_MADE: Final = re.compile(r'\b(\w+)="?(?:\$\(|`)mktemp\b')
+_VARIABLE: Final = re.compile(r'"?\$\{?(\w+)')
 _UPWARDS: Final = re.compile(r'(?:^|[/{,])\.[.*?\[{},]|\.\.|[\\\'"$]')
 """Parts of a glob that may lead to a parent directory."""
 
@@ -68,6 +70,13 @@ class _LineState:
     here: str | None = None
     only_reads: bool = True
     has_input: bool = False
+    made: set[str] = field(default_factory=set[str])
+    """Variables whose value is a path that `mktemp` has made, by default in `/tmp`."""
+
+    def known(self, word: Word) -> Word:
+        """Return a word with the beginning of its value, if the word begins with such a variable."""
+        found = _VARIABLE.match(word.raw) if not word.value else None
+        return Word(word.raw, '/tmp/', is_fixed=False) if found is not None and found[1] in self.made else word
 
     def add(self, text: str, decision: Outcome, why: str, rule: str | None = None, kind: PartKind = 'command') -> None:
         """Add a part to the explanation."""
@@ -135,6 +144,7 @@ class ShellJudge:
     def _line(self, text: str, state: _LineState, runner: SimpleCommand | None = None) -> list[SimpleCommand]:
         # Attack: `bash -c $'{ head; } \\x3c /etc/passwd'`, where only the script contains the `<`.
         state.has_input = state.has_input or '<' in text
+        state.made.update(_MADE.findall(text))
         parsed = parse(text, clock=self._clock)
         reader = CommandReader(parsed, runner)
         if parsed.root is None:
@@ -150,8 +160,8 @@ class ShellJudge:
         for command, changes_on in zip(reader.commands, changes, strict=True):
             self._command(command, state)
             state.cwd_changed = state.cwd_changed or (changes_on and len(reader.commands) > 1)
-            if changes_on and len(command.words) == 2 and command.words[1].is_fixed:
-                state.here = os.path.join(state.here or self._cwd, command.words[1].value)
+            if changes_on and len(command.words) == 2 and (place := state.known(command.words[1])).value:
+                state.here = os.path.join(state.here or self._cwd, place.value)
         return reader.commands
 
     def _guard(self, words: Sequence[Word]) -> CompiledRule | None:
@@ -221,7 +231,7 @@ class ShellJudge:
     def _writes(self, target: Word, state: _LineState) -> None:
         """Note that a command writes to a path. Of an unknown path, only the beginning is known."""
         state.only_reads = False
-        path = os.path.normpath(os.path.join(state.here or self._cwd, target.value))
+        path = os.path.normpath(os.path.join(state.here or self._cwd, state.known(target).value))
         if self._needs_write is not None and self._needs_write(path):
             state.needs.add('write')
 
@@ -291,7 +301,7 @@ class ShellJudge:
         needs = needed_access(words)
         state.needs.update(needs)
         state.is_local = state.is_local and ('network' not in needs or is_local(words))
-        for path in written_paths(words) or ():
+        for path in written_paths([*map(state.known, words)]) or ():
             self._writes(path, state)
         state.only_reads = state.only_reads and only_reads(words)
         found = self._by_rules(command, state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,7 +16,7 @@ from .entries import plain_program
 from .labels import LabelledCommand, label
 from .names import alternatives, program_name, same_program
 from .rules import stands_in
-from .unlisted import SINKS, find_unlisted
+from .unlisted import SINKS, find_unlisted, may_cancel, stem
 from .words import Word, fixed
 
 _DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name('needs.toml').read_text(encoding='utf-8'))
@@ -32,6 +33,7 @@ _HOST: Final = r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::
 _LOCAL: Final = re.compile(rf'{_HOST}(?::\d+)?(?:[/?#].*)?', re.DOTALL)
 _LOCAL_START: Final = re.compile(rf'{_HOST}(?::\d*|(?::\d+)?[/?#].*)', re.DOTALL)
 """The known part of an address whose port or path is unknown. If the rest is hostile, the command has no network."""
+_RUNNERS: Final = frozenset({'npx', 'uvx'})
 _Value = TypeVar('_Value')
 _Rows = Sequence[tuple[tuple[str, ...], _Value]]
 """Values of the first words of commands."""
@@ -42,7 +44,23 @@ def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
     found = _longest(_access, words)
     if found is None or ('network' not in found and _is_harmless(label(words))):
         return frozenset()
-    return found
+    return found - {'network'} if 'network' in found and _is_offline(words) else found
+
+
+def _is_offline(words: Sequence[Word]) -> bool:
+    """Return whether the words of a command say that it needs no network. If this is wrong, the command has none."""
+    program = same_program(plain_program(program_name(words[0].value)))
+    if any(stands_in(first, words) == 'yes' for first, _ in _local(program)):
+        return len(words) > 2 and all(word.is_fixed and ':' not in word.value for word in words)
+    options = {option for first, option in _offline(program) if stands_in(first, words) == 'yes'}
+    own = [*itertools.takewhile(lambda word: word.value != '--', words)]
+    at = next((at for at, word in enumerate(own) if word.is_fixed and word.value in options), len(own))
+    if program in _RUNNERS:
+        # The words from the program on are not the runner's own.
+        return at == 1 and len(own) > 2 and not own[2].can_be_option
+    is_known = all(word.is_fixed and '://' not in word.value for word in own)
+    stems = [*map(stem, own[at : at + 1]), 'prefer-online']
+    return at < len(own) and is_known and not any(may_cancel(word, stems) for word in own[at + 1 :])
 
 
 def is_local(words: Sequence[Word]) -> bool:
@@ -62,16 +80,24 @@ def written_paths(words: Sequence[Word]) -> list[Word] | None:
     """
     found = label(words)
     if found.entry is not None:
-        if named := _named(found):
+        named = _named(found)
+        is_plain = found.entry.name == 'mktemp' and all(word.is_fixed for word in words)
+        if is_plain and (not named or not found.options.isdisjoint({'-t', '--tmpdir'})):
+            return [fixed('/tmp/')]
+        if named:
             return [each for each in named if each.value not in SINKS]
         # `xargs` adds the operands.
         takes_files = 'writes' in found.flags and 'write' in (found.entry.operands or ())
         if takes_files and found.options.isdisjoint(_EXPLAINS):
             return [fixed('.')]
-    pattern = _longest(_writing, words)
+    writing = _longest(_writing, words)
     name = plain_program(program_name(words[0].value))
-    if pattern is None or not pattern.match(' '.join([name, *(word.value for word in words[1:])])):
+    text = ' '.join([name, *(word.value for word in words[1:])])
+    if writing is None or not writing[0].match(text):
         return None
+    named = [path for match in writing[1].finditer(text) for path in match.groups() if path]
+    if named:
+        return [fixed(path) for path in named if path != '-']
     files = [
         fixed(each.value) for each in found.labels if each.kind == 'operand' and each.holds == 'read' and each.value
     ]
@@ -123,11 +149,24 @@ def _access(program: str) -> _Rows[frozenset[AccessName]]:
 
 
 @lru_cache(maxsize=64)
-def _writing(program: str) -> _Rows[re.Pattern[str]]:
-    rows = [{'commands': _DATA['writes']['always'], 'matches': ''}, *_DATA['writes']['if']]
+def _offline(program: str) -> _Rows[str]:
+    return _rows_of(program, ((commands, option) for option, commands in _DATA['offline'].items()))
+
+
+@lru_cache(maxsize=64)
+def _local(program: str) -> _Rows[None]:
+    return _rows_of(program, iter([(_DATA['local']['commands'], None)]))
+
+
+_NEVER: Final = r'(?!)'
+
+
+@lru_cache(maxsize=64)
+def _writing(program: str) -> _Rows[tuple[re.Pattern[str], re.Pattern[str]]]:
+    rows = [{'commands': _DATA['writes']['always']}, *_DATA['writes']['if']]
     return [
-        (words, re.compile(matches, re.DOTALL))
-        for words, matches in _rows_of(program, ((row['commands'], row['matches']) for row in rows))
+        (words, (re.compile(row.get('matches', ''), re.DOTALL), re.compile(row.get('to', _NEVER), re.DOTALL)))
+        for words, row in _rows_of(program, ((row['commands'], row) for row in rows))
     ]
 
 

@@ -141,10 +141,9 @@ def _check(found: LabelledCommand, named: int | None) -> UnsafeArgument | None:
     if (target := next((each for each in more if each.kind == 'operand'), None)) is not None:
         return UnsafeArgument(target.word.raw, 'may be a target that the rule does not name')
     # Attack: `kubectl delete --dry-run=client x --dry-run=none`, or `--dry=none`, because names can be shortened.
-    options = [_stem(word) for word in words[1 : named or 1] if len(_stem(word)) > 1]
+    options = [stem(word) for word in words[1 : named or 1] if len(stem(word)) > 1]
     for word in words[named or 1 :] if options else ():
-        stem = _stem(word)
-        if word.value.casefold() in _NO or (len(stem) > 1 and any(option.startswith(stem) for option in options)):
+        if may_cancel(word, options):
             return UnsafeArgument(word.raw, 'may cancel an option that the rule names')
     check = CHECKS.get(entry.checker or '')
     hit = check(words) if check is not None else None
@@ -162,7 +161,13 @@ def _may_connect(word: Word) -> bool:
     return '/inet'.startswith(word.value[:5]) and re.search('[{$`]|^$', word.raw) is not None
 
 
-def _stem(word: Word) -> str:
+def may_cancel(word: Word, options: Sequence[str]) -> bool:
+    """Return whether a word may cancel an earlier option, of which `stem` has returned the name."""
+    name = stem(word)
+    return word.value.casefold() in _NO or (len(name) > 1 and any(option.startswith(name) for option in options))
+
+
+def stem(word: Word) -> str:
     """Return the name of an option without dashes, value, case and negation; otherwise an empty text."""
     name = word.value.partition('=')[0].casefold()
     return name.lstrip('-').removeprefix('no').removeprefix('-') if name.startswith('-') else ''
