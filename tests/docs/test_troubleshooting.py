@@ -16,7 +16,6 @@ OF_PROGRAMS = (
     'curl: (6) Could not resolve host: …',
     'SSL: CERTIFICATE_VERIFY_FAILED … unable to get local issuer certificate',
     'cat: .env: Permission denied',
-    'error: could not write config file …/.git/config: Device or resource busy',
     'bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded (ENOSPC)',
 )
 """Texts that commands and bubblewrap print, and not this project."""

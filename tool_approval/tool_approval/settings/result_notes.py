@@ -42,7 +42,7 @@ _HISTORY: Final = (
     'for reading, or are blocked.'
 )
 _CONFIG: Final = re.compile(r'^.*could not (?:lock|write) config file .*\.git/.*(?:\n|\Z)', re.MULTILINE)
-"""What git prints if a command would change the configuration of a repository."""
+"""Message of git about a command that would change the configuration of a repository."""
 _NO_CONFIG: Final = (
     'Commands cannot change .git/config, even with approval, because it decides which programs git runs. A branch, '
     'remote or setting in this file stays as it was: ask the user to change it, if it matters.'

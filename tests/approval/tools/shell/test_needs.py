@@ -29,6 +29,7 @@ def judge(*rules, default=OPEN, cwd='/here'):
         'gcc -o $x /tmp/a.c',
         'openssl req -keyout a -out /tmp/b', 'git init', 'git clone -q .', 'rsync -a /tmp/a b', 'black /tmp/a src',
         'mktemp a.XXX', 'mktemp -p .', 'ls | xargs mktemp', 'd=$(pwd); touch "$d/a"', 'd=$(mktemp); cp a "$e"',
+        'git apply a.patch', 'git clean -fd', 'git format-patch -1',
         'npm install a', 'pip download a', 'pip install -e .', 'git clone https://example.org/a', 'git init a',
     ],
 )  # fmt: skip
@@ -53,6 +54,7 @@ def test_words_that_show_a_write_need_access_to_files(command):
         'git clone . /tmp/a', 'rsync -a a /tmp/b', 'black /tmp/a.py', 'pandoc -f html -o /tmp/a.md a.html',
         'mktemp', 'mktemp -dt a.XXX', 'd=$(mktemp -d); cp a "$d"; tar czf "$d/a.tgz" .', 't="`mktemp`"; echo a > $t',
         'd=$(mktemp -d) && cd "${d}" && touch a',
+        'git apply --check a.patch', 'git clean -nd', 'git format-patch -1 -o /tmp/a',
         'rm --help', 'echo rm a', 'git status', 'git branch', 'npm test', 'unknown-program a',
     ],
 )  # fmt: skip

@@ -21,11 +21,6 @@ from .words import Word, fixed
 
 _DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name('needs.toml').read_text(encoding='utf-8'))
 _EXPLAINS: Final = frozenset({'--help', '--version'})
-_LOOKS: Final[Mapping[str, frozenset[str]]] = {
-    'git add': frozenset({'-n', '--dry-run'}),
-    'git commit': frozenset({'--dry-run'}),
-}
-"""Options with which a command changes nothing."""
 _LAST: Final = frozenset({'cp', 'install', 'ln', 'rsync', 'scp'})
 """Programs that write only to the last operand, or where the option `--target-directory` says."""
 _CLIENTS: Final = frozenset({'curl', 'nc', 'ncat', 'wget'})
@@ -116,8 +111,6 @@ def _is_harmless(found: LabelledCommand) -> bool:
     """Return whether a command only reads, as far as its words are known."""
     if found.entry is None:
         return False
-    if not _LOOKS.get(found.entry.name, frozenset()).isdisjoint(found.options):
-        return True
     is_reader = found.flags.isdisjoint({'writes', 'never'})
     return is_reader and find_unlisted(found.words, named=found.sub_at) is None
 
