@@ -4,10 +4,12 @@
 """
 
 import re
+import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
-from tool_approval.tools.shell.entries import Entries, read_sources
+from tool_approval.tools.shell.entries import FIELDS, Entries, Kind, read_sources
 from tool_approval.tools.shell.names import POWERFUL
 
 from .parts import OPEN, decision, judge, unasked
@@ -60,38 +62,50 @@ def test_a_powerful_program_without_an_entry_runs_only_as_a_rule_names_it(name):
     assert allowed == {'exact words', 'any arguments'}
 
 
-WRONG = {
-    'a type': '[a]\nflags = ["-x"]',
-    'a field': '[a]\nflag = "-x"',
-    'an option twice': '[a]\nflags = "-x"\ntext = "-x"',
-    'an option with two roles elsewhere': '[a]\nlike = ["_b", "_c"]\n[_b]\nflags = "-x"\n[_c]\ntext = "-x"',
-    'what is missing': '[a]\nlike = ["b"]',
-    'itself': '[a]\nlike = ["b"]\n[b]\nlike = ["a"]',
-    'an alias twice': '[a]\naliases = "c"\n[b]\naliases = "c"',
-    'a word that is no option': '[a]\nflags = "x"',
-    'a flag with a value': '[a]\nflags = "--x="',
-    'an operand': '[a]\noperands = "path"',
-    'a star in front': '[a]\noperands = "text* read"',
-    'a command in front': '[a]\noperands = "command read"',
-    'a first operand that is not taken': '[a]\noperands = "text"\noperands_without_first = "-e"',
-    'a value of a flag': '[a]\nflags = "-x"\nvalues = { -x = "a" }',
-    'a pattern': '[a]\ntext = "-x"\nvalues = { -x = "(" }',
-    'a value': 'a = 1',
-    'a file': '[a',
-}
+ROLES = ('flags', *get_args(Kind))
+DATA = {name: fields for name, (_, fields) in read_sources(SOURCES).items()}
 
 
-@pytest.mark.parametrize('text', WRONG.values(), ids=WRONG)
-def test_a_mistake_in_the_data_is_an_error(text, tmp_path):
-    (tmp_path / 'x.toml').write_text(text)
+def roles(fields):
+    """The options of an entry, each with the field that lists it."""
+    return [
+        (each if len(each) == 2 else each.rstrip('=?'), key) for key in ROLES for each in fields.get(key, '').split()
+    ]
 
-    with pytest.raises((AttributeError, ValueError, re.error)):
-        Entries({name: fields for name, (_, fields) in read_sources(tmp_path).items()}).find('a')
+
+@pytest.mark.parametrize('name', DATA)
+def test_an_entry_says_each_thing_once(name):
+    fields = DATA[name]
+    own = dict(roles(fields))
+    parents = [dict(roles(DATA[other])) for other in fields.get('like', ())]
+    shared = {
+        option for at, first in enumerate(parents) for second in parents[at + 1 :] for option in first.keys() & second
+    }
+    kinds = fields.get('operands', '').removesuffix('*').split()
+
+    assert fields.keys() <= {*FIELDS, *ROLES}
+    assert len(own) == len(roles(fields))
+    assert all(re.fullmatch(r'-.+|[!(),]', option) for option in own)
+    assert all(len({each[option] for each in parents if option in each}) == 1 for option in shared - own.keys())
+    assert not any(re.search('..[=?]$', each) for each in fields.get('flags', '').split())
+    assert {*kinds} <= {*get_args(Kind)}
+    assert 'command' not in kinds[:-1]
+    known = {option: kind for each in (*parents, own) for option, kind in each.items()}
+    valued = {option for options in fields.get('values', {}) for option in options.split()}
+    assert all(known[option] != 'flags' for option in valued)
+    listed = {
+        each
+        for key in ('operands_without_first', 'operands_only_with', 'beyond')
+        for each in fields.get(key, '').split()
+    }
+    assert listed <= {*Entries(DATA).find(name).options, '*'}
 
 
-def test_an_entry_is_in_one_file(tmp_path):
-    (tmp_path / 'x.toml').write_text('[a]')
-    (tmp_path / 'y.toml').write_text('[a]')
+def test_a_name_has_one_entry():
+    tables = [name for path in SOURCES.glob('*.toml') for name in tomllib.loads(path.read_text())]
+    aliases = [
+        f'{name.rpartition(" ")[0]} {alias}' for name, each in DATA.items() for alias in each.get('aliases', '').split()
+    ]
 
-    with pytest.raises(ValueError, match=r'y\.toml: \[a\] is also in x\.toml'):
-        read_sources(tmp_path)
+    assert len(tables) == len(DATA)
+    assert len(aliases) == len({*aliases})

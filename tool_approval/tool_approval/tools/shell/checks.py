@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from .environment import is_harmless
 from .scripts import is_plain_awk, is_plain_sed
 from .words import UnsafeArgument, Word
 
@@ -52,38 +51,6 @@ def _is_one_test(words: Sequence[Word]) -> bool:
             return False
 
 
-def unsafe_printf(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return the argument of `printf` that may set a variable: `-v` or a format with `%n`."""
-    first = words[1] if len(words) > 1 else None
-    if first is not None and first.can_be_option and first.value != '--':
-        return UnsafeArgument(first.raw, 'may be `-v`, which evaluates a subscript and sets a variable')
-    template = next((word for word in words[1:] if word.value != '--'), None)
-    # `%%` prints a percent sign. Of an odd number of signs, the last one remains.
-    if template is not None and (not template.is_fixed or _SETTING.search(template.value.replace('%%', ''))):
-        return UnsafeArgument(template.raw, 'may contain `%n`, which sets a variable')
-    return None
-
-
-_SETTING: Final = re.compile(r'%[^a-zA-Z%]*[hlLjqtz]*n')
-
-
-def unsafe_read(words: Sequence[Word]) -> UnsafeArgument | None:
-    """Return an argument of `read` that may set a harmful variable. Attack: `read 'a[$(touch x)]'`, and `read PATH`."""
-    has_name, takes_next = False, False
-    for word in words[1:]:
-        if not word.is_fixed:
-            return UnsafeArgument(word.raw, 'is unknown until the command runs, and may be the name of any variable')
-        if takes_next:
-            takes_next = False
-        elif word.value in ('-p', '-d'):
-            takes_next = True
-        elif re.fullmatch(r'[a-z]\w*', word.value) and is_harmless(word.value, is_exported=False):
-            has_name = True
-        elif not re.fullmatch(r'-[rs]+', word.value):
-            return UnsafeArgument(word.raw, 'may set a variable that changes what runs, or evaluate a subscript')
-    return None if has_name else UnsafeArgument(words[0].raw, 'names no variable, and so sets `REPLY`')
-
-
 def is_device(word: Word) -> bool:
     """Return whether the path refers to the standard input of the program.
 
@@ -119,8 +86,6 @@ CODE: Final[dict[str, Callable[[str], bool]]] = {'sed': is_plain_sed, 'awk': is_
 """Functions by checker name. `True` means that code runs no program and writes no file."""
 CHECKS: Final[dict[str, Callable[[Sequence[Word]], UnsafeArgument | None]]] = {
     'test': unsafe_test,
-    'read': unsafe_read,
-    'printf': unsafe_printf,
     'tar': _tar,
 }
 """Functions by checker name. Each function returns the first word that requires approval, or `None`."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from .names import guarded_name, program_name, trusted_name
 
@@ -68,7 +68,6 @@ _INHERITED: Final = ('runs_files', 'response_files', 'one_dash')
 """Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond')
 """Fields that contain a list of options."""
-_OPTION: Final = re.compile(r'-.+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
 """Fields of an entry, as written in its file."""
@@ -142,11 +141,7 @@ class Entries:
                 yield found
 
     def find(self, name: str) -> Entry | None:
-        """Return the entry of a program, sub-command or fragment.
-
-        Raises:
-            ValueError: The entry is invalid.
-        """
+        """Return the entry of a program, sub-command or fragment."""
         name = self._aliases.get(name, name)
         if name not in self._fields:
             return None
@@ -177,61 +172,37 @@ def entries() -> Entries:
 
 
 def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
-    """Return the unchecked entries in a folder, each with the name of its file.
-
-    Raises:
-        ValueError: A file is not valid TOML, or two entries have the same name.
-    """
-    found: dict[str, tuple[str, Fields]] = {}
-    for path in sorted(folder.glob('*.toml')):
-        try:
-            tables = tomllib.loads(path.read_text(encoding='utf-8'))
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f'{path.name}: {error}') from error
-        for name, fields in tables.items():
-            if name in found:
-                raise ValueError(f'{path.name}: [{name}] is also in {found[name][0]}')
-            found[name] = (path.name, fields)
-    return found
+    """Return the entries in a folder, each with the name of its file. `test_programs.py` checks them."""
+    return {
+        name: (path.name, fields)
+        for path in sorted(folder.glob('*.toml'))
+        for name, fields in tomllib.loads(path.read_text(encoding='utf-8')).items()
+    }
 
 
 def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, fields in all_fields.items():
-        parent = name.rpartition(' ')[0]
-        for alias in fields.get('aliases', '').split():
-            other = f'{parent} {alias}'.strip()
-            if other in found:
-                raise ValueError(f'[{name}] has the alias `{alias}`, which `{found[other]}` also has')
-            found[other] = name
-    return found
+    return {
+        f'{name.rpartition(" ")[0]} {alias}'.strip(): name
+        for name, fields in all_fields.items()
+        for alias in fields.get('aliases', '').split()
+    }
 
 
 def _entry(name: str, all_fields: Mapping[str, Fields]) -> Entry:
     fields = all_fields[name]
-    if unknown := fields.keys() - FIELDS.keys() - _ROLES.keys():
-        raise ValueError(f'`{unknown}` are not fields of an entry')
-    kinds = _kinds(fields['operands']) if 'operands' in fields else None
     given: Fields = {'end': True, **_inherited(name, all_fields), **fields}
-    options = _options(name, all_fields, ())
-    listed = {key: frozenset(fields.get(key, '').split()) for key in _OPTION_LISTS}
-    if unknown := frozenset({'*'}.union(*listed.values())) - {*options, '*'}:
-        raise ValueError(f'`{unknown}` are not options of the entry')
+    values = fields.get('operand_values', [])
     return Entry(
         name=name,
-        options=options,
-        operands=kinds,
+        options=_options(name, all_fields),
+        operands=tuple(fields['operands'].removesuffix('*').split()) if 'operands' in fields else None,
         has_more=fields.get('operands', '').endswith('*'),
-        listed=listed,
+        listed={key: frozenset(fields.get(key, '').split()) for key in _OPTION_LISTS},
         flags=frozenset(key for key in _BOOLEANS if given.get(key)),
-        operand_values=tuple(re.compile(each, re.DOTALL) for each in _texts(fields.get('operand_values', []))),
+        operand_values=tuple(re.compile(each, re.DOTALL) for each in ([values] if isinstance(values, str) else values)),
         opens=re.compile(fields['opens']) if 'opens' in fields else None,
         checker=fields.get('checker'),
     )
-
-
-def _texts(given: str | list[str]) -> list[str]:
-    return [given] if isinstance(given, str) else given
 
 
 def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
@@ -242,49 +213,18 @@ def _inherited(name: str, all_fields: Mapping[str, Fields]) -> Fields:
     return {key: above[key] for key in _INHERITED if key in above}
 
 
-def _kinds(operands: str) -> tuple[Kind, ...]:
-    kinds = operands.removesuffix('*').split()
-    if not _ROLES.keys() >= {*kinds} or 'command' in kinds[:-1]:
-        raise ValueError(f'`{operands}` are not the kinds of operands')
-    return tuple(cast('Kind', kind) for kind in kinds)
-
-
-def _options(name: str, all_fields: Mapping[str, Fields], path: tuple[str, ...]) -> dict[str, OptionRole]:
+def _options(name: str, all_fields: Mapping[str, Fields]) -> dict[str, OptionRole]:
     """Return the options of an entry and of the entries in `like`. The entry's own options take precedence."""
-    if name not in all_fields:
-        raise ValueError(f'`like` refers to `{name}`, which has no entry')
-    if name in path:
-        raise ValueError(f'the `like` fields form a loop: {" like ".join((*path, name))}')
     fields = all_fields[name]
-    own = _own_options(fields)
-    found: dict[str, OptionRole] = {}
-    for other in fields.get('like', ()):
-        for option, role in _options(other, all_fields, (*path, name)).items():
-            if option not in own and found.setdefault(option, role) != role:
-                raise ValueError(f'the entries in `like` give `{option}` different roles')
-    found.update(own)
-    for options, pattern in fields.get('values', {}).items():
-        for option in options.split():
-            if option not in found or found[option].kind is None:
-                raise ValueError(f'`values` lists the option `{option}`, which takes no value')
-            found[option] = found[option]._replace(allowed=re.compile(pattern, re.DOTALL))
-    return found
-
-
-def _own_options(fields: Fields) -> dict[str, OptionRole]:
-    own: dict[str, OptionRole] = {}
+    found = {option: role for other in fields.get('like', ()) for option, role in _options(other, all_fields).items()}
     for field_name, kind in _ROLES.items():
         for given in fields.get(field_name, '').split():
-            place: Place = _PLACES.get(given[-1], 'next') if len(given) > 2 else 'next'
-            option = given if place == 'next' else given[:-1]
-            if not _OPTION.fullmatch(option):
-                raise ValueError(f'`{given}` is not an option')
-            if kind is None and given != option:
-                raise ValueError(f'the flag `{given}` cannot have a value')
-            if option in own:
-                raise ValueError(f'`{option}` is listed twice')
-            own[option] = OptionRole(kind, place=place)
-    return own
+            place = _PLACES.get(given[-1], 'next') if len(given) > 2 else 'next'
+            found[given if place == 'next' else given[:-1]] = OptionRole(kind, place=place)
+    for options, pattern in fields.get('values', {}).items():
+        for option in options.split():
+            found[option] = found[option]._replace(allowed=re.compile(pattern, re.DOTALL))
+    return found
 
 
 _PLACES: Final[Mapping[str, Place]] = {'=': 'attached', '?': 'either'}

@@ -372,7 +372,6 @@ class ShellJudge:
             words,
             named=None if decided is None else named_words(words, decided.words),
             any_arguments=takes_any,
-            may_write=lambda word: self._may_write(word, state),
         )
         if hit is None and not is_known(words):
             hit = code_within(words)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from tool_approval.os_sandbox.access import ACCESS_NAMES, AccessName
+from tool_approval.os_sandbox.access import AccessName
 
 from .entries import plain_program
 from .labels import LabelledCommand, label
@@ -21,36 +21,46 @@ from .words import Word, fixed
 
 _DATA: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name('needs.toml').read_text(encoding='utf-8'))
 _EXPLAINS: Final = frozenset({'--help', '--version'})
-_LAST: Final = frozenset({'cp', 'install', 'ln', 'rsync', 'scp'})
+_LAST: Final = frozenset({'cp', 'install', 'ln'})
 """Programs that write only to the last operand, or where the option `--target-directory` says."""
 _CLIENTS: Final = frozenset({'curl', 'nc', 'ncat', 'wget'})
 _HOST: Final = r'(?:https?://)?(?:localhost|0\.0\.0\.0|127(?:\.\d{1,3}){3}|\[?::1\]?)'
 _LOCAL: Final = re.compile(rf'{_HOST}(?::\d+)?(?:[/?#].*)?', re.DOTALL)
 _LOCAL_START: Final = re.compile(rf'{_HOST}(?::\d*|(?::\d+)?[/?#].*)', re.DOTALL)
 """The known part of an address whose port or path is unknown. If the rest is hostile, the command has no network."""
+_NONE: Final = (re.compile('(?!)'), re.compile('(?!)'))
 _RUNNERS: Final = frozenset({'npx', 'uvx'})
-_Value = TypeVar('_Value')
-_Rows = Sequence[tuple[tuple[str, ...], _Value]]
-"""Values of the first words of commands."""
+_TABLES: Final[Mapping[str, Sequence[tuple[str, Any]]]] = {
+    'access': [(commands, frozenset(names.split())) for names, commands in _DATA['access'].items()],
+    'offline': [(commands, option) for option, commands in _DATA['offline'].items()],
+    'local': [(_DATA['local']['commands'], None)],
+    'writes': [
+        (
+            row['commands'],
+            [re.compile(row.get(key, other), re.DOTALL) for key, other in (('matches', ''), ('to', '(?!)'))],
+        )
+        for row in ({'commands': _DATA['writes']['always']}, *_DATA['writes']['if'])
+    ],
+}
+"""Commands, with commas between them, and what a table says about them."""
 
 
 def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
     """Return the access that a table lists for the first words of a command. Files that it writes are not included."""
-    found = _longest(_access, words)
-    if found is None or ('network' not in found and _is_harmless(label(words))):
+    found: frozenset[AccessName] = next(iter(_said('access', words)), frozenset[AccessName]())
+    if not found or ('network' not in found and _is_harmless(label(words))):
         return frozenset()
     return found - {'network'} if 'network' in found and _is_offline(words) else found
 
 
 def _is_offline(words: Sequence[Word]) -> bool:
     """Return whether the words of a command say that it needs no network. If this is wrong, the command has none."""
-    program = same_program(plain_program(program_name(words[0].value)))
-    if any(stands_in(first, words) == 'yes' for first, _ in _local(program)):
+    if _said('local', words):
         return len(words) > 2 and all(word.is_fixed and ':' not in word.value for word in words)
-    options = {option for first, option in _offline(program) if stands_in(first, words) == 'yes'}
+    options = _said('offline', words)
     own = [*itertools.takewhile(lambda word: word.value != '--', words)]
     at = next((at for at, word in enumerate(own) if word.is_fixed and word.value in options), len(own))
-    if program in _RUNNERS:
+    if program_name(words[0].value) in _RUNNERS:
         # The words from the program on are not the runner's own.
         return at == 1 and len(own) > 2 and not own[2].can_be_option
     is_known = all(word.is_fixed and '://' not in word.value for word in own)
@@ -85,13 +95,12 @@ def written_paths(words: Sequence[Word]) -> list[Word] | None:
         takes_files = 'writes' in found.flags and 'write' in (found.entry.operands or ())
         if takes_files and found.options.isdisjoint(_EXPLAINS):
             return [fixed('.')]
-    writing = _longest(_writing, words)
     name = plain_program(program_name(words[0].value))
     text = ' '.join([name, *(word.value for word in words[1:])])
-    if writing is None or not writing[0].match(text):
+    matches, to = next(iter(_said('writes', words)), _NONE)
+    if not matches.match(text):
         return None
-    named = [path for match in writing[1].finditer(text) for path in match.groups() if path]
-    if named:
+    if named := [path for match in to.finditer(text) for path in match.groups() if path]:
         return [fixed(path) for path in named if path != '-']
     files = [
         fixed(each.value) for each in found.labels if each.kind == 'operand' and each.holds == 'read' and each.value
@@ -128,47 +137,19 @@ def _named(found: LabelledCommand) -> list[Word]:
     return named
 
 
-def _longest(rows_of: Callable[[str], _Rows[_Value]], words: Sequence[Word]) -> _Value | None:
-    rows = rows_of(same_program(plain_program(program_name(words[0].value))))
-    return next((value for first, value in rows if stands_in(first, words) == 'yes'), None)
+def _said(table: str, words: Sequence[Word]) -> list[Any]:
+    """Return what a table says about a command; what it says about more words comes first."""
+    rows = _rows(same_program(plain_program(program_name(words[0].value))), table)
+    return [value for first, value in rows if stands_in(first, words) == 'yes']
 
 
-@lru_cache(maxsize=64)
-def _access(program: str) -> _Rows[frozenset[AccessName]]:
-    rows = ((commands, names.split()) for names, commands in _DATA['access'].items())
-    return _rows_of(
-        program, ((commands, frozenset(each for each in ACCESS_NAMES if each in names)) for commands, names in rows)
-    )
-
-
-@lru_cache(maxsize=64)
-def _offline(program: str) -> _Rows[str]:
-    return _rows_of(program, ((commands, option) for option, commands in _DATA['offline'].items()))
-
-
-@lru_cache(maxsize=64)
-def _local(program: str) -> _Rows[None]:
-    return _rows_of(program, iter([(_DATA['local']['commands'], None)]))
-
-
-_NEVER: Final = r'(?!)'
-
-
-@lru_cache(maxsize=64)
-def _writing(program: str) -> _Rows[tuple[re.Pattern[str], re.Pattern[str]]]:
-    rows = [{'commands': _DATA['writes']['always']}, *_DATA['writes']['if']]
-    return [
-        (words, (re.compile(row.get('matches', ''), re.DOTALL), re.compile(row.get('to', _NEVER), re.DOTALL)))
-        for words, row in _rows_of(program, ((row['commands'], row) for row in rows))
-    ]
-
-
-def _rows_of(program: str, rows: Iterator[tuple[str, _Value]]) -> _Rows[_Value]:
-    """Return the rows about a program in all spellings, longer commands first."""
+@lru_cache(maxsize=256)
+def _rows(program: str, table: str) -> Sequence[tuple[tuple[str, ...], Any]]:
+    """Return the rows of a table for a program, in all spellings, longer commands first."""
     # The spellings of the commands of all programs take longer than judging a command.
     found = [
         (words, value)
-        for commands, value in rows
+        for commands, value in _TABLES[table]
         for command in commands.split(',')
         if command.split()[:1] == [program]
         for words in alternatives(tuple(command.split()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from .checks import CHECKS, CODE, UNKNOWN_OPTION, is_device
@@ -43,7 +43,6 @@ def find_unlisted(
     *,
     named: int | None,
     any_arguments: bool = False,
-    may_write: Callable[[Word], bool] = lambda word: False,
 ) -> UnsafeArgument | None:
     """Return the first word that requires approval although a rule allows the program. The result includes the reason.
 
@@ -52,7 +51,6 @@ def find_unlisted(
         named: Number of the command's words that match the deciding rule. These words need no approval. `None` if no
             rule decides and the default allows commands.
         any_arguments: Whether the rule allows all arguments of a program or sub-command that is not listed.
-        may_write: Function that returns whether a file may be written without approval.
     """
     found = label(words)
     if (hit := _check(found, named)) is not None:
@@ -82,7 +80,7 @@ def find_unlisted(
             continue
         if each.kind in _ASKS:
             return UnsafeArgument(word.raw, _ASKS[each.kind])
-        if each.holds in _UNSAFE_KINDS and not _may(found, each, may_write):
+        if each.holds in _UNSAFE_KINDS and not _may(found, each):
             return UnsafeArgument(word.raw, _UNSAFE_KINDS[each.holds])
     return None
 
@@ -173,8 +171,8 @@ def stem(word: Word) -> str:
     return name.lstrip('-').removeprefix('no').removeprefix('-') if name.startswith('-') else ''
 
 
-def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool]) -> bool:
-    """Return whether a word is safe: it names a writable file, is harmless code, or is a command checked separately."""
+def _may(found: LabelledCommand, each: Label) -> bool:
+    """Return whether a word is safe: a file to write that the rule covers, harmless code, or a command judged apart."""
     entry, word = found.entry, each.word
     if entry is None or each.holds in ('command', 'script', 'rest'):
         return each.kind == 'operand' and each.holds == 'script'
@@ -183,4 +181,4 @@ def _may(found: LabelledCommand, each: Label, may_write: Callable[[Word], bool])
         return word.is_fixed and is_plain is not None and is_plain(each.value or '')
     if 'writes' in entry.flags and (each.kind == 'operand' or each.holds == 'target'):
         return True
-    return word.is_fixed and (each.value in SINKS or (each.kind in ('operand', 'value') and may_write(word)))
+    return word.is_fixed and each.value in SINKS
