@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,7 @@ _RUNNERS: Final = frozenset({'npx', 'uvx'})
 _TABLES: Final[Mapping[str, Sequence[tuple[str, Any]]]] = {
     'access': [(commands, frozenset(names.split())) for names, commands in _DATA['access'].items()],
     'offline': [(commands, option) for option, commands in _DATA['offline'].items()],
-    'local': [(_DATA['local']['commands'], None)],
+    'local': [(_DATA['local']['commands'], True)],
     'writes': [
         (
             row['commands'],
@@ -47,7 +47,7 @@ _TABLES: Final[Mapping[str, Sequence[tuple[str, Any]]]] = {
 
 def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
     """Return the access that a table lists for the first words of a command. Files that it writes are not included."""
-    found: frozenset[AccessName] = next(iter(_said('access', words)), frozenset[AccessName]())
+    found: frozenset[AccessName] = next(_said('access', words), frozenset[AccessName]())
     if not found or ('network' not in found and _is_harmless(label(words))):
         return frozenset()
     return found - {'network'} if 'network' in found and _is_offline(words) else found
@@ -55,9 +55,9 @@ def needed_access(words: Sequence[Word]) -> frozenset[AccessName]:
 
 def _is_offline(words: Sequence[Word]) -> bool:
     """Return whether the words of a command say that it needs no network. If this is wrong, the command has none."""
-    if _said('local', words):
+    if next(_said('local', words), False):
         return len(words) > 2 and all(word.is_fixed and ':' not in word.value for word in words)
-    options = _said('offline', words)
+    options = [*_said('offline', words)]
     own = [*itertools.takewhile(lambda word: word.value != '--', words)]
     at = next((at for at, word in enumerate(own) if word.is_fixed and word.value in options), len(own))
     if program_name(words[0].value) in _RUNNERS:
@@ -97,7 +97,7 @@ def written_paths(words: Sequence[Word]) -> list[Word] | None:
             return [fixed('.')]
     name = plain_program(program_name(words[0].value))
     text = ' '.join([name, *(word.value for word in words[1:])])
-    matches, to = next(iter(_said('writes', words)), _NONE)
+    matches, to = next(_said('writes', words), _NONE)
     if not matches.match(text):
         return None
     if named := [path for match in to.finditer(text) for path in match.groups() if path]:
@@ -137,10 +137,10 @@ def _named(found: LabelledCommand) -> list[Word]:
     return named
 
 
-def _said(table: str, words: Sequence[Word]) -> list[Any]:
-    """Return what a table says about a command; what it says about more words comes first."""
+def _said(table: str, words: Sequence[Word]) -> Iterator[Any]:
+    """Yield what a table says about a command; what it says about more words comes first."""
     rows = _rows(same_program(plain_program(program_name(words[0].value))), table)
-    return [value for first, value in rows if stands_in(first, words) == 'yes']
+    return (value for first, value in rows if stands_in(first, words) == 'yes')
 
 
 @lru_cache(maxsize=256)

@@ -54,25 +54,14 @@ def is_plain_sed(script: str) -> bool:
 
 
 def is_plain_awk(program: str) -> bool:
-    """Return whether it is certain that an awk program writes no file, runs no program and names no input.
+    """Return whether it is certain that an awk program writes no file and runs no program.
 
-    After `print`, `>` writes a file and `|` runs a program. Elsewhere, these characters are comparisons or parts of a
-    pattern.
+    Attack: `print "a" | "sh"`. A text or a comparison behind `print` is not told from a redirection.
     """
-    bare = _STRING.sub(lambda found: found[0] if found[1] is None else '""', _LEADING.sub('', program))
-    bare = bare.replace('||', '')
-    # Once quotes, comments and regular expressions are removed, each `;` ends a statement.
-    is_clear = not re.search(r'[/#\\"]', bare.replace('""', ''))
-    statements = re.split('[;}]', bare) if is_clear else [bare]
-    return not (re.search(r'@|system|getline|ARGV|SYMTAB|\\\n', program) or any(map(_PRINTING.search, statements)))
+    return _AWK.search(program) is None
 
 
-_PRINTING: Final = re.compile(r'print.*[|>]', re.DOTALL)
-_LEADING: Final = re.compile(r'\A\s*!?/[^/\\"\[\n]*/')
-"""A regular expression at the beginning of an awk program. There, a slash cannot be a division."""
-_STRING: Final = re.compile(r'("(?:[^"\\\n]|\\[^\n])*")|["/#\\].*', re.DOTALL)
-"""Matches a string. If a character makes it unclear where strings begin, the match goes from that character to the end
-of the program. Attack: `/"/ { print > "x" }`."""
+_AWK: Final = re.compile(r'print.*[|>]|@|system|getline|ARGV|SYMTAB|\\\n', re.DOTALL)
 
 _INLINE_SHELLS: Final = frozenset({'sh', 'bash', 'dash', 'ash', 'rbash', 'busybox sh'})
 SHELLS: Final = _INLINE_SHELLS | {
