@@ -4,10 +4,11 @@
 """
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
-from tool_approval.tools.shell.entries import Entries, read_sources
+from tool_approval.tools.shell.entries import Entries, read_tables
 from tool_approval.tools.shell.names import POWERFUL
 
 from .parts import OPEN, decision, judge, unasked
@@ -17,11 +18,19 @@ SOURCES = PROJECT / 'tool_approval' / 'tools' / 'shell' / 'programs'
 """Of this tree: a package that was built has no sources."""
 INNER = ('ls', 'cat', 'echo')
 """What may stand behind a wrapper in an example."""
+FILES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(SOURCES.glob('*.toml'))}
 ENTRIES = [
-    pytest.param(name, fields, id=f'{file.removesuffix(".toml")}: {name}')
-    for name, (file, fields) in read_sources(SOURCES).items()
+    pytest.param(name, fields, id=f'{file}: {name}')
+    for file, tables in FILES.items()
+    for name, fields in tables.items()
     if not name.startswith('_')
 ]
+
+
+def test_a_table_alone_says_what_it_says_in_its_file():
+    alone = {name: tomllib.loads(text) for name, text in read_tables(SOURCES).items()}
+
+    assert alone == {name: {name: fields} for tables in FILES.values() for name, fields in tables.items()}
 
 
 @pytest.mark.parametrize(('name', 'fields'), ENTRIES)
@@ -86,7 +95,7 @@ def test_a_mistake_in_the_data_is_an_error(text, tmp_path):
     (tmp_path / 'x.toml').write_text(text)
 
     with pytest.raises((AttributeError, ValueError, re.error)):
-        Entries({name: fields for name, (_, fields) in read_sources(tmp_path).items()}).find('a')
+        Entries(read_tables(tmp_path)).find('a')
 
 
 def test_an_entry_is_in_one_file(tmp_path):
@@ -94,4 +103,4 @@ def test_an_entry_is_in_one_file(tmp_path):
     (tmp_path / 'y.toml').write_text('[a]')
 
     with pytest.raises(ValueError, match=r'y\.toml: \[a\] is also in x\.toml'):
-        read_sources(tmp_path)
+        read_tables(tmp_path)

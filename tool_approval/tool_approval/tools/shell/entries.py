@@ -68,6 +68,9 @@ _INHERITED: Final = ('runs_files', 'response_files', 'one_dash')
 """Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond')
 """Fields that contain a list of options."""
+_TABLE: Final = re.compile(r'^\[(?:"([^"\n]+)"|([^".\n]+))\]$', re.MULTILINE)
+"""Header of an entry. A test compares what is read with what `tomllib` reads from the whole file."""
+_ALIASES: Final = re.compile(r"""^aliases = ('{3}|"{3}|'|")(.*?)\1""", re.MULTILINE | re.DOTALL)
 _OPTION: Final = re.compile(r'-.+|[!(),]', re.DOTALL)
 
 Fields = Mapping[str, Any]
@@ -116,10 +119,10 @@ class Entry:
 class Entries:
     """All entries. Each entry is parsed when it is first used."""
 
-    def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Take the fields of all entries, by name."""
-        self._fields = fields
-        self._aliases = _aliases(fields)
+    def __init__(self, tables: Mapping[str, str]) -> None:
+        """Take the TOML table of each entry, by name."""
+        self._fields = _Tables(tables)
+        self._aliases = _aliases(tables)
         self._built: dict[str, Entry] = {}
 
     def program(self, text: str) -> Entry | None:
@@ -173,33 +176,57 @@ def plain_program(name: str) -> str:
 @cache
 def entries() -> Entries:
     """Return the entries of this package."""
-    return Entries({name: fields for name, (_, fields) in read_sources(SOURCES).items()})
+    return Entries(read_tables(SOURCES))
 
 
-def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
-    """Return the unchecked entries in a folder, each with the name of its file.
+def read_tables(folder: Path) -> dict[str, str]:
+    """Return the entries in a folder: for each name, the text of its TOML table.
 
     Raises:
-        ValueError: A file is not valid TOML, or two entries have the same name.
+        ValueError: A file has something else than tables, or two entries have the same name.
     """
-    found: dict[str, tuple[str, Fields]] = {}
+    found: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for path in sorted(folder.glob('*.toml')):
-        try:
-            tables = tomllib.loads(path.read_text(encoding='utf-8'))
-        except tomllib.TOMLDecodeError as error:
-            raise ValueError(f'{path.name}: {error}') from error
-        for name, fields in tables.items():
+        text = path.read_text(encoding='utf-8')
+        headers = [*_TABLE.finditer(text)]
+        begins = [each.start() for each in headers]
+        if any(line and not line.startswith('#') for line in text[: (*begins, None)[0]].splitlines()):
+            raise ValueError(f'{path.name}: the file has to begin with an entry')
+        for header, begin, end in zip(headers, begins, (*begins[1:], None), strict=False):
+            name = header[1] or header[2]
             if name in found:
-                raise ValueError(f'{path.name}: [{name}] is also in {found[name][0]}')
-            found[name] = (path.name, fields)
+                raise ValueError(f'{path.name}: [{name}] is also in {file_of[name]}')
+            found[name], file_of[name] = text[begin:end], path.name
     return found
 
 
-def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
+class _Tables(Mapping[str, Fields]):
+    """Fields of entries. A table is parsed when it is first used: to parse all takes longer than to judge a command."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._parsed: dict[str, Fields] = {}
+
+    def __getitem__(self, name: str) -> Fields:
+        text = self._texts[name]
+        if name not in self._parsed:
+            [self._parsed[name]] = tomllib.loads(text).values()
+        return self._parsed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _aliases(texts: Mapping[str, str]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, fields in all_fields.items():
+    for name, text in texts.items():
         parent = name.rpartition(' ')[0]
-        for alias in fields.get('aliases', '').split():
+        given = _ALIASES.search(text)
+        for alias in given[2].split() if given else ():
             other = f'{parent} {alias}'.strip()
             if other in found:
                 raise ValueError(f'[{name}] has the alias `{alias}`, which `{found[other]}` also has')
