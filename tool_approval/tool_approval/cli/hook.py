@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -71,8 +71,22 @@ def _answer(call: ClientCall, decided: Decided, output: Output) -> int:
 
 
 def _decided(call: ClientCall, has_inbox: bool) -> Decided:
-    # Imported here, because these imports take most of the time.
+    # Imported here, because these imports take most of the time. What they make is needed to the end, so nothing of it
+    # is searched for garbage.
+    gc.disable()
     from .hook_judge import decide
 
+    gc.enable()
     with ExitStack() as stack:
-        return asyncio.run(decide(call, stack, has_inbox=has_inbox))
+        judging = decide(call, stack, has_inbox=has_inbox)
+        if has_inbox:
+            import asyncio
+
+            return asyncio.run(judging)
+        # Only an answer from the inbox is waited for, and asyncio is slow to import.
+        try:
+            judging.send(None)
+        except StopIteration as done:
+            return done.value
+        judging.close()
+        raise RuntimeError('a rule waits for something')
