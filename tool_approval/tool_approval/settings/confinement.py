@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from tool_approval.core.errors import ApprovalBlocked, printable
@@ -55,13 +55,13 @@ from .background import (
     in_background,
     less,
 )
-from .host import HOST, HostCall, HostCommands
-from .profiles import Confinement
+from .profiles import HOST, MAY_BE_REMOTE, Confinement
 from .remembering import Remembering
 
 if TYPE_CHECKING:
     from tool_approval.tools.shell.running import Limits, ShellResult
 
+    from .host import HostCall, HostCommands
     from .sweeping import Sweeping
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require: {}.'
@@ -110,7 +110,7 @@ class ConfinedShell(ShellTool):
         self._confinement = confinement
         self._tree = Tree()
         self._turns = turns or Turns()
-        self._host = HostCommands(config.host, confinement, cwd=self.cwd, can_be_listed=can_list_host)
+        self._can_list_host = can_list_host
         self._background = BackgroundProcesses(self._max_output_bytes)
         self._lock = threading.Lock()
         self._shared: SharedNamespaces | OSSandboxError | None = None
@@ -132,6 +132,12 @@ class ConfinedShell(ShellTool):
             return request
         return request.model_copy(update={'reason': f'{request.reason}; {_UNPROTECTED}'})
 
+    @cached_property
+    def _host(self) -> HostCommands:
+        from .host import HostCommands
+
+        return HostCommands(self.config.host, self._confinement, cwd=self.cwd, can_be_listed=self._can_list_host)
+
     def host_call(self, args: Mapping[str, Any]) -> HostCall | None:
         """Return the call that runs outside of the sandbox if a person approves it; `None` for any other call.
 
@@ -140,7 +146,9 @@ class ConfinedShell(ShellTool):
                 sandbox. The message says what to do instead.
         """
         command, asked = args.get('command'), _access_names(args.get('access')) if self.can_be_given_access else ()
-        if not self.can_be_given_access or not isinstance(command, str) or not self._host.concerns(command, asked):
+        if not self.can_be_given_access or not isinstance(command, str):
+            return None
+        if HOST not in asked and MAY_BE_REMOTE.search(command) is None:
             return None
         if self.explain(command).decision == 'block':
             return None
