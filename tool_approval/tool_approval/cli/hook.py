@@ -71,8 +71,7 @@ def _answer(call: ClientCall, decided: Decided, output: Output) -> int:
 
 
 def _decided(call: ClientCall, has_inbox: bool) -> Decided:
-    # Imported here, because these imports take most of the time. What they make is needed to the end, so nothing of it
-    # is searched for garbage.
+    # Imported here, because these imports take most of the time. They make no garbage to search for.
     gc.disable()
     from .hook_judge import decide
 
@@ -89,4 +88,4 @@ def _decided(call: ClientCall, has_inbox: bool) -> Decided:
         except StopIteration as done:
             return done.value
         judging.close()
-        raise RuntimeError('a rule waits for something')
+        raise RuntimeError('a check waits for an event loop, and the hook has none')
