@@ -120,7 +120,8 @@ class Model(BaseHTTPRequestHandler):
             item = {'type': 'message', 'role': 'assistant', 'id': 'msg_1', 'content': [text]}
         else:
             number, name, args = found
-            known = {'id': f'fc_{number}', 'call_id': f'call_{number}', 'name': name}
+            space, _, name = name.rpartition('/')
+            known = {'id': f'fc_{number}', 'call_id': f'call_{number}', 'name': name, 'namespace': space or None}
             if isinstance(args, str):
                 item = {'type': 'custom_tool_call', **known, 'input': args}
             else:
