@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
 import pty
+import resource
 import shutil
 import statistics
 import subprocess
@@ -39,11 +41,15 @@ HELP_LIMIT_MS = 300
 EXPLAIN_LIMIT = 2.5
 """Limit for the median ratio of `explain` to a Python that defines one pydantic model."""
 
+HOOK_LIMIT = 1.5
+"""Aim for the median ratio of `hook` to a Python that defines one pydantic model."""
+
 LINE_LIMIT_MS = 300
 """Limit for the median of the time until the user can type."""
 
 BARE = 'a program with one pydantic model'
 HELP = '`tool-approval --help`'
+HOOK = '`tool-approval hook claude`, for a command'
 LINE = '`tool-approval run`, until its prompt appears'
 CONFIGURED = 'named.yaml'
 """A settings file under a name that no program finds, so that the other programs have no settings."""
@@ -52,6 +58,7 @@ tools: {send: {approval: none}}
 sandbox: {paths: {work: {root: ., mode: rw}}}
 shell: {rules: [{pattern: git status, approval: false}]}
 """
+_CALL = {'hook_event_name': 'PreToolUse', 'tool_name': 'Bash', 'tool_input': {'command': 'git status'}}
 _COMMAND = ('-P', '-m', 'tool_approval.cli')
 PROGRAMS: Mapping[str, Sequence[str]] = {
     BARE: ('-c', 'from pydantic import BaseModel\nclass Model(BaseModel):\n    field: int'),
@@ -59,6 +66,7 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     '`tool-approval explain send {}`': (*_COMMAND, 'explain', 'send', '{}'),
     "`tool-approval explain shell 'git status'`": (*_COMMAND, 'explain', 'shell', 'git status'),
     '`explain shell` with a settings file': (*_COMMAND, 'explain', '--config', CONFIGURED, 'shell', 'git status'),
+    HOOK: (*_COMMAND, 'hook', 'claude'),
 }
 """Arguments for Python, by the name in the table."""
 
@@ -158,12 +166,17 @@ def starting(rounds: int) -> list[str]:
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as byte_code:
         # The first round, which is not counted, writes the byte code, as an installation does.
         env = {**os.environ, 'PYTHONPYCACHEPREFIX': byte_code, 'PYTHONDONTWRITEBYTECODE': ''}
+        # The plugins of pydantic in the development environment take longer to import than pydantic itself.
+        env |= {'PYDANTIC_DISABLE_PLUGINS': '__all__', 'CLAUDE_PROJECT_DIR': folder}
+        call = json.dumps({**_CALL, 'cwd': folder}).encode()
         Path(folder, CONFIGURED).write_text(_CONFIGURATION, encoding='utf-8')
         for _ in range(rounds + 1):
             for name, words in PROGRAMS.items():
-                started = time.perf_counter()
-                subprocess.run([sys.executable, *words], cwd=folder, env=env, stdout=subprocess.DEVNULL, check=False)
-                took[name].append((time.perf_counter() - started) * 1000)
+                before = _used_ms()
+                subprocess.run(
+                    [sys.executable, *words], input=call, cwd=folder, env=env, stdout=subprocess.DEVNULL, check=False
+                )
+                took[name].append(_used_ms() - before)
                 if name == BARE:
                     took.setdefault(LINE, []).append(until_line(folder, env))
     bare = took[BARE][1:]
@@ -174,10 +187,17 @@ def starting(rounds: int) -> list[str]:
         verdict = {
             BARE: '',
             HELP: f'{HELP_LIMIT_MS} ms: {_verdict(took_ms.median, HELP_LIMIT_MS)}',
+            HOOK: f'{HOOK_LIMIT} times: {_verdict(ratio.median, HOOK_LIMIT)}',
             LINE: f'{LINE_LIMIT_MS} ms: {_verdict(took_ms.median, LINE_LIMIT_MS)}',
         }.get(name, f'{EXPLAIN_LIMIT} times: {_verdict(ratio.median, EXPLAIN_LIMIT)}')
         rows.append(f'| {name} | {_range(took_ms)} | {ratio.median:.2f} | {verdict} |')
     return rows
+
+
+def _used_ms() -> float:
+    """Return the processor time of all programs that were run, which other programs of the machine hardly change."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (used.ru_utime + used.ru_stime) * 1000
 
 
 def until_line(folder: str, env: Mapping[str, str]) -> float:
@@ -228,7 +248,9 @@ def page(rounds: int) -> str:
         '',
         '## Starting',
         '',
+        'Milliseconds are processor time, in the last row the time until the prompt appears.',
         'Each ratio compares a program with the program of the first row. Both were measured in the same round.',
+        'Plugins of pydantic are switched off.',
         '',
         '| program | milliseconds | ratio | limit |',
         '| --- | --- | --- | --- |',

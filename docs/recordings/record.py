@@ -4,17 +4,26 @@ The SVG is the real program's output, with the answers typed as a person would. 
 """
 
 import re
+import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from html import escape, unescape
+from http.server import ThreadingHTTPServer
 from itertools import groupby
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pexpect
 import pyte
 
 FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER.parents[1]))
+
+from tests.flows.clients import driver
+
 COLUMNS, LINES = 90, 40
 ANSWERS = {
     'port': ['y', 'y'],
@@ -68,14 +77,52 @@ SESSIONS: dict[str, tuple[str, list[str]]] = {
         'A proxy between an MCP client and an MCP server',
         ['$ (cat messages.jsonl; sleep 9) | tool-approval mcp --name notes -- python3 server.py | tail -1', 'y'],
     ),
+    'hook': (
+        'Claude Code, with our hook',
+        [
+            '$ tool-approval hook install claude --yes > added.txt',
+            '$ tool-approval doctor | grep hook',
+            "$ claude -p 'Count the lines, and remove build.py.' --allowedTools Bash | cat",
+        ],
+    ),
 }
 """For each session, its title and what is typed: commands, and answers to their questions."""
+CALLS = [
+    ['Bash', {'command': 'wc -l *.py', 'description': 'Count the lines'}],
+    ['Bash', {'command': 'rm build.py', 'description': 'Remove build.py'}],
+]
+"""What the scripted model of Claude Code calls."""
 CELL, ROW, EDGE, BAR = 8.4, 18, 14, 34
 """Pixels: of a column and a row, around the text, and above it."""
 COLORS = {'red': '#f97583', 'green': '#85e89d', 'cyan': '#79c0ff', 'brown': '#e3b341', 'blue': '#79c0ff'}
 """On a dark ground; whatever else the terminal shows is as bright as plain text."""
 STYLE = """text { font: 14px ui-monospace, Menlo, Consolas, monospace; fill: #d0d7de; white-space: pre }
 .title { font: bold 14px sans-serif; text-anchor: middle } .bold { font-weight: bold }"""
+
+
+class Model(driver.Model):
+    """Says in the end what each of its calls returned."""
+
+    def last_words(self) -> str:
+        """Return the answer to the user."""
+        results = [_result(part) for part in driver.RESULTS.values()]
+        pairs = zip(CALLS, results, strict=True)
+        return '\n'.join(f'> {args["command"]}\n{result}' for (_, args), result in pairs)
+
+
+def _result(part: dict[str, Any]) -> str:
+    content = part['content']
+    return content if isinstance(content, str) else ''.join(each['text'] for each in content)
+
+
+@contextmanager
+def model() -> Iterator[None]:
+    """Answer Claude Code on the loopback."""
+    driver.CALLS[:] = CALLS
+    with ThreadingHTTPServer(('127.0.0.1', 8765), Model) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield
+        server.shutdown()
 
 
 class Player:
@@ -92,7 +139,10 @@ class Player:
             dimensions=(LINES, COLUMNS),
             cwd=Path(home, folder),
             env={
-                'PATH': f'{Path(sys.executable).parent}:/usr/sbin:/usr/bin:/sbin:/bin',
+                'PATH': f'{Path(sys.executable).parent}:{_claude()}:/usr/sbin:/usr/bin:/sbin:/bin',
+                'ANTHROPIC_BASE_URL': 'http://127.0.0.1:8765',
+                'ANTHROPIC_API_KEY': 'x',
+                'CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC': '1',
                 'HOME': home,
                 'TERM': 'xterm-256color',
                 'LANG': 'C.UTF-8',
@@ -153,6 +203,12 @@ class Player:
         return not cursor.hidden and self._screen.display[cursor.y].startswith(('╰─ ', '4 requests: '))
 
 
+def _claude() -> Path:
+    program = shutil.which('claude')
+    assert program is not None, '`npm install @anthropic-ai/claude-code` installs what the session `hook` needs'
+    return Path(program).parent
+
+
 def _text(cells: Sequence[pyte.screens.Char]) -> str:
     shown = ''.join(cell.data for cell in cells)
     # The person who recorded it has a name on their machine, which is nobody else's.
@@ -194,9 +250,10 @@ def record_session(name: str) -> Path:
         for file, content in FILES.items():
             Path(home, 'work', file).write_text(content)
         player = Player(['/bin/bash', '--norc', '--noprofile'], home, folder='work')
-        for line in typed:
-            player.type(line)
-        player.end()
+        with model():
+            for line in typed:
+                player.type(line)
+            player.end()
         rows = [row.replace(escape(home), '~') for row in player.rows()[:-2]]  # without the end of the shell
     target = FOLDER / f'{name}.svg'
     target.write_text(_svg(title, rows))

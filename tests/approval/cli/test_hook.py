@@ -5,6 +5,8 @@ import io
 import json
 import os
 import shlex
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -206,6 +208,36 @@ def test_whatever_is_raised_denies(ask, monkeypatch, error):
     monkeypatch.setattr(hook_judge, 'open_guarded', fails)
 
     assert ask('Read', {'file_path': 'a.txt'})[0] == 'deny'
+
+
+def test_a_check_that_waits_without_an_inbox_denies(ask, monkeypatch):
+    async def waits(*args, **options):
+        await asyncio.sleep(0)
+
+    monkeypatch.setattr(hook_judge, 'decide', waits)
+
+    verdict, said = ask('Read', {'file_path': 'a.txt'})
+
+    assert verdict == 'deny'
+    assert 'a check waits for an event loop' in said
+
+
+def test_judging_a_command_imports_nothing_that_runs_or_asks(folder):
+    said = {'hook_event_name': 'PreToolUse', 'cwd': str(folder), 'tool_name': 'Bash', 'tool_input': {'command': 'ls'}}
+    code = 'import sys; from tool_approval.cli import main; status = main(); print(*sys.modules, file=sys.stderr)'
+
+    done = subprocess.run(
+        [sys.executable, '-P', '-c', f'{code}; sys.exit(status)', 'hook', 'claude'],
+        input=json.dumps(said), capture_output=True, text=True,
+    )  # fmt: skip
+
+    assert done.returncode == 0
+    assert {'pydantic', 'tool_approval.cli.hook_judge'} <= {*done.stderr.split()}
+    assert {
+        'asyncio', 'ctypes', 'tool_approval.core.asking', 'tool_approval.core.redact', 'tool_approval.settings.host',
+        'tool_approval.settings.sweeping', 'tool_approval.tools.file_sandbox.operations',
+        'tool_approval.tools.shell.running',
+    }.isdisjoint(done.stderr.split())  # fmt: skip
 
 
 def test_a_log_that_cannot_be_written_denies(ask, tmp_path):

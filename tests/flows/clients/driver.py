@@ -70,6 +70,9 @@ class Model(BaseHTTPRequestHandler):
         done = len(RESULTS)
         return (done, *CALLS[done]) if done < len(CALLS) else None
 
+    def last_words(self):
+        return 'Done.'
+
     def claude(self, asked):
         tools = {each.get('name') for each in asked.get('tools') or []}
         OFFERED.update(tools)
@@ -82,7 +85,8 @@ class Model(BaseHTTPRequestHandler):
         }
         found = self.next_call(results) if tools else None
         if found is None:
-            block, delta, reason = {'type': 'text', 'text': ''}, {'type': 'text_delta', 'text': 'Done.'}, 'end_turn'
+            delta = {'type': 'text_delta', 'text': self.last_words()}
+            block, reason = {'type': 'text', 'text': ''}, 'end_turn'
         else:
             number, name, args = found
             block = {'type': 'tool_use', 'id': f'toolu_{number}', 'name': name, 'input': {}}
@@ -116,7 +120,8 @@ class Model(BaseHTTPRequestHandler):
             item = {'type': 'message', 'role': 'assistant', 'id': 'msg_1', 'content': [text]}
         else:
             number, name, args = found
-            known = {'id': f'fc_{number}', 'call_id': f'call_{number}', 'name': name}
+            space, _, name = name.rpartition('/')
+            known = {'id': f'fc_{number}', 'call_id': f'call_{number}', 'name': name, 'namespace': space or None}
             if isinstance(args, str):
                 item = {'type': 'custom_tool_call', **known, 'input': args}
             else:
@@ -156,4 +161,5 @@ def main():
     json.dump({**found, 'offered': sorted(map(str, OFFERED))}, sys.stdout)
 
 
-main()
+if __name__ == '__main__':
+    main()

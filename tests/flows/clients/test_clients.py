@@ -4,16 +4,23 @@ Each runs in a network namespace of its own. `npm install @anthropic-ai/claude-c
 programs have to be in `PATH`.
 """
 
+import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tool_approval.inbox import Approver, Inbox
+from tool_approval.inbox.stores import SQLiteStore
 from tool_approval.os_sandbox import UnconfinedBackend, choose_backend
 
+from tool_approval import ApprovalDecision
+
+COMMAND = [sys.executable, '-P', '-m', 'tool_approval.cli']
 DRIVER = Path(__file__).parent / 'driver.py'
 UNSHARE = shutil.which('unshare')
 CONFIG = """\
@@ -27,6 +34,27 @@ base_url = "http://127.0.0.1:8765/v1"
 wire_api = "responses"
 env_key = "SCRIPTED_KEY"
 """
+SERVER = """
+import json, sys
+for line in sys.stdin:
+    got = json.loads(line)
+    if 'id' not in got:
+        continue
+    result = {}
+    if got['method'] == 'initialize':
+        server = {'name': 'notes', 'version': '1'}
+        version = got['params']['protocolVersion']
+        result = {'protocolVersion': version, 'capabilities': {'tools': {}}, 'serverInfo': server}
+    if got['method'] == 'tools/list':
+        schema = {'type': 'object', 'properties': {'title': {'type': 'string'}}}
+        result = {'tools': [{'name': 'write', 'description': 'Write a note.', 'inputSchema': schema}]}
+    if got['method'] == 'tools/call':
+        title = got['params']['arguments']['title']
+        open(title, 'w').close()
+        result = {'content': [{'type': 'text', 'text': f'{title} is written'}]}
+    print(json.dumps({'jsonrpc': '2.0', 'id': got['id'], 'result': result}), flush=True)
+"""
+"""An MCP server whose tool writes a file."""
 FAILS = """\
 #!/bin/sh
 case $(cat) in
@@ -82,12 +110,26 @@ class Client:
     def install(self):
         """Install our hook, and return its entry in the settings."""
         subprocess.run(
-            [sys.executable, '-P', '-m', 'tool_approval.cli', 'hook', 'install', self.name, '--yes'],
+            [*COMMAND, 'hook', 'install', self.name, '--yes'],
             env={**os.environ, **self.environment},
             stdout=subprocess.DEVNULL,
             check=True,
         )
         return json.loads(self.settings.read_text())['hooks']['PreToolUse'][0]['hooks'][0]
+
+    def serve(self, name, command):
+        """Offer the tools of an MCP server."""
+        state = self.environment['XDG_STATE_HOME']
+        server = {'command': command[0], 'args': command[1:]}
+        if self.name == 'claude':
+            (self.home / 'claude/.claude.json').write_text(
+                json.dumps({'mcpServers': {name: {**server, 'env': {'XDG_STATE_HOME': state}}}})
+            )
+        else:
+            # Codex begins without a server that is not required, if the server is slow to start.
+            lines = (f'{key} = {json.dumps(value)}' for key, value in {**server, 'required': True}.items())
+            table = [f'[mcp_servers.{name}]', *lines, f'env = {{XDG_STATE_HOME = "{state}"}}']
+            (self.home / 'codex/config.toml').write_text('\n'.join([CONFIG, *table]))
 
     def hook(self, command, timeout_s):
         entry = {'matcher': '*', 'hooks': [{'type': 'command', 'command': command, 'timeout': timeout_s}]}
@@ -97,7 +139,7 @@ class Client:
         """Let the model make calls, and return the result of each as text."""
         if self.name == 'claude':
             tools = [['Bash', {'command': each, 'description': 'a step'}] for each in commands]
-            words = ['-p', 'Go.', '--allowedTools', 'Bash', 'Write', 'Read']
+            words = ['-p', 'Go.', '--allowedTools', 'Bash', 'Write', 'Read', 'mcp__notes__write']
         else:
             tools = [['exec_command', {'cmd': each, 'yield_time_ms': 30_000}] for each in commands]
             words = ['exec', '--skip-git-repo-check', '--dangerously-bypass-hook-trust', 'Go.']
@@ -115,7 +157,7 @@ class Client:
         )
         assert done.returncode == 0, done.stderr.decode()
         found = json.loads(done.stdout)
-        assert len(found['results']) == len(told['calls']), found['output']
+        assert len(found['results']) == len(told['calls']), found
         return [json.dumps(each) for each in found['results'].values()]
 
     def made(self):
@@ -204,3 +246,34 @@ def test_what_a_client_does_with_a_hook_that_fails_by_itself(client):
 
     stopped = {'claude': {'quiet', 'ask', 'denying'}, 'codex': {'denying'}}[client.name]
     assert client.made() == {f'by-{way}' for way in ways - stopped}
+
+
+def test_calls_of_an_mcp_server_are_asked_about_in_the_inbox(client):
+    proxy = [*COMMAND, 'mcp', '--name', 'notes', '--inbox', '--cwd', str(client.project)]
+    client.serve('notes', [*proxy, '--', sys.executable, '-c', SERVER])
+    name = {'claude': 'mcp__notes__write', 'codex': 'mcp__notes/write'}[client.name]
+    store = client.tmp_path / 'state/tool-approval/inbox.sqlite'
+    store.parent.mkdir(parents=True, mode=0o700)
+
+    with ThreadPoolExecutor() as threads:
+        answers = threads.submit(asyncio.run, asyncio.wait_for(answered(store, [True, False]), 100))
+        written, denied = client.run(calls=[[name, {'title': 'one'}], [name, {'title': 'two'}]])
+        asked = answers.result()
+
+    assert asked == ['mcp__notes__write', 'mcp__notes__write']
+    assert 'one is written' in written
+    assert 'denied' in denied
+    assert client.made() == {'one'}
+
+
+async def answered(store, answers):
+    """Answer questions in turn, and return the names of the tools that they are about."""
+    asked = []
+    with Inbox(SQLiteStore(store)) as inbox:
+        async for _ in inbox.changes():
+            for entry in await inbox.open():
+                decision = ApprovalDecision(approved=answers[len(asked)])
+                await inbox.decide(entry.id, decision, by=Approver(id='ada'), digest=entry.digest)
+                asked.append(entry.request.tool_name)
+            if len(asked) == len(answers):
+                return asked

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from tool_approval.audit import JsonlAuditSink, load_key
+from tool_approval.audit.jsonl import JsonlAuditSink, load_key
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.errors import AuditError
 from tool_approval.core.memory import ApprovalMemory
@@ -21,7 +21,6 @@ from tool_approval.storage import FileApprovalStore
 from tool_approval.storage.private_file import default_path, make_private_folder
 from tool_approval.tools.file_sandbox import FileTools
 
-from .judging import existing_directory
 from .output import Output
 
 
@@ -95,6 +94,8 @@ def open_chosen(options: argparse.Namespace, stack: ExitStack, output: Output, *
         UsageError: The directory does not exist.
         ApprovalError: As for `open_guarded`.
     """
+    from .judging import existing_directory
+
     make_ui = partial(chosen_ui, options, stack)
     directory = existing_directory(options.cwd)
     guarded = stack.enter_context(open_guarded(directory, make_ui=make_ui, config=options.config, caches=caches))

@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import is_dataclass
 from enum import Enum
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from pydantic import BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, ValidationError, to_jsonable_python
@@ -25,6 +25,10 @@ ARGUMENTS: Final = 'tool_approval_arguments'
 
 TYPES: Final = 'tool_approval_types'
 """Key in a request's `bound_to` for `CallArguments.types`."""
+
+Reread: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Function that takes the arguments of an edit, and returns them as the tool gets them. It raises `ValueError`, with
+the reason, if the tool cannot take the edit."""
 
 
 class CallArguments(NamedTuple):
@@ -122,6 +126,16 @@ def _read(
         bound_text=bound_text,
         types={} if opened is values or secrets else _types(values, fields),
     )
+
+
+def as_read(override_args: Mapping[str, Any] | None, reread: Reread | None) -> Mapping[str, Any] | None:
+    """Return the arguments of an edit as the tool gets them; `None` if there are none, or the tool cannot take them."""
+    if override_args is None or reread is None:
+        return None
+    try:
+        return reread(override_args)
+    except ValueError:
+        return None
 
 
 def as_json(values: Mapping[str, Any], *, in_clear: bool = False) -> dict[str, Any]:

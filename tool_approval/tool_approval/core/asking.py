@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 from pydantic import ValidationError
 
 from .approvers import votes_needed, why_not_enough
+from .arguments import Reread
 from .canonical import canonical_json, copied, whole_characters
 from .decision import ApprovalDecision, ApprovalMode, is_reserved
 from .errors import NotCanonicalError, without_text
@@ -386,20 +387,6 @@ def _denials(requests: Sequence[ApprovalRequest], rule: str, note: str) -> list[
 MOST_EDITS = 20
 """Maximum number of invalid edits of one call, after which it is denied. No person tries as often, and a program that
 answers with ever new edits must not be asked for ever."""
-
-Reread: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""Function that takes the arguments of an edit, and returns them as the tool gets them. It raises `ValueError`, with
-the reason, if the tool cannot take the edit."""
-
-
-def as_read(override_args: Mapping[str, Any] | None, reread: Reread | None) -> Mapping[str, Any] | None:
-    """Return the arguments of an edit as the tool gets them; `None` if there are none, or the tool cannot take them."""
-    if override_args is None or reread is None:
-        return None
-    try:
-        return reread(override_args)
-    except ValueError:
-        return None
 
 
 async def with_valid_edit(

@@ -5,7 +5,6 @@ To understand this module, start at `_decide_alone` and `_decide_asking`, which 
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import logging
 import secrets
@@ -14,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from .approvers import votes_needed, why_not_enough
-from .asking import Reread, as_read, ask, grouped, presented, with_valid_edit
+from .arguments import Reread, as_read
 from .canonical import canonical_json
-from .decision import AllowedAnswer, ApprovalDecision, ApprovalMode, read_mode
+from .decision import AllowedAnswer, ApprovalDecision, ApprovalMode, Decided, read_mode
 from .errors import AuditError, NotCanonicalError, StoreError, check_methods, check_type, without_text
 from .memory import NO_STORE, ApprovalMemory, Promise, check_memory, decision_of
 from .offers import with_offers
@@ -32,7 +31,6 @@ from .protocols import (
 )
 from .recorder import Recorder, how_decided
 from .request import ApprovalRequest
-from .threads import RunCancelled, together
 
 VALID_FOR = timedelta(days=1)
 """Default time between a decision and the execution. Chosen: an approver who answers in the evening finds the call run
@@ -56,23 +54,6 @@ _log = logging.getLogger('tool_approval')
 
 UNLOGGED = 'The decision could not be written to the audit log, so the call was denied.'
 """Reason for a denial if there is no line in the log."""
-
-
-class Decided(NamedTuple):
-    """A decided request."""
-
-    decision: ApprovalDecision
-    """The decision."""
-    digest: str | None
-    """Digest that the approval is bound to. The log has it, too. `None` if the arguments have no canonical form."""
-    approvers: tuple[str, ...] = ()
-    """Names of the people who approved, as far as known."""
-    remembered: str | None = None
-    """Id of the remembered approval that approved the request, if any."""
-    is_persons: bool = False
-    """Whether the UI returned the decision of a person, named or not."""
-    expires_at: datetime | None = None
-    """Time after which an approved call no longer runs; `None` for no limit."""
 
 
 class _Asked(NamedTuple):
@@ -281,6 +262,8 @@ class ApprovalController(Recorder):
         Raises:
             AuditError: The answer could not be logged.
         """
+        from .asking import ask
+
         place = self._placed(self.addressed(request), None, 1, 1)
         shown = await self._shown(
             place.changed(place.facts._replace(can_remember_always=False), answers=ASKED_ANEW, rejected_edit=None)
@@ -343,6 +326,10 @@ class ApprovalController(Recorder):
         return f'The {who} of this call may no longer approve {request.tool_name!r}, so the call was not run.'
 
     async def _ask_all(self, asked: Mapping[int, _Asked], decisions: dict[int, Decided]) -> None:
+        # Imported here, as in all that asks: what needs no question needs no event loop, which is slow to import.
+        from .asking import grouped
+        from .threads import together
+
         abilities = UIAbilities.of(self.ui)
         questions = grouped({index: each.request for index, each in asked.items()}, abilities)
 
@@ -404,6 +391,11 @@ class ApprovalController(Recorder):
 
     async def _decide_asking(self, questions: list[_Asked], abilities: UIAbilities, *, is_later: bool) -> list[Decided]:
         """Ask about one request, or about a group."""
+        import asyncio
+
+        from .asking import ask, with_valid_edit
+        from .threads import RunCancelled
+
         # 4. Remembered approvals, including the answer to an earlier question of this response.
         found: list[RememberedApproval] = []
 
@@ -583,6 +575,8 @@ class ApprovalController(Recorder):
 
     async def _shown(self, request: ApprovalRequest) -> ApprovalRequest | ApprovalDecision:
         """Return the request for the UI, or a denial if the request cannot be presented."""
+        from .asking import presented
+
         try:
             description = self.policy.description_of(request)
             if description is not None:

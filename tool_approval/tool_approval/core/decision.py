@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, Self, get_args
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, field_validator, model_validator
 
@@ -149,3 +150,20 @@ class ApprovalDecision(BaseModel):
         if self.response is not None and (self.approved or self.override_args is not None or self.remember != 'none'):
             raise ValueError('a `response` takes the place of the call, so `approved` must be False, and nothing else')
         return self
+
+
+class Decided(NamedTuple):
+    """A decided request."""
+
+    decision: ApprovalDecision
+    """The decision."""
+    digest: str | None
+    """Digest that the approval is bound to. The log has it, too. `None` if the arguments have no canonical form."""
+    approvers: tuple[str, ...] = ()
+    """Names of the people who approved, as far as known."""
+    remembered: str | None = None
+    """Id of the remembered approval that approved the request, if any."""
+    is_persons: bool = False
+    """Whether the UI returned the decision of a person, named or not."""
+    expires_at: datetime | None = None
+    """Time after which an approved call no longer runs; `None` for no limit."""

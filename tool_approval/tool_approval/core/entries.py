@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from .canonical import canonical_json, whole_characters
 from .decision import ApprovalDecision, ApprovalMode
 from .errors import NotCanonicalError
 from .jcs import public_digest
-from .redact import REDACTED, Redactor
 from .request import ApprovalRequest
+
+if TYPE_CHECKING:
+    from .redact import Redactor
 
 Outcome = Literal['executed', 'failed', 'refused', 'expired', 'deferred', 'responded']
 """Outcome of a call: it ran, it raised, it was refused right before it ran, its approval expired before it ran, it was
@@ -49,7 +51,7 @@ def unasked_entry(request: ApprovalRequest, *, digest: str | None, at: datetime,
     content = _content(request, digest, at)
     if note is None:
         return {'event': 'unasked', **content, 'decided_by': ['policy']}
-    redacted = whole_characters(Redactor.of(request.args, request.payload).text(note))
+    redacted = whole_characters(_redactor(request.args, request.payload).text(note))
     return {'event': 'blocked', **content, 'decided_by': ['policy'], 'note': redacted}
 
 
@@ -85,7 +87,7 @@ def decision_entry(
     """
     override = decision.override_args
     is_lasting = decision.is_lasting and not request.hides_arguments
-    redactor = Redactor.of(request.args, request.payload)
+    redactor = _redactor(request.args, request.payload)
     content = _content(request, digest, at, redactor)
     changed: Any = None
     if override is not None:
@@ -144,12 +146,21 @@ def _masked(new: Any, given: Any, shown: Any) -> Any:
             for key, value in parts[0].items()
             if key in parts[2]
         }
+    from .redact import REDACTED
+
     return REDACTED
+
+
+def _redactor(args: Mapping[str, Any], payload: Mapping[str, Any]) -> Redactor:
+    # Imported here, because its patterns are slow to compile, and a call that is only judged is not logged.
+    from .redact import Redactor
+
+    return Redactor.of(args, payload)
 
 
 def _changed(request: ApprovalRequest, args: Mapping[str, Any], redactor: Redactor) -> Any:
     changed = changed_payload(request, args)
-    return Redactor.of(args, changed).value(redactor.value(_writable(changed)))
+    return _redactor(args, changed).value(redactor.value(_writable(changed)))
 
 
 def _digests_of_changed(request: ApprovalRequest, args: Mapping[str, Any], changed: Any) -> dict[str, Any]:
@@ -181,7 +192,7 @@ def outcome_entry(
         settled_by: Name of the person who settled an unknown outcome.
         is_changed: Whether the call ran with arguments that an approver changed.
     """
-    redactor = Redactor.of(request.args, request.payload)
+    redactor = _redactor(request.args, request.payload)
     if is_changed:
         digests = _digests_of_changed(request, request.args, _changed(request, request.args, redactor))
     else:
@@ -203,7 +214,7 @@ def outcome_entry(
 def _content(
     request: ApprovalRequest, digest: str | None, at: datetime, redactor: Redactor | None = None
 ) -> dict[str, Any]:
-    redactor = redactor or Redactor.of(request.args, request.payload)
+    redactor = redactor or _redactor(request.args, request.payload)
     is_sound = digest is not None and request.payload is request.args
     payload = redactor.value(request.payload if is_sound else _writable(request.payload))
     rules = [rule.model_dump(mode='json', exclude_defaults=True) for rule in request.approvers]
@@ -235,7 +246,7 @@ def _text(time: datetime | None) -> str | None:
 
 
 def _note(note: str, request: ApprovalRequest, decision: ApprovalDecision, redactor: Redactor) -> str:
-    of_changed = Redactor.of(decision.override_args or {}, request.payload)
+    of_changed = _redactor(decision.override_args or {}, request.payload)
     return whole_characters(of_changed.text(redactor.text(note)))
 
 

@@ -21,8 +21,8 @@ from .binding import Binding
 from .calls import Allowed, Call, ExecutedCall, ExecutionLedger, GateResult, Kept, Prepared, Refused, Responded
 from .canonical import canonical_json, copied
 from .conditions import received
-from .controller import CLOCK_SKEW, ApprovalController, Decided
-from .decision import ApprovalDecision
+from .controller import CLOCK_SKEW, ApprovalController
+from .decision import ApprovalDecision, Decided
 from .entries import Outcome, changed_payload
 from .errors import AuditError, NotCanonicalError, UsedUp, check_type
 from .presentation import EXTRA_ACCESS, SHOWN_FILES

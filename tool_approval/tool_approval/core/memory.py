@@ -15,7 +15,6 @@ from .conditions import received
 from .decision import ApprovalDecision
 from .errors import StoreError, UsedUp, check_methods, check_type
 from .protocols import ApprovalStore, RememberedApproval
-from .redact import Redactor
 from .request import ApprovalRequest
 
 NO_STORE = (
@@ -209,6 +208,8 @@ class ApprovalMemory:
             raise StoreError('', NO_STORE)
         kind = decision.remember_option
         labels = {option.kind: option.label for option in request.remember_options}
+        from .redact import Redactor
+
         label = Redactor.of(request.args, request.payload).text(labels.get(kind, request.attributed_description))
         left = self._first_counted(request, decision, bounds)
         if left is not None and left.is_over(self._now()):
@@ -252,6 +253,8 @@ class ApprovalMemory:
         """
         lasts = request.run_id is not None and not request.hides_arguments
         for capability in request.missing_capabilities if lasts else ():
+            from .redact import Redactor
+
             label = Redactor.of(request.args, request.payload).text(f'capability {capability}, for one run')
             approval = RememberedApproval(
                 id=self._grant_id(request, capability),

@@ -29,25 +29,25 @@ TOP: Final = re.compile(
 """The names that git, or git-lfs, gives to the files and folders directly in a repository."""
 _VALUE: Final = r'[^\s$`"\'\\;&|<>()!*?]{1,500}'
 """One word that no shell prompt runs or expands."""
-_STEP: Final = re.compile(
+_STEP: Final = (
     r'\s*(?:#.*|(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|merge|m|label|l|reset|t|update-ref|u|revert)\s.*'
     r'|noop|break|b)?'
 )
 _STEPS: Final = ('rebase-merge/git-rebase-todo', 'rebase-apply/git-rebase-todo', 'sequencer/todo')
 _FORMS: Final = {
-    **dict.fromkeys(('msgnum', 'end', 'next', 'last'), re.compile(r'\d{1,9}\n?')),
-    **dict.fromkeys(('head-name', 'onto_name'), re.compile(rf'(?:detached HEAD|{_VALUE})\n?')),
-    **dict.fromkeys(('onto', 'orig-head', 'head', 'stopped-sha', 'amend'), re.compile(r'[0-9a-f]{4,64}\n?')),
-    'strategy': re.compile(r'(?:ort|recursive|resolve|octopus|ours|subtree)\n?'),
-    'strategy_opts': re.compile(r"(?: '--(?:ours|theirs|patience|(?:no|find)-renames(?:=\d+%?)?)'| )*\n?"),
-    'gpg_sign_opt': re.compile(r'-S[\w@.+-]*\n?'),
-    'apply-opt': re.compile(r"(?: '(?:-[CpN]?\d*|--(?:3way|whitespace=\w+))')*\n?"),
-    'opts': re.compile(r'\[options\]\n(?:\t(?!strategy|gpg)[\w-]+ = \w+\n)*'),
+    **dict.fromkeys(('msgnum', 'end', 'next', 'last'), r'\d{1,9}\n?'),
+    **dict.fromkeys(('head-name', 'onto_name'), rf'(?:detached HEAD|{_VALUE})\n?'),
+    **dict.fromkeys(('onto', 'orig-head', 'head', 'stopped-sha', 'amend'), r'[0-9a-f]{4,64}\n?'),
+    'strategy': r'(?:ort|recursive|resolve|octopus|ours|subtree)\n?',
+    'strategy_opts': r"(?: '--(?:ours|theirs|patience|(?:no|find)-renames(?:=\d+%?)?)'| )*\n?",
+    'gpg_sign_opt': r'-S[\w@.+-]*\n?',
+    'apply-opt': r"(?: '(?:-[CpN]?\d*|--(?:3way|whitespace=\w+))')*\n?",
+    'opts': r'\[options\]\n(?:\t(?!strategy|gpg)[\w-]+ = \w+\n)*',
 }
 """The files of an unfinished operation that a shell prompt prints, or that give git a program or its options."""
-HEAD: Final = re.compile(rf'(?:ref: refs/{_VALUE}|[0-9a-f]{{40,64}})\n?')
-_HEADS: Final = re.compile(r'(?:[0-9a-f]{40,64}(?:\t[^\n]*)?\n?)*')
-_SAFE_LINE: Final = re.compile(
+HEAD: Final = rf'(?:ref: refs/{_VALUE}|[0-9a-f]{{40,64}})\n?'
+_HEADS: Final = r'(?:[0-9a-f]{40,64}(?:\t[^\n]*)?\n?)*'
+_SAFE_LINE: Final = (
     r'\[(?:core|init|user|submodule|extensions|(?:remote|branch|submodule) "[^"\\\n]*")\]'
     r'|\t(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|objectformat'
     r'|defaultbranch|fetch|tagOpt|remote|merge|rebase|active|name|email) = [^\\\r]*'
@@ -101,7 +101,7 @@ def unsafe_line(config: str, old: str = '') -> str | None:
     """
     known = {*_in_sections(old)}
     new = (pair for pair in _in_sections(config) if pair not in known)
-    return next((line for pair in new for line in pair if _SAFE_LINE.fullmatch(line) is None), None)
+    return next((line for pair in new for line in pair if re.fullmatch(_SAFE_LINE, line) is None), None)
 
 
 def _in_sections(config: str) -> Iterator[tuple[str, str]]:
@@ -156,11 +156,11 @@ def _misfits(git: str) -> Iterator[str]:
     for path in inside(git):
         name = os.path.basename(path)
         form = HEAD if name == 'HEAD' else _HEADS if name.endswith('_HEAD') else None
-        if form is not None and form.fullmatch(text(path)) is None:
+        if form is not None and re.fullmatch(form, text(path)) is None:
             yield path
         elif name in ('rebase-merge', 'rebase-apply', 'sequencer'):
             forms = ((each, _FORMS.get(os.path.basename(each))) for each in inside(path))
-            yield from (each for each, form in forms if form is not None and form.fullmatch(text(each)) is None)
+            yield from (each for each, form in forms if form is not None and re.fullmatch(form, text(each)) is None)
 
 
 def git_folders(common: str) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ def findings(common: str) -> Iterator[tuple[str, str]]:
     for git in git_folders(common):
         yield from ((path, 'git does not write this content') for path in _misfits(git))
         for path in (f'{git}/{name}' for name in _STEPS):
-            bad = (line for line in text(path).split('\n') if _STEP.fullmatch(line) is None)
+            bad = (line for line in text(path).split('\n') if re.fullmatch(_STEP, line) is None)
             yield from ((path, f'git would run, or does not write, the step {line!r}') for line in bad)
         yield from _in_index(git)
 

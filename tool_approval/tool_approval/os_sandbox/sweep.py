@@ -6,6 +6,7 @@ Only what was made during the command, in a folder to which it could write, is m
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable
@@ -169,7 +170,7 @@ class _Sweep:
                 self._aside(path, why)
         for git in git_folders(common):
             head = before.heads.get(git, '')
-            if not os.path.lexists(f'{git}/HEAD') and HEAD.fullmatch(head) is not None:
+            if not os.path.lexists(f'{git}/HEAD') and re.fullmatch(HEAD, head) is not None:
                 with open(f'{git}/HEAD', 'x') as file:
                     file.write(head)
         locks = [path for path in locks_of(common) if path not in before.locks and not self._is_later(path)]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from tool_approval.core.errors import printable
 from tool_approval.core.presentation import BRIEF_ACCESS, EXTRA_ACCESS
 from tool_approval.core.request import ApprovalRequest
-from tool_approval.tools.shell import ShellResult
-from tool_approval.tools.shell.running import BoundedOutput, Limits
+
+if TYPE_CHECKING:
+    from tool_approval.tools.shell.running import Limits, ShellResult
 
 BACKGROUND: Final = 'background'
 """Argument of a call that runs in the background, and key of the values to which its approval is bound."""
@@ -52,13 +53,18 @@ class _Process:
     """A command that runs in a thread with an event loop of its own, because no loop runs while the user types."""
 
     def __init__(self, number: int, command: str, run: Run, max_bytes: int) -> None:
+        # Imported here, as in `_hold` and `start`, because a command can be judged without it.
+        import asyncio
+
+        from tool_approval.tools.shell.running import BoundedOutput
+
         self.number = number
         self.why = ''
         self.is_told = False
         """Whether the model knows that the command has ended."""
         self._command = printable(' '.join(command.split()), _LONGEST_COMMAND)
-        self._max_bytes = max_bytes
-        self._output = BoundedOutput(max_bytes)
+        self._new_output = partial(BoundedOutput, max_bytes)
+        self._output = self._new_output()
         self._lock = threading.Lock()
         self._result: ShellResult | None = None
         self._began = time.monotonic()
@@ -71,6 +77,8 @@ class _Process:
         self._result = await run(on_output=self._add)
 
     def _hold(self) -> None:
+        import asyncio
+
         try:
             with suppress(asyncio.CancelledError):
                 self._loop.run_until_complete(self._task)
@@ -104,7 +112,7 @@ class _Process:
     def take(self) -> str:
         """Return what the command has printed since the last time."""
         with self._lock:
-            taken, self._output = self._output, BoundedOutput(self._max_bytes)
+            taken, self._output = self._output, self._new_output()
         return taken.text().rstrip('\n')
 
     @property
@@ -140,8 +148,12 @@ class BackgroundProcesses:
         Raises:
             asyncio.CancelledError: This task was cancelled, and the command has been ended.
         """
+        import asyncio
+
         with self._lock:
             if sum(not each.has_ended for each in self._known.values()) >= MOST:
+                from tool_approval.tools.shell import ShellResult
+
                 return ShellResult(exit_status=None, stdout='', stderr='', problem=_TOO_MANY)
             # Output that is never read is not kept.
             for each in [each for each in self._known.values() if each.is_told][:-MOST]:
@@ -177,6 +189,8 @@ class BackgroundProcesses:
         if has_ended:
             process.is_told = True
             self._known.pop(process.number, None)
+        from tool_approval.tools.shell import ShellResult
+
         return ShellResult(exit_status=0, stdout=process.take(), stderr='', notes=(process.state,))
 
     def news(self) -> tuple[str, ...]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
-from typing import Any, Final, Literal, cast
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from tool_approval.core.errors import ApprovalBlocked, printable
 from tool_approval.core.presentation import EXTRA_ACCESS
@@ -40,10 +39,9 @@ from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.shared import SharedNamespaces, mounts_at
 from tool_approval.os_sandbox.toolchains import environment_written
 from tool_approval.os_sandbox.tree import Tree
-from tool_approval.tools.shell import Explanation, ShellConfig, ShellResult, ShellTool
+from tool_approval.tools.shell import Explanation, ShellConfig, ShellTool
 from tool_approval.tools.shell.environment import clean_environment
 from tool_approval.tools.shell.paths import ShellRoot
-from tool_approval.tools.shell.running import Limits, run_command
 from tool_approval.tools.turns import Turns
 
 from .background import (
@@ -57,12 +55,14 @@ from .background import (
     in_background,
     less,
 )
-from .host import HOST, HostCall, HostCommands
-from .host_run import alone, confirmed, host_request
-from .profiles import Confinement
+from .profiles import HOST, MAY_BE_REMOTE, Confinement
 from .remembering import Remembering
-from .result_notes import Place, notes_on
-from .sweeping import LOOK_AGAIN_S, Sweeping, to_its_end
+
+if TYPE_CHECKING:
+    from tool_approval.tools.shell.running import Limits, ShellResult
+
+    from .host import HostCall, HostCommands
+    from .sweeping import Sweeping
 
 _NOT_CONFINED: Final = 'The command was not run: the OS sandbox cannot confine it as the settings require: {}.'
 _PASSED: Final = ('PATH', 'LC_ALL', 'PAGER', 'GIT_PAGER', 'GIT_TERMINAL_PROMPT', 'TERM')
@@ -110,7 +110,7 @@ class ConfinedShell(ShellTool):
         self._confinement = confinement
         self._tree = Tree()
         self._turns = turns or Turns()
-        self._host = HostCommands(config.host, confinement, cwd=self.cwd, can_be_listed=can_list_host)
+        self._can_list_host = can_list_host
         self._background = BackgroundProcesses(self._max_output_bytes)
         self._lock = threading.Lock()
         self._shared: SharedNamespaces | OSSandboxError | None = None
@@ -122,6 +122,8 @@ class ConfinedShell(ShellTool):
         if call is not None:
             # One that starts later changes the mark, so the call is refused.
             self._background.end_all(BEFORE_HOST)
+            from .host_run import host_request
+
             return host_request(ctx, call, cwd=self.cwd, mark=self._turns.mark)
         request = super().check_approval(ctx)
         if request is not None and ctx.args.get(BACKGROUND):
@@ -129,6 +131,12 @@ class ConfinedShell(ShellTool):
         if request is None or self.can_be_given_access:
             return request
         return request.model_copy(update={'reason': f'{request.reason}; {_UNPROTECTED}'})
+
+    @cached_property
+    def _host(self) -> HostCommands:
+        from .host import HostCommands
+
+        return HostCommands(self.config.host, self._confinement, cwd=self.cwd, can_be_listed=self._can_list_host)
 
     def host_call(self, args: Mapping[str, Any]) -> HostCall | None:
         """Return the call that runs outside of the sandbox if a person approves it; `None` for any other call.
@@ -138,7 +146,9 @@ class ConfinedShell(ShellTool):
                 sandbox. The message says what to do instead.
         """
         command, asked = args.get('command'), _access_names(args.get('access')) if self.can_be_given_access else ()
-        if not self.can_be_given_access or not isinstance(command, str) or not self._host.concerns(command, asked):
+        if not self.can_be_given_access or not isinstance(command, str):
+            return None
+        if HOST not in asked and MAY_BE_REMOTE.search(command) is None:
             return None
         if self.explain(command).decision == 'block':
             return None
@@ -152,6 +162,8 @@ class ConfinedShell(ShellTool):
         """Limits of a confined command. Only a PID namespace makes sure that all its processes are seen."""
         if self._confinement.backend.name != 'bubblewrap':
             return None
+        from tool_approval.tools.shell.running import Limits
+
         return Limits(
             processes=_MOST_PROCESSES,
             memory_bytes=_memory_of_machine() * 3 // 4,
@@ -293,6 +305,11 @@ class ConfinedShell(ShellTool):
             MissingExtraError: tree-sitter is not installed.
             asyncio.CancelledError: This task was cancelled, and the command has been ended.
         """
+        # Imported here, as in all that runs commands, because asyncio is slow to import, and judging does not need it.
+        import asyncio
+
+        from .sweeping import LOOK_AGAIN_S
+
         called = {'command': command, 'access': access, BACKGROUND: background}
         bound_to = take_approval(called, defaults={'access': None, BACKGROUND: False})
         host = None if bound_to is None else bound_to.get(EXTRA_ACCESS, {}).get(HOST)
@@ -329,6 +346,11 @@ class ConfinedShell(ShellTool):
             ApprovalBlocked: Something has changed since the question, or the call cannot run alone.
             OSSandboxError: There is no state folder.
         """
+        from tool_approval.tools.shell.running import run_command
+
+        from .host_run import alone, confirmed
+        from .sweeping import to_its_end
+
         repository = repository_at(self.cwd)
         folders = sorted({self.cwd, *(() if repository is None else (repository.common,))})
         async with alone(self._turns, timeout_s=self.config.timeout_s):
@@ -363,6 +385,8 @@ class ConfinedShell(ShellTool):
             number: Number of the process; `None` for a list of all.
             ends: Whether to end the process.
         """
+        import asyncio
+
         return await asyncio.to_thread(self._background.read, number, ends=ends)
 
     def end_conversation(self) -> tuple[str, ...]:
@@ -417,6 +441,11 @@ class ConfinedShell(ShellTool):
         self, bound_to: Mapping[str, Any] | None, background: bool, argv: list[str], explanation: Explanation
     ) -> ShellResult:
         """Run a program with the profile for approved or pre-approved commands."""
+        from tool_approval.tools.shell.running import run_command
+
+        from .result_notes import Place, notes_on
+        from .sweeping import to_its_end
+
         confinement = self._confinement
         if not self.can_be_given_access:
             return await self._started(argv)
@@ -469,6 +498,8 @@ class ConfinedShell(ShellTool):
 
     @property
     def _sweeping(self) -> Sweeping:
+        from .sweeping import Sweeping
+
         return Sweeping(confinement=self._confinement, tree=self._tree, cwd=self.cwd, timeout_s=self.config.timeout_s)
 
     def _without_credentials(self, profile: OSProfile) -> OSProfile:

@@ -26,12 +26,10 @@ from tool_approval.os_sandbox.host_git import (
 from tool_approval.os_sandbox.host_program import HostPlace, identity_of
 from tool_approval.os_sandbox.profile import Access, covers
 from tool_approval.tools.shell.grammar import parse
-from tool_approval.tools.shell.reading import CommandReader
+from tool_approval.tools.shell.reading import CommandReader, simple_words
 
-from .profiles import Confinement
+from .profiles import HOST, MAY_BE_REMOTE, Confinement
 
-HOST: Final = 'host'
-"""Kind of access with which a command runs outside of the sandbox. It goes with no other kind."""
 OUTSIDE: Final = 'runs OUTSIDE the sandbox, as you: all your files, keys, logins, network'
 """First line of every question about such a command."""
 ALONE: Final = "`host` goes with no other access: call again with access=['host'] alone."
@@ -40,7 +38,6 @@ _PATIENCE_S: Final = 10
 _MOST_LINES: Final = 8
 _SHORT: Final = 400
 _REMOTE: Final = frozenset({'push', 'fetch', 'pull', 'ls-remote', 'clone'})
-_MAY_BE_REMOTE: Final = re.compile(r'\bgit\b.*\b(push|fetch|pull|ls-remote|clone)\b', re.DOTALL)
 _NO_LOGIN: Final = re.compile(
     r'could not read (?:Username|Password)|Authentication failed|terminal prompts disabled'
     r'|Permission denied \(publickey|Host key verification failed'
@@ -81,10 +78,6 @@ class HostCommands:
         self._cwd = cwd
         self._can_be_listed = can_be_listed
         self._programs: dict[str, str] = {}
-
-    def concerns(self, command: str, asked: Sequence[str]) -> bool:
-        """Return whether `find` may find a call for a line, or refuse it."""
-        return HOST in asked or _MAY_BE_REMOTE.search(command) is not None
 
     def find(self, command: str, asked: Sequence[str]) -> HostCall | None:
         """Return the call for a command line; `None` if the line runs in the sandbox.
@@ -142,7 +135,7 @@ class HostCommands:
 
     def note_on(self, command: str, output: str) -> tuple[str, ...]:
         """Return a note on a failed command if its output suggests that git lacked keys or logins of the user."""
-        found = _MAY_BE_REMOTE.search(command)
+        found = MAY_BE_REMOTE.search(command)
         if found is None or _NO_LOGIN.search(output) is None:
             return ()
         kind = 'fetch' if found[1] == 'pull' else found[1]
@@ -307,21 +300,3 @@ def for_git(hooks: str) -> dict[str, str]:
         'GIT_PAGER': 'cat',
         'PAGER': 'cat',
     }
-
-
-def simple_words(command: str) -> tuple[str, ...] | None:
-    """Return the words of a line if it is one simple command of fixed words, whose program has no folder."""
-    words = fixed_words(command)
-    return None if words is None or '/' in words[0] else words
-
-
-def fixed_words(command: str) -> tuple[str, ...] | None:
-    """Return the words of a line that is one simple command of fixed words; otherwise `None`."""
-    reader = CommandReader(parse(command))
-    if reader.problems or reader.has_loop or len(reader.commands) != 1:
-        return None
-    [found] = reader.commands
-    words = tuple(word.value for word in found.words)
-    is_alone = found.raw == command.strip() and not found.is_fed and not found.redirects and not found.assignments
-    is_fixed = all(word.is_fixed for word in found.words) and '\0' not in ''.join(words)
-    return words if words and is_alone and is_fixed else None

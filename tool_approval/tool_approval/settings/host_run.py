@@ -20,7 +20,8 @@ from tool_approval.storage.private_file import make_private_folder
 from tool_approval.tools.shell.tool import OUTSIDE_REASON, described
 from tool_approval.tools.turns import Turns
 
-from .host import HOST, HostCall, for_git
+from .host import HostCall, for_git
+from .profiles import HOST
 
 _LOOK_AGAIN_S: Final = 0.02
 """Seconds to wait before it is tried again to be alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,10 @@ from tool_approval.os_sandbox import Access, ExtraAccess, OSProfile, OSSandboxBa
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.tools.shell.environment import clean_environment
 
+HOST: Final = 'host'
+"""Kind of access with which a command runs outside of the sandbox. It goes with no other kind."""
+MAY_BE_REMOTE: Final = re.compile(r'\bgit\b.*\b(push|fetch|pull|ls-remote|clone)\b', re.DOTALL)
+"""Found in every line whose git may need keys or logins of the user."""
 _MOST_SECRETS: Final = 500
 """Maximum number of secrets to hide. Each hidden secret adds a mount to the command line of the OS sandbox."""
 

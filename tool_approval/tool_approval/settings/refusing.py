@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tool_approval.core.errors import ApprovalBlocked
 from tool_approval.core.request import ApprovalContext, ApprovalRequest
 from tool_approval.tools.file_sandbox import FileAccess, FileSandbox
-from tool_approval.tools.shell import ShellResult
 
 from .confinement import ConfinedShell
+
+if TYPE_CHECKING:
+    from tool_approval.tools.shell import ShellResult
 
 REFUSED: Final = (
     'File and shell tools are refused: the settings require an OS sandbox, and none works here. Tell the user, because '

@@ -15,9 +15,9 @@ from tool_approval.os_sandbox.mounts import TEMPORARY
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.tree import RUN_LATER
 from tool_approval.tools.shell import Explanation
+from tool_approval.tools.shell.reading import fixed_words
 from tool_approval.tools.shell.tool import digest_of
 
-from .host import fixed_words
 from .profiles import Confinement
 
 _DEFINES: Final = (*RUN_LATER, 'pyproject.toml', 'setup.cfg', 'Cargo.toml', 'Gemfile', 'composer.json', 'Dockerfile')

@@ -24,8 +24,8 @@ from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.profile import covers
 from tool_approval.os_sandbox.tree import Tree
 from tool_approval.tools.shell import Explanation, ShellResult
+from tool_approval.tools.shell.reading import simple_words
 
-from .host import simple_words
 from .profiles import Confinement
 
 _UNSWEPT: Final = (

@@ -24,8 +24,6 @@ from tool_approval.os_sandbox import (
     system_profile,
 )
 from tool_approval.os_sandbox.before import is_shared
-from tool_approval.os_sandbox.caches import open_caches
-from tool_approval.os_sandbox.journal import finish_all
 from tool_approval.os_sandbox.mounts import without_missing
 from tool_approval.os_sandbox.profile import DEFAULT_ENVIRONMENT, covers
 from tool_approval.os_sandbox.toolchains import CONFIGURED, Toolchains, find_toolchains
@@ -36,7 +34,6 @@ from tool_approval.tools.shell.environment import CERTIFICATES
 from tool_approval.tools.turns import Turns
 
 from .confinement import ConfinedShell
-from .extends import unconfined
 from .files import LoadedSettings, effective, expanded
 from .model import DEFAULT_SANDBOX, Settings
 from .profiles import Confinement
@@ -49,7 +46,6 @@ from .protection import (
     root_checks,
     state_folder,
 )
-from .refusing import RefusingFiles, RefusingShell
 
 RUN_SHELL: Final = 'run_shell'
 """Name of the shell tool in a policy."""
@@ -123,23 +119,29 @@ def open_workspace(
     )
     backend = _backend(held, backend)
     if not isinstance(backend, BubblewrapBackend):
+        from .extends import unconfined  # imported late, as in `files`
+
         held = unconfined(held)
     sandbox = held.sandbox or DEFAULT_SANDBOX
     shell = held.shell or ShellConfig()
-    is_refusing = isinstance(backend, RefusingBackend)
+    make_files, make_shell = FileSandbox, ConfinedShell
+    if isinstance(backend, RefusingBackend):
+        from .refusing import RefusingFiles, RefusingShell
+
+        make_files, make_shell = RefusingFiles, RefusingShell
     never = tuple(
         dict.fromkeys([*protected_paths(folder, source, sandbox), *(folder / Path(path) for path in protected)])
     )
     others = only_files_protected(folder, None if loaded is None else loaded.named_as)
     turns = Turns()
-    files = (RefusingFiles if is_refusing else FileSandbox)(sandbox, folder, protected=(*never, *others), turns=turns)
+    files = make_files(sandbox, folder, protected=(*never, *others), turns=turns)
     confinement, notes = _confinement(held, files, shell, backend, never, tuple(readable), explicit, caches=caches)
     return Workspace(
         settings=held,
         directory=folder,
         policy=held.policy,
         files=files,
-        shell=(RefusingShell if is_refusing else ConfinedShell)(
+        shell=make_shell(
             shell,
             confinement,
             cwd=folder,
@@ -216,7 +218,10 @@ def _confinement(
         whole = [Path(each.folder) for each in toolchains.found if each.kind == CONFIGURED]
         credentials = SecretFiles(SecretRules(), whole, most_folders=100).find()
         try:
-            cached = open_caches(folder) if caches else None
+            if caches:
+                from tool_approval.os_sandbox.caches import open_caches
+
+                cached = open_caches(folder)
         except (OSError, RuntimeError) as error:
             notes.append(f'commands keep no caches between calls: {printable(str(error), 300)}')
 
@@ -259,6 +264,8 @@ def _confinement(
         else tuple(cached.in_project(profile(approved=True), approved=True).items()),
     )
     if state is not None and caches:
+        from tool_approval.os_sandbox.journal import finish_all
+
         try:
             notes += finish_all(str(state))
         except OSError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from tool_approval.tools.shell.entries import FIELDS, Entries, Kind, read_sources
+from tool_approval.tools.shell.entries import FIELDS, Entries, Kind, read_tables
 from tool_approval.tools.shell.names import POWERFUL
 
 from .parts import OPEN, decision, judge, unasked
@@ -19,9 +19,11 @@ SOURCES = PROJECT / 'tool_approval' / 'tools' / 'shell' / 'programs'
 """Of this tree: a package that was built has no sources."""
 INNER = ('ls', 'cat', 'echo')
 """What may stand behind a wrapper in an example."""
+FILES = {path.stem: tomllib.loads(path.read_text()) for path in sorted(SOURCES.glob('*.toml'))}
 ENTRIES = [
-    pytest.param(name, fields, id=f'{file.removesuffix(".toml")}: {name}')
-    for name, (file, fields) in read_sources(SOURCES).items()
+    pytest.param(name, fields, id=f'{file}: {name}')
+    for file, tables in FILES.items()
+    for name, fields in tables.items()
     if not name.startswith('_')
 ]
 
@@ -63,7 +65,8 @@ def test_a_powerful_program_without_an_entry_runs_only_as_a_rule_names_it(name):
 
 
 ROLES = ('flags', *get_args(Kind))
-DATA = {name: fields for name, (_, fields) in read_sources(SOURCES).items()}
+DATA = {name: fields for tables in FILES.values() for name, fields in tables.items()}
+FOUND = Entries(read_tables(SOURCES))
 
 
 def roles(fields):
@@ -98,14 +101,22 @@ def test_an_entry_says_each_thing_once(name):
         for key in ('operands_without_first', 'operands_only_with', 'beyond')
         for each in fields.get(key, '').split()
     }
-    assert listed <= {*Entries(DATA).find(name).options, '*'}
+    assert listed <= {*FOUND.find(name).options, '*'}
 
 
 def test_a_name_has_one_entry():
-    tables = [name for path in SOURCES.glob('*.toml') for name in tomllib.loads(path.read_text())]
     aliases = [
-        f'{name.rpartition(" ")[0]} {alias}' for name, each in DATA.items() for alias in each.get('aliases', '').split()
+        (f'{name.rpartition(" ")[0]} {alias}'.strip(), name)
+        for name, each in DATA.items()
+        for alias in each.get('aliases', '').split()
     ]
 
-    assert len(tables) == len(DATA)
-    assert len(aliases) == len({*aliases})
+    assert sum(map(len, FILES.values())) == len(DATA)
+    assert len(aliases) == len(dict(aliases))
+    assert [(alias, FOUND.find(alias).name) for alias, _ in aliases] == aliases
+
+
+def test_a_table_alone_says_what_it_says_in_its_file():
+    assert {name: tomllib.loads(text) for name, text in read_tables(SOURCES).items()} == {
+        name: {name: fields} for name, fields in DATA.items()
+    }

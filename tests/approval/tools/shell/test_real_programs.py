@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tool_approval.tools.shell.entries import entries, read_sources
+from tool_approval.tools.shell.entries import entries, read_tables
 
 from . import real_programs
 from .real_programs import command_of, differences, read_options
@@ -14,7 +14,7 @@ TOLERATED = {
     name: frozenset(options.split())
     for name, options in tomllib.loads(Path(__file__).with_name('real_programs.toml').read_text()).items()
 }
-NAMES = [name for name in read_sources(SOURCES) if not name.startswith('_') and command_of(name) is not None]
+NAMES = [name for name in read_tables(SOURCES) if not name.startswith('_') and command_of(name) is not None]
 """Entries of programs that are installed."""
 
 

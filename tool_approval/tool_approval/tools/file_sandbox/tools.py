@@ -14,15 +14,14 @@ from tool_approval.core.presentation import SHOWN_FILES, ApprovalPresentation
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, RememberOption
 from tool_approval.core.tool_checks import judged
 
-from .commit import CHANGED, FileToolError
 from .content import state_of_bytes
-from .operations import SAME, perform, read_text, unchanged
 from .rules import USES, PathTarget, has_more_names
 from .sandbox import FileAccess, FileSandbox
-from .showing import present
 
 if TYPE_CHECKING:
     from tool_approval.core.protocols import Presenter
+
+    from .commit import FileToolError
 
 _VERBS = {
     'read_file': 'Read',
@@ -132,6 +131,9 @@ class FileTools:
                 call needs approval and was not checked. No file was changed.
             FileToolError: The call is permitted but failed. The message is for the model.
         """
+        # Imported here, as in `_bound`, `_idle` and `present`, because most programs that judge a call do not run it.
+        from .operations import perform
+
         operation = self._operation(name)
         if (wrong := _wrong_arguments(operation, arguments)) is not None:
             raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
@@ -244,6 +246,9 @@ class FileTools:
             FileToolError: The files have changed since the request was created.
             PermissionError: The rules now forbid the call.
         """
+        from .commit import CHANGED, FileToolError
+        from .showing import present
+
         operation = self._operation(request.tool_name)
         if (wrong := _wrong_arguments(operation, request.args)) is not None:
             raise PermissionError(f'{operation} cannot be called like this: {wrong}.')
@@ -258,6 +263,9 @@ class FileTools:
         """Return the states to which an approval is bound: those of the files before our own edits of other lines."""
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
             return files
+        from .commit import FileToolError
+        from .operations import read_text
+
         [target] = access.targets
         try:
             content, text = read_text(target, self.sandbox.max_bytes)
@@ -274,6 +282,9 @@ class FileTools:
         """
         if access.operation != 'edit_file' or _wrong_arguments('edit_file', arguments) is not None:
             return None
+        from .commit import FileToolError
+        from .operations import SAME, unchanged
+
         [target] = access.targets
         if arguments['old_text'] == arguments['new_text']:
             return FileToolError(target.shown, f'nothing was changed: {SAME}')

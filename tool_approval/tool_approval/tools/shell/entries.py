@@ -68,6 +68,9 @@ _INHERITED: Final = ('runs_files', 'response_files', 'one_dash')
 """Fields that sub-commands inherit."""
 _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond')
 """Fields that contain a list of options."""
+_TABLE: Final = re.compile(r'^\[(?:"([^"\n]+)"|([^".\n]+))\]$', re.MULTILINE)
+"""Header of an entry. A test compares what is read with what `tomllib` reads from the whole file."""
+_ALIASES: Final = re.compile(r"""^aliases = ('{3}|"{3}|'|")(.*?)\1""", re.MULTILINE | re.DOTALL)
 
 Fields = Mapping[str, Any]
 """Fields of an entry, as written in its file."""
@@ -115,10 +118,10 @@ class Entry:
 class Entries:
     """All entries. Each entry is parsed when it is first used."""
 
-    def __init__(self, fields: Mapping[str, Fields]) -> None:
-        """Take the fields of all entries, by name."""
-        self._fields = fields
-        self._aliases = _aliases(fields)
+    def __init__(self, tables: Mapping[str, str]) -> None:
+        """Take the TOML table of each entry, by name."""
+        self._fields = _Tables(tables)
+        self._aliases = _aliases(tables)
         self._built: dict[str, Entry] = {}
 
     def program(self, text: str) -> Entry | None:
@@ -168,23 +171,47 @@ def plain_program(name: str) -> str:
 @cache
 def entries() -> Entries:
     """Return the entries of this package."""
-    return Entries({name: fields for name, (_, fields) in read_sources(SOURCES).items()})
+    return Entries(read_tables(SOURCES))
 
 
-def read_sources(folder: Path) -> dict[str, tuple[str, Fields]]:
-    """Return the entries in a folder, each with the name of its file. `test_programs.py` checks them."""
-    return {
-        name: (path.name, fields)
-        for path in sorted(folder.glob('*.toml'))
-        for name, fields in tomllib.loads(path.read_text(encoding='utf-8')).items()
-    }
+def read_tables(folder: Path) -> dict[str, str]:
+    """Return the TOML table of each entry in a folder, by the name of the entry. `test_programs.py` checks them."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob('*.toml')):
+        text = path.read_text(encoding='utf-8')
+        headers = [*_TABLE.finditer(text)]
+        ends = [each.start() for each in headers[1:]]
+        for header, end in zip(headers, [*ends, None], strict=True):
+            found[header[1] or header[2]] = text[header.start() : end]
+    return found
 
 
-def _aliases(all_fields: Mapping[str, Fields]) -> dict[str, str]:
+class _Tables(Mapping[str, Fields]):
+    """Fields of entries. A table is parsed when it is first used: to parse all takes longer than to judge a command."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._parsed: dict[str, Fields] = {}
+
+    def __getitem__(self, name: str) -> Fields:
+        text = self._texts[name]
+        if name not in self._parsed:
+            [self._parsed[name]] = tomllib.loads(text).values()
+        return self._parsed[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _aliases(texts: Mapping[str, str]) -> dict[str, str]:
     return {
         f'{name.rpartition(" ")[0]} {alias}'.strip(): name
-        for name, fields in all_fields.items()
-        for alias in fields.get('aliases', '').split()
+        for name, text in texts.items()
+        if (given := _ALIASES.search(text)) is not None
+        for alias in given[2].split()
     }
 
 

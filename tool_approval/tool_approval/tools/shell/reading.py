@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from .grammar import Parsed, are_joined, is_plain_heredoc
+from .grammar import Parsed, are_joined, is_plain_heredoc, parse
 from .words import NAME, WORDS, Redirect, SimpleCommand, Word, WordReader, fixed
 
 if TYPE_CHECKING:
@@ -305,3 +305,21 @@ class CommandReader:
 
 def _is_output(node: Node) -> bool:
     return node.type == 'file_redirect' and not any(child.type in ('<', '<&') for child in node.children)
+
+
+def simple_words(command: str) -> tuple[str, ...] | None:
+    """Return the words of a line if it is one simple command of fixed words, whose program has no folder."""
+    words = fixed_words(command)
+    return None if words is None or '/' in words[0] else words
+
+
+def fixed_words(command: str) -> tuple[str, ...] | None:
+    """Return the words of a line that is one simple command of fixed words; otherwise `None`."""
+    reader = CommandReader(parse(command))
+    if reader.problems or reader.has_loop or len(reader.commands) != 1:
+        return None
+    [found] = reader.commands
+    words = tuple(word.value for word in found.words)
+    is_alone = found.raw == command.strip() and not found.is_fed and not found.redirects and not found.assignments
+    is_fixed = all(word.is_fixed for word in found.words) and '\0' not in ''.join(words)
+    return words if words and is_alone and is_fixed else None

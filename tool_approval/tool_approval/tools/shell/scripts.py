@@ -39,7 +39,7 @@ _MAX_SCRIPT: Final = 2_000
 """Maximum number of characters in a sed script. A longer script needs approval."""
 _ADDRESS: Final = r'(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?|\\\|(?:[^|\\\n]|\\.)*\|I?|\\,(?:[^,\\\n]|\\.)*,I?)'
 _PART: Final = r'(?:(?!(?P=mark))[^\\\n]|\\[^\n])*(?P=mark)'
-_SED: Final = re.compile(
+_SED: Final = (
     rf'(?:[ \t;]|(?>(?:{_ADDRESS}(?:[ \t]*+,[ \t]*+(?:[+~]?\d+|{_ADDRESS}))?)?[ \t]*+!?[ \t]*+'
     r'(?:\{|(?:\}|[pdqlnNDPhHgGx=]|:[a-z]\w*|[bt][ \t]*+(?:[a-z]\w*)?|Q\d+|y/[^/\\\n]*/[^/\\\n]*/|'
     rf's(?P<mark>[/|,:#@%_!]){_PART}{_PART}[gpiI0-9]*)[ \t]*+(?=[;}}]|\Z))))*+'
@@ -50,7 +50,7 @@ minutes for a long run of blanks (test_grammar.py)."""
 
 def is_plain_sed(script: str) -> bool:
     """Return whether it is certain that a sed script writes no file and runs no program."""
-    return len(script) <= _MAX_SCRIPT and _SED.fullmatch(script) is not None
+    return len(script) <= _MAX_SCRIPT and re.fullmatch(_SED, script) is not None
 
 
 def is_plain_awk(program: str) -> bool:
@@ -118,13 +118,14 @@ def _shell(name: str, words: Sequence[Word]) -> WrappedCommand:
 
 def reads_otherwise(script: str) -> str | None:
     """Return why `sh` may read a script differently from bash, or `None` if no difference is found."""
-    return 'other shells read this code differently than bash' if _BASH_ONLY.search(script) else None
+    return 'other shells read this code differently than bash' if re.search(_BASH_ONLY, script) else None
 
 
 # Attack: to dash, `echo &>/dev/null touch x` is two commands, `[[ a > x ]]` redirects, `a+=/b` is a program, and `10`
 # in `ls 10<b` is an argument.
-_BASH_ONLY: Final = re.compile(
-    r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\(|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}"""
+_BASH_ONLY: Final = (
+    r"""\$['"]|\w\+=|\d\d[<>]|&>|\|&|>&(?!\s*[0-9-])|\[\[(?!:)|<<<|[<>]\(|;;?&|(?<!\$)\(\("""
+    r'|\{[^{}\s]*(?:,|\.\.)[^{}\s]*\}'
 )
 """Syntax that only bash supports. Quoted text is searched as well, because other shells may quote differently."""
 

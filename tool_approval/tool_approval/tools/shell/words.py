@@ -107,14 +107,14 @@ _EXPANSION: Final = re.compile(
 """Expansions that run no code, whatever the value of the variable. `@P`, `!` and assignments are excluded. Subscripts
 and lengths must be plain numbers, because bash evaluates them as arithmetic. Only plain text may follow an
 operator such as `:-`. Attack: `${x:-$(touch x)}`, `${a[$(touch x)]}`, `${PATH:=.}` (test_cases.py)."""
-_ALL_ARGUMENTS: Final = re.compile(r'\$@|\$\{@\}|\$\{\w+\[@\]\}')
+_ALL_ARGUMENTS: Final = r'\$@|\$\{@\}|\$\{\w+\[@\]\}'
 """Expansions that give several words even in double quotes."""
-_NUMBER: Final = re.compile(r'\$[#?$!]|\$\{#.*\}')
+_NUMBER: Final = r'\$[#?$!]|\$\{#.*\}'
 """Expansions whose value is a number or empty. Bash never splits these values."""
-_ARITHMETIC: Final = re.compile(r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)')
+_ARITHMETIC: Final = r'\$\(\([0-9\s+*/%()<>=&|!~^-]*\)\)'
 """Arithmetic on plain numbers. Bash also evaluates the values of variables, which can contain commands."""
-_RANGE: Final = re.compile(r'\{\w+\.\.\w+\}')
-_RAW: Final = re.compile(r"'[^']*'")
+_RANGE: Final = r'\{\w+\.\.\w+\}'
+_RAW: Final = r"'[^']*'"
 _ANSI: Final = re.compile(r"\$'(?:[^\\']|\\.)*'", re.DOTALL)
 _ANSI_ESCAPE: Final = re.compile(
     r'\\(?:x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})|([0-7]{1,3})|(.))', re.DOTALL
@@ -170,7 +170,7 @@ class WordReader:
         match node.type:
             case 'word' | 'number' | 'test_operator' | 'variable_name' | 'extglob_pattern':
                 return self._bare(text)
-            case 'raw_string' if _RAW.fullmatch(text):
+            case 'raw_string' if re.fullmatch(_RAW, text):
                 return Word(text, text[1:-1])
             case 'ansi_c_string' if _ANSI.fullmatch(text):
                 value = _ANSI_ESCAPE.sub(_ansi_character, text[2:-1])
@@ -183,10 +183,10 @@ class WordReader:
                 self.inside(node)
                 growth = 'any' if node.type == 'command_substitution' else 'none'
             case 'simple_expansion' | 'expansion' if _EXPANSION.fullmatch(text):
-                growth = 'none' if _NUMBER.fullmatch(text) else 'any'
-            case 'arithmetic_expansion' if _ARITHMETIC.fullmatch(text):
+                growth = 'none' if re.fullmatch(_NUMBER, text) else 'any'
+            case 'arithmetic_expansion' if re.fullmatch(_ARITHMETIC, text):
                 pass
-            case 'brace_expression' if _RANGE.fullmatch(text):
+            case 'brace_expression' if re.fullmatch(_RANGE, text):
                 growth = 'alike'
             case _:
                 self.problem(node.type.replace('_', ' '))
@@ -209,7 +209,7 @@ class WordReader:
         if literals is None or len(text) < 2 or text[0] + text[-1] != '""':
             self.problem('a string in double quotes')
         pieces = [self._piece(child) for child in inner]
-        is_several = any(_ALL_ARGUMENTS.fullmatch(piece.raw) for piece in pieces)
+        is_several = any(re.fullmatch(_ALL_ARGUMENTS, piece.raw) for piece in pieces)
         value = _DOUBLE_ESCAPE.sub(r'\1', literals[0]) if literals else ''
         return Word(text, value, literals is not None and not inner, 'any' if is_several else 'none')
 
