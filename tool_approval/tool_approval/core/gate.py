@@ -167,7 +167,9 @@ class Gate:
             args_schema=call.args_schema,
             bound_to=self._bound_to(call, verdict.bound_to),
             **({'lineage': call.facts.lineage} if call.facts.lineage else {}),
-        ).changed(call.facts)
+        )
+        if request.facts is not call.facts:
+            request = request.changed(call.facts)
         return Prepared(call=call, verdict=verdict, request=request)
 
     def _asking_the_same(self, call: Call, name: str, verdict: ApprovalResult) -> ApprovalResult:
@@ -439,7 +441,7 @@ class Gate:
     def _sealed(self, binding: Binding) -> Binding:
         # Attack: the host drops the remembered approval, so that the call is not counted (test_bounds.py), or says that
         # an approver approved what only a rule let run, or did not change the arguments (test_gate.py).
-        said = canonical_json([binding.by_policy, binding.has_changed_arguments])
+        said = f'[{_JSON[binding.by_policy]},{_JSON[binding.has_changed_arguments]}]'
         others = (binding.remembered, binding.decided_at, binding.expires_at, binding.decided, said)
         return binding._replace(seal=self.controller.seal(binding.digest, binding.approvers, *others))
 
@@ -575,6 +577,9 @@ class Gate:
 
     def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.controller.bound_to(call.arguments, declared), **call.bound_to}
+
+
+_JSON = {True: 'true', False: 'false'}
 
 
 def _once(reread: Callable[[Mapping[str, Any]], Call]) -> Callable[[Mapping[str, Any]], Call]:

@@ -89,6 +89,11 @@ class ApprovalMemory:
         """Whether there is a store."""
         return self._store is not None
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to find: no approval or denial for the session, and no store."""
+        return not self._session and self._store is None
+
     def can_keep(self, request: ApprovalRequest, span: Literal['session', 'always']) -> bool:
         """Return whether an approval of `request` would be found again for as long as `span` says.
 

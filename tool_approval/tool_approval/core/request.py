@@ -449,6 +449,8 @@ def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200
 
 
 def _shown(value: object, max_chars: int) -> str:
+    if type(value) is str or value is None or type(value) is bool or type(value) is float:
+        return repr(value[:max_chars] if type(value) is str else value)
     with contextlib.suppress(RecursionError):
         value = _beginning(value, max_chars, [max_chars])
     try:

@@ -174,11 +174,12 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Answer all deferred calls of a response. Without a UI, leave them to the caller of the run."""
         if self._keeping is not None and not self.is_nested:
             return await self._keeping.keep(ctx, requests)
-        stops = ctx.agent is not None and allows_deferred(ctx.agent.output_type)
-        if not self.is_nested and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
+        controller = self.controller
+        is_alone = controller.ui is None and controller.mode == 'interactive' and not self.is_nested
+        if is_alone and ctx.agent is not None and allows_deferred(ctx.agent.output_type):
             prepared = await self._batch(ctx, requests).prepare()
             asked = [each.request for each in prepared if each.verdict.is_needs_approval]
-            if any(each is not None for each in await self.controller.triage(asked)):
+            if any(each is not None for each in await controller.triage(asked)):
                 return None
         results = await super().handle_deferred_tool_calls(ctx, requests=requests)
         assert results is not None, 'the handler answers every call'

@@ -215,8 +215,11 @@ def is_declared(tool: object) -> bool:
     return isinstance(tool, ToolsetTool) and cast('ToolsetTool[Any]', tool).tool_def.kind == 'unapproved'
 
 
+_OF_TOOL = tuple(each.name for each in fields(ToolsetTool) if each.init)
+
+
 def _guarded(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
-    own = {each.name: getattr(tool, each.name) for each in fields(ToolsetTool) if each.init}
+    own = {name: getattr(tool, name) for name in _OF_TOOL}
     if tool.tool_def.kind == 'unapproved':
         own['tool_def'] = replace(tool.tool_def, kind='function')
     return _Guarded(**own, source_tool=tool)
