@@ -86,6 +86,8 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
 def copied(value: Any) -> Any:
     """Return a deep copy of a value that has a canonical form."""
     items: Any = value
+    if not items and type(value) is dict:
+        return {}
     if type(value) is dict or isinstance(value, Mapping):
         return {key: item if type(item) in LEAVES else copied(item) for key, item in items.items()}
     return [copied(item) for item in items] if isinstance(value, list | tuple) else items

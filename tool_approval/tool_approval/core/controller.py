@@ -424,7 +424,7 @@ class ApprovalController(Recorder):
             if isinstance(view, ApprovalDecision):
                 return settle([view] * len(questions))
             shown.append(view)
-        if not self.log_questions([(each.request, each.digest) for each in questions]):
+        if not self.log_questions([(each.request, each.digest) for each in questions], abilities):
             return settle([ApprovalDecision(approved=False, note=UNLOGGED, decided_by=('audit',))] * len(questions))
         # 6. The approver, or the answer to another run's question while this one waited for its turn.
         loop = asyncio.get_running_loop()
@@ -484,7 +484,7 @@ class ApprovalController(Recorder):
 
     def _remembered(self, request: ApprovalRequest, promised: Sequence[Promise]) -> RememberedApproval | None:
         # A decision that was remembered before the tool or a rule forbade it does not count.
-        if self.memory.is_empty or not request.allows('remember'):
+        if not request.allows('remember'):
             return None
         found = self.memory.find(request, promised)
         if found is None or found.is_denial:

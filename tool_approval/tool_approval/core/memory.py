@@ -89,11 +89,6 @@ class ApprovalMemory:
         """Whether there is a store."""
         return self._store is not None
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to find: no approval or denial for the session, and no store."""
-        return not self._session and self._store is None
-
     def can_keep(self, request: ApprovalRequest, span: Literal['session', 'always']) -> bool:
         """Return whether an approval of `request` would be found again for as long as `span` says.
 
@@ -110,7 +105,7 @@ class ApprovalMemory:
             StoreError: The store's contents cannot be trusted.
             NotCanonicalError: The payload has no canonical form.
         """
-        found = self.find(request)
+        found = self._found(request, ())
         return None if found is None else decision_of(found)
 
     def find(self, request: ApprovalRequest, promised: Sequence[Promise] = ()) -> RememberedApproval | None:
@@ -122,8 +117,11 @@ class ApprovalMemory:
 
         Raises:
             StoreError: The store's contents cannot be trusted.
-            NotCanonicalError: The payload has no canonical form.
+            NotCanonicalError: The payload has no canonical form. An empty memory does not read the payload.
         """
+        return self._found(request, promised) if self._session or self._store is not None else None
+
+    def _found(self, request: ApprovalRequest, promised: Sequence[Promise]) -> RememberedApproval | None:
         if request.hides_arguments:
             return None
         coverings = request.coverings

@@ -117,34 +117,38 @@ class Recorder:
             answered_by=answered_by,
         )
 
-    def record_question(self, request: ApprovalRequest, digest: str | None = None) -> None:
+    def record_question(
+        self, request: ApprovalRequest, digest: str | None = None, abilities: UIAbilities | None = None
+    ) -> None:
         """Log that an approver is about to be asked. Without a UI, there is no question.
 
         Args:
             request: The request.
             digest: Its digest; computed from the request if `None`.
+            abilities: Optional members that the UI has; read from the UI if `None`.
 
         Raises:
             AuditError: The entry cannot be written. The question must not be asked.
         """
         if self.audit is None or self.ui is None:
             return
-        abilities = UIAbilities.of(self.ui)
+        abilities = abilities or UIAbilities.of(self.ui)
         if abilities.only_reads:
             return
         asked: Sequence[str] = () if abilities.asks is None else abilities.asks(request)
         digest = digest or self.digest_of(request)
         self._write(question_entry(request, digest=digest, at=self.now(), ui=type(self.ui).__name__, asked=asked))
 
-    def log_questions(self, requests: Iterable[tuple[ApprovalRequest, str | None]]) -> bool:
+    def log_questions(self, requests: Iterable[tuple[ApprovalRequest, str | None]], abilities: UIAbilities) -> bool:
         """Log that an approver is about to be asked, and return whether all entries were written.
 
         Args:
             requests: Each request, with its digest.
+            abilities: Optional members that the UI has.
         """
         try:
             for request, digest in requests:
-                self.record_question(request, digest)
+                self.record_question(request, digest, abilities)
         except AuditError:  # reported with the decision
             return False
         return True

@@ -31,7 +31,7 @@ from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 
-from .arguments import find_tool
+from .arguments import find_tool, own_checks
 from .batch import Batch
 from .guard import ApprovalToolset, is_declared, is_outside, only_reveals
 from .requests import Requester, Session, facts_of
@@ -200,7 +200,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         is_free = only_reveals(tool_def) and self.controller.policy.rule_for(call.tool_name).approval is None
         if tool is None or is_free or not is_outside(tool):
             return await handler(args)
-        return await self.guard(FunctionToolset()).guarded(call.tool_name, args, ctx, tool, handler, toolset=None)
+        guard, checks = self.guard(FunctionToolset()), own_checks(None, tool)
+        return await guard.guarded(call.tool_name, args, ctx, tool, handler, checks=checks)
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]

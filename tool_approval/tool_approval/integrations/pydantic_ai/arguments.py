@@ -19,6 +19,7 @@ from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of
+from tool_approval.core.tool_checks import has_check
 
 
 def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:
@@ -214,6 +215,11 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
     function = getattr(getattr(getattr(tool, 'call_func', None), '__self__', None), 'function', None)
     if function is not None:
         yield function
+
+
+def own_checks(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> list[object]:
+    """Return those of the objects that `checks_of` yields that have a check."""
+    return [each for each in checks_of(toolset, tool) if has_check(each)]
 
 
 _MAX_DEPTH = 100

@@ -31,7 +31,7 @@ from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFac
 from tool_approval.core.tool_checks import has_check
 from tool_approval.core.verdict import ASKS, ApprovalResult, make_request
 
-from .arguments import call_arguments, checks_of, edited_arguments, find_tool, hooked, is_unpacked, validated
+from .arguments import call_arguments, edited_arguments, find_tool, hooked, is_unpacked, own_checks, validated
 from .guard import guarded_name
 from .requests import REQUEST_KEY, metadata_of, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
@@ -124,7 +124,7 @@ class Batch:
                 if tool is None
                 else _Known(
                     tool_facts(self.ctx, name),
-                    [each for each in checks_of(tool.toolset, tool) if has_check(each)],
+                    own_checks(tool.toolset, tool),
                     guarded_name(tool),
                     tool.tool_def.parameters_json_schema,
                 )
@@ -186,7 +186,9 @@ class Batch:
 
         # Changed arguments are judged by the checks of the tool, as its guard finds them.
         known = self._of_tool(call.tool_name)
-        deferred = _call_of(request, reread)._replace(
+        deferred = _call_of(
+            request,
+            reread,
             checks=known.checks,
             framework_context=self.ctx,
             judged_as=known.judged_as,
@@ -278,8 +280,8 @@ class Batch:
             return call_with(changed)
 
         def call_with(args: Mapping[str, Any]) -> Call:
-            call = _call_of(request.changed(args=args), reread)
-            return call._replace(checks=checks, metadata=request.metadata, bound_to=others)
+            changed = request.changed(args=args)
+            return _call_of(changed, reread, checks=checks, metadata=request.metadata, bound_to=others)
 
         return Prepared(call=call_with(request.args), verdict=verdict, request=request)
 
@@ -307,7 +309,7 @@ class Batch:
 
 
 class _Known(NamedTuple):
-    """What the run knows about a tool; all is empty for an unknown tool."""
+    """Facts about a tool of the run; empty for an unknown tool."""
 
     facts: Mapping[str, Any]
     checks: Sequence[object] = ()
@@ -315,7 +317,7 @@ class _Known(NamedTuple):
     args_schema: Mapping[str, Any] | None = None
 
 
-def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call]) -> Call:
+def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call], **known: Any) -> Call:
     return Call(
         tool_name=request.tool_name,
         arguments=CallArguments(shown=dict(request.args), is_altered=False, bound={}),
@@ -323,6 +325,7 @@ def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Cal
         facts=request.facts,
         tool_call_id=request.tool_call_id,
         reread=reread,
+        **known,
     )
 
 

@@ -10,14 +10,7 @@ from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelResponse,
-    SystemPromptPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
+from pydantic_ai.messages import ModelMessage, ToolCallPart, UserPromptPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_deferred import lineage
@@ -188,17 +181,17 @@ def facts_of(
 
 def _said(messages: Sequence[ModelMessage]) -> Iterator[str]:
     for message in messages:
-        # Most messages are responses and results, and each call looks at all messages.
-        if isinstance(message, ModelResponse) or (message.parts and isinstance(message.parts[0], ToolReturnPart)):
-            continue
         # Attack: a tool returns content that the host sends to the model as a prompt of the user, beside the result
         # (test_reviewer.py).
-        if all(isinstance(part, UserPromptPart | SystemPromptPart) for part in message.parts):
+        if message.kind == 'request' and all(part.part_kind in _PROMPTS for part in message.parts):
             for part in message.parts:
                 content = part.content if isinstance(part, UserPromptPart) else ()
                 yield from (
                     [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
                 )
+
+
+_PROMPTS = ('user-prompt', 'system-prompt')
 
 
 def executing(
@@ -209,6 +202,9 @@ def executing(
     tool: ToolsetTool[Any],
     session: Session = None,
     requester: Requester = None,
+    toolset_id: str | None = None,
+    checks: Sequence[object] = (),
+    is_enclosed: bool = False,
 ) -> tuple[Call, str | None]:
     """Return the call that is about to execute, and the reason if the call cannot be judged (otherwise `None`).
 
@@ -219,11 +215,16 @@ def executing(
         tool: Used to find the name by which the model calls the tool, and the facts about the tool.
         session: The conversation for which approvals are remembered.
         requester: Id of the person the agent works for.
+        toolset_id: Id of the toolset, if the tool does not know it.
+        checks: See `Call.checks`.
+        is_enclosed: See `Call.is_enclosed`.
     """
     # A wrapping toolset may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
     made = made_call(ctx, ctx.tool_call_id)
     called = called_name(ctx, name, tool, made)
     facts = facts_of(ctx, session, called, requester=requester)
+    if facts.toolset_id is None and toolset_id is not None:
+        facts = facts._replace(toolset_id=toolset_id)
     arguments, problem = NO_ARGUMENTS, None
     try:
         args = materialised(args)
@@ -237,7 +238,9 @@ def executing(
         values=args,
         facts=facts,
         tool_call_id=ctx.tool_call_id,
+        checks=checks,
         framework_context=ctx,
+        is_enclosed=is_enclosed,
         args_schema=tool.tool_def.parameters_json_schema,
     )
     return call, problem
