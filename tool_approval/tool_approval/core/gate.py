@@ -441,7 +441,7 @@ class Gate:
     def _sealed(self, binding: Binding) -> Binding:
         # Attack: the host drops the remembered approval, so that the call is not counted (test_bounds.py), or says that
         # an approver approved what only a rule let run, or did not change the arguments (test_gate.py).
-        said = f'[{_JSON[binding.by_policy]},{_JSON[binding.has_changed_arguments]}]'
+        said = f'[{binding.by_policy},{binding.has_changed_arguments}]'.lower()
         others = (binding.remembered, binding.decided_at, binding.expires_at, binding.decided, said)
         return binding._replace(seal=self.controller.seal(binding.digest, binding.approvers, *others))
 
@@ -577,9 +577,6 @@ class Gate:
 
     def _bound_to(self, call: Call, declared: Mapping[str, Any]) -> dict[str, Any]:
         return {**self.controller.bound_to(call.arguments, declared), **call.bound_to}
-
-
-_JSON = {True: 'true', False: 'false'}
 
 
 def _once(reread: Callable[[Mapping[str, Any]], Call]) -> Callable[[Mapping[str, Any]], Call]:
