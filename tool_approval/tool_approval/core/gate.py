@@ -168,9 +168,7 @@ class Gate:
             bound_to=self._bound_to(call, verdict.bound_to),
             **({'lineage': call.facts.lineage} if call.facts.lineage else {}),
         )
-        if request.facts is not call.facts:
-            request = request.changed(call.facts)
-        return Prepared(call=call, verdict=verdict, request=request)
+        return Prepared(call, verdict, request if request.facts is call.facts else request.changed(call.facts))
 
     def _asking_the_same(self, call: Call, name: str, verdict: ApprovalResult) -> ApprovalResult:
         """Return the verdict on a renamed call; a block if the approvers of its own name would not be asked."""

@@ -183,8 +183,10 @@ def _said(messages: Sequence[ModelMessage]) -> Iterator[str]:
     for message in messages:
         # Attack: a tool returns content that the host sends to the model as a prompt of the user, beside the result
         # (test_reviewer.py).
-        if message.kind == 'request' and all(part.part_kind in _PROMPTS for part in message.parts):
-            for part in message.parts:
+        parts = message.parts if message.kind == 'request' else ()
+        # Most messages are responses and results, and each call looks at all messages.
+        if parts and parts[0].part_kind in _PROMPTS and all(part.part_kind in _PROMPTS for part in parts):
+            for part in parts:
                 content = part.content if isinstance(part, UserPromptPart) else ()
                 yield from (
                     [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
