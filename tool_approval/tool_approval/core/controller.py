@@ -416,7 +416,7 @@ class ApprovalController(Recorder):
             if isinstance(view, ApprovalDecision):
                 return settle([view] * len(questions))
             shown.append(view)
-        if not self.log_questions([each.request for each in questions]):
+        if not self.log_questions([(each.request, each.digest) for each in questions], abilities):
             return settle([ApprovalDecision(approved=False, note=UNLOGGED, decided_by=('audit',))] * len(questions))
         # 6. The approver, or the answer to another run's question while this one waited for its turn.
         loop = asyncio.get_running_loop()

@@ -196,7 +196,11 @@ def outcome_entry(
     if is_changed:
         digests = _digests_of_changed(request, request.args, _changed(request, request.args, redactor))
     else:
-        digests = _digests(request.tool_name, redactor.value(_writable(request.payload)))
+        # The arguments of a call that has run were read when its approval was checked.
+        is_sound = started_at is not None and digest is not None and request.payload is request.args
+        digests = _digests(
+            request.tool_name, redactor.value(request.payload if is_sound else _writable(request.payload))
+        )
     # The clock may have been set back.
     took = None if started_at is None else max(0, round((at - started_at) / timedelta(milliseconds=1)))
     return {

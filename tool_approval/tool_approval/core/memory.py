@@ -104,7 +104,7 @@ class ApprovalMemory:
             StoreError: The store's contents cannot be trusted.
             NotCanonicalError: The payload has no canonical form.
         """
-        found = self.find(request)
+        found = self._found(request, ())
         return None if found is None else decision_of(found)
 
     def find(self, request: ApprovalRequest, promised: Sequence[Promise] = ()) -> RememberedApproval | None:
@@ -116,8 +116,11 @@ class ApprovalMemory:
 
         Raises:
             StoreError: The store's contents cannot be trusted.
-            NotCanonicalError: The payload has no canonical form.
+            NotCanonicalError: The payload has no canonical form. An empty memory does not read the payload.
         """
+        return self._found(request, promised) if self._session or self._store is not None else None
+
+    def _found(self, request: ApprovalRequest, promised: Sequence[Promise]) -> RememberedApproval | None:
         if request.hides_arguments:
             return None
         coverings = request.coverings

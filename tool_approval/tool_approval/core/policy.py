@@ -24,7 +24,7 @@ from .config import (
 from .decision import both_allow
 from .request import ApprovalContext, ApprovalRequest, CallFacts
 from .tool_checks import ask_check, has_check
-from .verdict import ApprovalResult
+from .verdict import ASKS, RUNS, ApprovalResult
 
 
 class ApprovalPolicy:
@@ -195,13 +195,13 @@ class ApprovalPolicy:
             # The log leaves out what the tool's own check leaves out.
             return ApprovalResult.pre_approved(None if own is None else own.payload)
         if rule.approval == 'required':
-            asked = own if own is not None and own.is_needs_approval else _ASKS
+            asked = own if own is not None and own.is_needs_approval else ASKS
             return self._described(asked, rule)
         if own is not None:
             return self._described(own, rule)
         if 'required' not in (said := {self.config.default, default}) and 'none' in said:
-            return _RUNS
-        return self._described(_ASKS, rule)
+            return RUNS
+        return self._described(ASKS, rule)
 
     def judge_request(self, request: ApprovalRequest, granted: Collection[str] = ()) -> ApprovalResult:
         """Return the configuration's verdict on a request from a tool that needs approval.
@@ -218,8 +218,8 @@ class ApprovalPolicy:
         if blocked is not None:
             return blocked
         if rule.approval == 'none' or (rule.approval is None and self._is_granted(request, granted)):
-            return _RUNS
-        return self._described(_ASKS, rule)
+            return RUNS
+        return self._described(ASKS, rule)
 
     def description_of(self, request: ApprovalRequest) -> str | None:
         """Return the description that the rule in force gives a call, if any."""
@@ -256,9 +256,6 @@ class ApprovalPolicy:
         profile = request.facts.isolation_profile
         granted_unasked = [] if profile is None else self.config.auto_grant.get(profile, [])
         return bool(missing) and all(each in granted or each in granted_unasked for each in missing)
-
-
-_ASKS, _RUNS = ApprovalResult.needs_approval(), ApprovalResult.pre_approved()
 
 
 def _completed(own: ApprovalResult, other: ApprovalResult | None) -> ApprovalResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hmac import compare_digest
 from typing import Any
@@ -117,29 +117,38 @@ class Recorder:
             answered_by=answered_by,
         )
 
-    def record_question(self, request: ApprovalRequest) -> None:
+    def record_question(
+        self, request: ApprovalRequest, digest: str | None = None, abilities: UIAbilities | None = None
+    ) -> None:
         """Log that an approver is about to be asked. Without a UI, there is no question.
+
+        Args:
+            request: The request.
+            digest: Its digest; computed from the request if `None`.
+            abilities: Optional members that the UI has; read from the UI if `None`.
 
         Raises:
             AuditError: The entry cannot be written. The question must not be asked.
         """
         if self.audit is None or self.ui is None:
             return
-        abilities = UIAbilities.of(self.ui)
+        abilities = abilities or UIAbilities.of(self.ui)
         if abilities.only_reads:
             return
         asked: Sequence[str] = () if abilities.asks is None else abilities.asks(request)
-        self._write(
-            question_entry(
-                request, digest=self.digest_of(request), at=self.now(), ui=type(self.ui).__name__, asked=asked
-            )
-        )
+        digest = digest or self.digest_of(request)
+        self._write(question_entry(request, digest=digest, at=self.now(), ui=type(self.ui).__name__, asked=asked))
 
-    def log_questions(self, requests: Sequence[ApprovalRequest]) -> bool:
-        """Log that an approver is about to be asked, and return whether all entries were written."""
+    def log_questions(self, requests: Iterable[tuple[ApprovalRequest, str | None]], abilities: UIAbilities) -> bool:
+        """Log that an approver is about to be asked, and return whether all entries were written.
+
+        Args:
+            requests: Each request, with its digest.
+            abilities: Optional members that the UI has.
+        """
         try:
-            for request in requests:
-                self.record_question(request)
+            for request, digest in requests:
+                self.record_question(request, digest, abilities)
         except AuditError:  # reported with the decision
             return False
         return True

@@ -127,17 +127,18 @@ class Redactor:
         items: Any = value
         if isinstance(value, str):
             return self.text(value)
+        if type(value) in _HARMLESS or not isinstance(value, list | tuple | Mapping):
+            return items
         if isinstance(value, list | tuple):
             return [self.value(item) for item in items]
-        if type(value) is dict or isinstance(value, Mapping):
-            return {
-                self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
-                for key, item in items.items()
-            }
-        return items
+        return {
+            self.text(key): REDACTED if SECRET_KEYS.search(key) and item else self.value(item)
+            for key, item in items.items()
+        }
 
 
 _NOTHING = Redactor()
+_HARMLESS = frozenset({int, float, bool, type(None)})
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -6,6 +6,7 @@ import contextlib
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, NamedTuple, Self, TypeVar, cast
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, field_validator
@@ -220,12 +221,14 @@ class CallFacts(NamedTuple):
 
     def as_metadata(self) -> dict[str, Any]:
         """Return the facts from the framework as metadata. `run_id`, `session_id` and `caller` are always included."""
-        found = {name: value for name in _TEXTS if (value := getattr(self, name)) is not None}
+        found = {name: value for name, value in zip(_TEXTS, _texts_of(self), strict=True) if value is not None}
         return {'run_id': self.run_id, 'session_id': self.session_id, 'caller': self.caller, **found}
 
 
 _TEXTS = ('run_id', 'session_id', 'caller', 'requester', 'toolset_id', 'tool_digest', 'batch_id', 'isolation_profile')
 """Facts that are strings. The name of each fact is also its metadata key."""
+
+_texts_of = attrgetter(*_TEXTS)
 
 _NUMBERS = ('position', 'batch_size')
 """Facts that are integers. The name of each fact is also its metadata key."""
@@ -449,6 +452,8 @@ def describe(tool_name: str, payload: Mapping[str, Any], *, max_chars: int = 200
 
 
 def _shown(value: object, max_chars: int) -> str:
+    if type(value) is str or value is None or type(value) is bool or type(value) is float:
+        return repr(value[:max_chars] if type(value) is str else value)
     with contextlib.suppress(RecursionError):
         value = _beginning(value, max_chars, [max_chars])
     try:

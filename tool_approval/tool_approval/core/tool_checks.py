@@ -19,7 +19,7 @@ from .decision import AllowedAnswer, read_answers
 from .errors import without_text
 from .offers import Offer, with_offers
 from .request import ApprovalContext, ApprovalRequest, RememberOption, describe, simple_approval_request
-from .verdict import ApprovalResult
+from .verdict import ASKS, RUNS, ApprovalResult
 
 _log = logging.getLogger('tool_approval')
 
@@ -207,7 +207,7 @@ async def ask_check(
         if first is not None:
             return first
         marked = check or needs or getattr(tool, '_requires_approval', False)
-        return ApprovalResult.needs_approval() if marked else None
+        return ASKS if marked else None
     except Exception as error:  # noqa: BLE001 - a call that cannot be judged must not run
         # A `PermissionError` with an error number comes from the operating system, and is not a verdict.
         if isinstance(error, PermissionError) and error.errno is None:
@@ -241,7 +241,7 @@ async def _settled(said: object) -> object:
 def _read_check(said: object) -> ApprovalResult:
     match said:
         case None:
-            return ApprovalResult.pre_approved()
+            return RUNS
         case ApprovalRequest():
             return from_request(said)
         case ApprovalResult():
@@ -257,9 +257,9 @@ def _read_needs(said: object) -> ApprovalResult | None:
         case ApprovalResult():
             return said
         case True:
-            return ApprovalResult.needs_approval()
+            return ASKS
         case False:
-            return ApprovalResult.pre_approved()
+            return RUNS
         case {'description': str() as description} if len(cast('dict[object, object]', said)) == 1:
             return ApprovalResult.needs_approval(description=description)
         case _:

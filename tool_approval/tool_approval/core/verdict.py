@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from .decision import AllowedAnswer, read_answers
 from .presentation import ApprovalPresentation
@@ -124,7 +124,7 @@ def make_request(
             or a detail is invalid.
     """
     metadata = context.metadata
-    if facts is not None and verdict in _PLAIN:  # most frequent case: nothing of a tool's own has to be validated
+    if facts is not None and verdict in (ASKS, RUNS):  # most frequent case: nothing of a tool's own has to be validated
         return ApprovalRequest.of_call(
             context.tool_name,
             context.args,
@@ -157,7 +157,11 @@ def make_request(
     )
 
 
-_PLAIN = (ApprovalResult.needs_approval(), ApprovalResult.pre_approved())
+ASKS: Final = ApprovalResult.needs_approval()
+"""Verdict that a call needs approval, without anything of a tool's own."""
+
+RUNS: Final = ApprovalResult.pre_approved()
+"""Verdict that a call needs no approval, without anything of a tool's own."""
 
 
 def _payload(context: ApprovalContext, verdict: ApprovalResult) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai import RunContext, RunUsage
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from tool_approval.integrations.pydantic_ai import arguments
-from tool_approval.integrations.pydantic_ai.arguments import given_arguments
+from tool_approval.integrations.pydantic_ai.arguments import given_arguments, made_call
 
 from tests.loop.scripted import scripted
 
@@ -26,10 +26,10 @@ def response_of(size: int) -> ModelResponse:
 def test_a_call_of_the_last_response_is_found_by_its_id(size: int):
     ctx = ctx_of(response_of(3), response_of(size))
 
-    assert given_arguments(ctx, '1') == {'number': 1}
-    assert given_arguments(ctx, str(size - 1)) == {'number': size - 1}
-    assert given_arguments(ctx, 'unknown') is None
-    assert given_arguments(ctx, None) is None
+    assert given_arguments(made_call(ctx, '1')) == {'number': 1}
+    assert given_arguments(made_call(ctx, str(size - 1))) == {'number': size - 1}
+    assert given_arguments(made_call(ctx, 'unknown')) is None
+    assert given_arguments(made_call(ctx, None)) is None
 
 
 @pytest.mark.parametrize('size', SIZES)
@@ -41,22 +41,22 @@ def test_id_shared_by_several_calls_finds_no_arguments(size: int, position: int)
         ToolCallPart('touch', {'number': -1}, response.tool_calls[position].tool_call_id),
     ]
 
-    assert given_arguments(ctx_of(response), response.tool_calls[position].tool_call_id) is None
+    assert given_arguments(made_call(ctx_of(response), response.tool_calls[position].tool_call_id)) is None
 
 
 @pytest.mark.parametrize('size', SIZES)
 def test_a_response_that_has_changed_is_read_again(size: int):
     response = response_of(size)
     ctx = ctx_of(response)
-    assert given_arguments(ctx, '1') == {'number': 1}
+    assert given_arguments(made_call(ctx, '1')) == {'number': 1}
 
     parts: list[Any] = [ToolCallPart('touch', {'number': 7}, '1'), *response.parts[1:]]
     parts[1] = TextPart('in the place of the call')
     response.parts = parts
-    assert given_arguments(ctx, '1') == {'number': 7}
+    assert given_arguments(made_call(ctx, '1')) == {'number': 7}
 
     response.parts = [*parts, ToolCallPart('touch', {'number': 8}, 'added')]
-    assert given_arguments(ctx, 'added') == {'number': 8}
+    assert given_arguments(made_call(ctx, 'added')) == {'number': 8}
 
 
 def test_a_large_response_is_not_searched_for_each_call():
@@ -71,14 +71,14 @@ def test_a_large_response_is_not_searched_for_each_call():
     response.parts = parts = Parts(response.parts)
     ctx = ctx_of(response)
 
-    assert all(given_arguments(ctx, str(n)) == {'number': n} for n in range(1000))
+    assert all(given_arguments(made_call(ctx, str(n))) == {'number': n} for n in range(1000))
     assert parts.searched == 1
 
 
 def test_nothing_is_kept_of_a_response_that_is_gone():
     before = len(arguments._indexed)  # pyright: ignore[reportPrivateUsage]
     ctx = ctx_of(response_of(1000))
-    assert given_arguments(ctx, '1') is not None
+    assert given_arguments(made_call(ctx, '1')) is not None
     assert len(arguments._indexed) == before + 1  # pyright: ignore[reportPrivateUsage]
 
     del ctx

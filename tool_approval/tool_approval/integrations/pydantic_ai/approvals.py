@@ -31,7 +31,7 @@ from tool_approval.core.gate import CHANGED, Gate
 from tool_approval.core.request import CallFacts
 from tool_approval.core.threads import blocking
 
-from .arguments import find_tool
+from .arguments import find_tool, own_checks
 from .batch import Batch
 from .guard import ApprovalToolset, is_declared, is_outside, only_reveals
 from .requests import Requester, Session, facts_of
@@ -174,11 +174,12 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         """Answer all deferred calls of a response. Without a UI, leave them to the caller of the run."""
         if self._keeping is not None and not self.is_nested:
             return await self._keeping.keep(ctx, requests)
-        stops = ctx.agent is not None and allows_deferred(ctx.agent.output_type)
-        if not self.is_nested and self.controller.ui is None and self.controller.mode == 'interactive' and stops:
+        controller = self.controller
+        is_alone = controller.ui is None and controller.mode == 'interactive' and not self.is_nested
+        if is_alone and ctx.agent is not None and allows_deferred(ctx.agent.output_type):
             prepared = await self._batch(ctx, requests).prepare()
             asked = [each.request for each in prepared if each.verdict.is_needs_approval]
-            if any(each is not None for each in await self.controller.triage(asked)):
+            if any(each is not None for each in await controller.triage(asked)):
                 return None
         results = await super().handle_deferred_tool_calls(ctx, requests=requests)
         assert results is not None, 'the handler answers every call'
@@ -199,7 +200,8 @@ class Approvals(AnyApprovals, DeferredToolHandler[Any]):
         is_free = only_reveals(tool_def) and self.controller.policy.rule_for(call.tool_name).approval is None
         if tool is None or is_free or not is_outside(tool):
             return await handler(args)
-        return await self.guard(FunctionToolset()).guarded(call.tool_name, args, ctx, tool, handler, toolset=None)
+        guard, checks = self.guard(FunctionToolset()), own_checks(None, tool)
+        return await guard.guarded(call.tool_name, args, ctx, tool, handler, checks=checks)
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]

@@ -19,6 +19,7 @@ from tool_approval.core.canonical import canonical_json, decode_arguments
 from tool_approval.core.edits import Reading, edited
 from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.fields import Parameter, parameters_of
+from tool_approval.core.tool_checks import has_check
 
 
 def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values: Mapping[str, Any]) -> CallArguments:
@@ -32,10 +33,15 @@ def call_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None, values
     Raises:
         NotCanonicalError: A value has no unique JSON form.
     """
-    return _arguments(values, given_arguments(ctx, tool_call_id))
+    return read_with(values, given_arguments(made_call(ctx, tool_call_id)))
 
 
-def _arguments(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArguments:
+def read_with(values: Mapping[str, Any], given: Mapping[str, Any] | None) -> CallArguments:
+    """Return the arguments of a call with the values that the tool gets and the arguments that the model gave.
+
+    Raises:
+        NotCanonicalError: A value has no unique JSON form.
+    """
     if not is_unpacked(values, given):
         return read_arguments(values, given)
     arguments = read_arguments(values, {next(iter(values)): given})
@@ -57,11 +63,11 @@ def edited_arguments(
     Raises:
         ValueError: The edit does not fit the tool, does not take effect, or would change something else.
     """
-    given = given_arguments(ctx, call.tool_call_id) or {}
+    given = given_arguments(made_call(ctx, call.tool_call_id)) or {}
 
     def validate(new: dict[str, Any]) -> Reading:
         values = materialised(validated(ctx, call.tool_name, _as_python(ctx, call, new)))
-        arguments = _arguments(values, new)
+        arguments = read_with(values, new)
         if not is_unpacked(values, new) or arguments.fields is None:
             return Reading(values, arguments)
         return Reading(fields_of(next(iter(values.values()))) or {}, arguments)
@@ -147,9 +153,15 @@ async def hooked(ctx: RunContext[Any], call: ToolCallPart) -> dict[str, Any]:
     return made.validated_args or {}
 
 
-def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any]) -> str:
-    """Return the name by which the model calls `tool`. Toolsets that wrap the tool may have renamed it."""
-    made = _made_call(ctx, ctx.tool_call_id)
+def called_name(ctx: RunContext[Any], name: str, tool: ToolsetTool[Any], made: ToolCallPart | None) -> str:
+    """Return the name by which the model calls `tool`. Toolsets that wrap the tool may have renamed it.
+
+    Args:
+        ctx: The run.
+        name: The tool's name in its toolset.
+        tool: The tool.
+        made: The call in the response; see `made_call`.
+    """
     found = find_tool(ctx, made.tool_name) if made is not None else None
     if made is not None and _contains(found, tool):
         return made.tool_name
@@ -205,6 +217,11 @@ def checks_of(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> I
         yield function
 
 
+def own_checks(toolset: AbstractToolset[Any] | None, tool: ToolsetTool[Any]) -> list[object]:
+    """Return those of the objects that `checks_of` yields that have a check."""
+    return [each for each in checks_of(toolset, tool) if has_check(each)]
+
+
 _MAX_DEPTH = 100
 """Maximum depth of nested toolsets, far more than anyone needs. Deeper nesting is reported as a cycle."""
 
@@ -214,8 +231,8 @@ def function_of(tool: ToolsetTool[Any]) -> object:
     return next(checks_of(None, tool), None)
 
 
-def _made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCallPart | None:
-    # `None` for a call that code makes, and if several calls of the response have that id.
+def made_call(ctx: RunContext[Any] | None, tool_call_id: str | None) -> ToolCallPart | None:
+    """Return the call of an id in the current response; `None` if code makes the call, or if several have the id."""
     for response in reversed(ctx.messages if ctx is not None else ()):
         if isinstance(response, ModelResponse):
             break
@@ -246,11 +263,10 @@ def _positions(response: ModelResponse) -> Mapping[str | None, int]:
     return known[2]
 
 
-def given_arguments(ctx: RunContext[Any] | None, tool_call_id: str | None) -> dict[str, Any] | None:
+def given_arguments(made: ToolCallPart | None) -> dict[str, Any] | None:
     """Return the arguments that the model gave for a call in the current response, or `None` if they are unknown."""
-    call = _made_call(ctx, tool_call_id)
     try:
-        return None if call is None else decode_arguments(call.args)
+        return None if made is None else decode_arguments(made.args)
     except NotCanonicalError:
         return None
 

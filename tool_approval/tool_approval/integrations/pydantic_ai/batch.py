@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolDenied
 from pydantic_ai.exceptions import ToolFailed
@@ -29,9 +29,9 @@ from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.gate import Gate
 from tool_approval.core.request import ApprovalContext, ApprovalRequest, CallFacts
 from tool_approval.core.tool_checks import has_check
-from tool_approval.core.verdict import ApprovalResult, make_request
+from tool_approval.core.verdict import ASKS, ApprovalResult, make_request
 
-from .arguments import call_arguments, checks_of, edited_arguments, find_tool, hooked, is_unpacked, validated
+from .arguments import call_arguments, edited_arguments, find_tool, hooked, is_unpacked, own_checks, validated
 from .guard import guarded_name
 from .requests import REQUEST_KEY, metadata_of, request_of, tool_facts
 from .results import CallPlace, External, approval, binding_metadata, carry_out_once, unfit
@@ -70,6 +70,7 @@ class Batch:
         self.facts = facts
         self.ctx = ctx
         self.results = DeferredToolResults()
+        self._known: dict[str, _Known] = {}
 
     async def answer(self) -> DeferredToolResults:
         """Decide all calls, then run the allowed external calls."""
@@ -107,9 +108,28 @@ class Batch:
 
     def _request(self, call: ToolCallPart, args: Mapping[str, Any] | None = None) -> ApprovalRequest:
         metadata = metadata_of(self.requests, call.tool_call_id)
-        request = request_of(call, metadata, self.facts, tool_facts(self.ctx, call.tool_name), args)
-        tool = find_tool(self.ctx, call.tool_name)
-        return request if tool is None else request.changed(args_schema=tool.tool_def.parameters_json_schema)
+        known = self._of_tool(call.tool_name)
+        request = request_of(call, metadata, self.facts, known.facts, args)
+        if known.args_schema is None or request.args_schema is known.args_schema:
+            return request
+        return request.changed(args_schema=known.args_schema)
+
+    def _of_tool(self, name: str) -> _Known:
+        """Return what is known about a tool. Calls of one response have the same tools."""
+        known = self._known.get(name)
+        if known is None:
+            tool = find_tool(self.ctx, name)
+            known = self._known[name] = (
+                _Known(tool_facts(self.ctx, name))
+                if tool is None
+                else _Known(
+                    tool_facts(self.ctx, name),
+                    own_checks(tool.toolset, tool),
+                    guarded_name(tool),
+                    tool.tool_def.parameters_json_schema,
+                )
+            )
+        return known
 
     async def _approval(self, call: ToolCallPart) -> Prepared:
         """Return the request that the guard made, or a new one for a call that something else deferred."""
@@ -135,7 +155,7 @@ class Batch:
         request = request.changed(hides_arguments=arguments.is_altered, bound_to=bound_to, used=used)
         # Attack: other code deferred the call, so that the tool's check was not asked what to log, and which answers it
         # allows.
-        checks = [each for each in checks_of(tool.toolset, tool) if has_check(each)]
+        checks = self._of_tool(call.tool_name).checks
         if not checks:
             return self._prepared(call, request)
         context = ApprovalContext(
@@ -164,21 +184,17 @@ class Batch:
             arguments = call_arguments(self.ctx, call.tool_call_id, values)
             return deferred._replace(arguments=arguments, values=values, given=given)
 
-        deferred = self._with_checks(_call_of(request, reread))
-        return Prepared(call=deferred, verdict=ApprovalResult.needs_approval(), request=request)
-
-    def _with_checks(self, call: Call) -> Call:
-        """Return the call with the checks of its tool, as the guard of the tool finds them, for changed arguments."""
-        tool = find_tool(self.ctx, call.tool_name)
-        if tool is None:
-            return call
-        checks = [each for each in checks_of(tool.toolset, tool) if has_check(each)]
-        return call._replace(
-            checks=checks,
+        # Changed arguments are judged by the checks of the tool, as its guard finds them.
+        known = self._of_tool(call.tool_name)
+        deferred = _call_of(
+            request,
+            reread,
+            checks=known.checks,
             framework_context=self.ctx,
-            judged_as=guarded_name(tool),
-            args_schema=tool.tool_def.parameters_json_schema,
+            judged_as=known.judged_as,
+            args_schema=known.args_schema,
         )
+        return Prepared(call=deferred, verdict=ASKS, request=request)
 
     async def _arguments(self, ctx: RunContext[Any], call: ToolCallPart) -> tuple[Mapping[str, Any], CallArguments]:
         """Return the values for the tool, and the JSON form that approvers see. Approvals are bound to the JSON form.
@@ -264,8 +280,8 @@ class Batch:
             return call_with(changed)
 
         def call_with(args: Mapping[str, Any]) -> Call:
-            call = _call_of(request.changed(args=args), reread)
-            return call._replace(checks=checks, metadata=request.metadata, bound_to=others)
+            changed = request.changed(args=args)
+            return _call_of(changed, reread, checks=checks, metadata=request.metadata, bound_to=others)
 
         return Prepared(call=call_with(request.args), verdict=verdict, request=request)
 
@@ -292,7 +308,16 @@ class Batch:
         self.results.calls[str(allowed.call.tool_call_id)] = result
 
 
-def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call]) -> Call:
+class _Known(NamedTuple):
+    """Facts about a tool of the run; empty for an unknown tool."""
+
+    facts: Mapping[str, Any]
+    checks: Sequence[object] = ()
+    judged_as: str | None = None
+    args_schema: Mapping[str, Any] | None = None
+
+
+def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Call], **known: Any) -> Call:
     return Call(
         tool_name=request.tool_name,
         arguments=CallArguments(shown=dict(request.args), is_altered=False, bound={}),
@@ -300,6 +325,7 @@ def _call_of(request: ApprovalRequest, reread: Callable[[Mapping[str, Any]], Cal
         facts=request.facts,
         tool_call_id=request.tool_call_id,
         reread=reread,
+        **known,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,9 +16,9 @@ from tool_approval.core.calls import ExecutionLedger, GateResult, Prepared, Refu
 from tool_approval.core.config import Default
 from tool_approval.core.controller import ApprovalController
 from tool_approval.core.gate import Gate
-from tool_approval.core.tool_checks import has_check, judging
+from tool_approval.core.tool_checks import judging
 
-from .arguments import call_arguments, checks_of
+from .arguments import call_arguments, own_checks
 from .requests import Session, conventional, executing
 from .results import find_binding, find_response, refuse
 from .seatbelt import guarding, is_guarded, is_same
@@ -38,6 +38,8 @@ NOT_BY_OTHERS = 'Only an approver of this policy may approve this call, so it wa
 class _Guarded(ToolsetTool[Any]):
     # `checks_of` follows a tool with this name inside another, as in the host's combined toolsets.
     source_tool: ToolsetTool[Any]
+    # Each step has tools of its own, so that the checks are looked for once in a step.
+    checks: Sequence[object] | None = field(default=None, init=False)
 
 
 class _Declared:
@@ -101,12 +103,15 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: The call needs approval. The exception's metadata describes the request.
             ToolFailed: The call is refused.
         """
-        inner = tool.source_tool if isinstance(tool, _Guarded) else tool
+        guarded = tool if isinstance(tool, _Guarded) else _guarded(tool)
+        inner = guarded.source_tool
+        if guarded.checks is None:
+            guarded.checks = own_checks(self.wrapped, inner)
 
         async def call(args: dict[str, Any]) -> Any:
             return await self.wrapped.call_tool(name, args, ctx, inner)
 
-        return await self.guarded(name, tool_args, ctx, inner, call, toolset=self.wrapped)
+        return await self.guarded(name, tool_args, ctx, inner, call, checks=guarded.checks)
 
     async def guarded(
         self,
@@ -116,20 +121,22 @@ class ApprovalToolset(WrapperToolset[Any]):
         tool: ToolsetTool[Any],
         run_tool: Callable[[dict[str, Any]], Awaitable[Any]],
         *,
-        toolset: AbstractToolset[Any] | None,
+        checks: Sequence[object],
     ) -> Any:
-        """Run a tool, refuse the call, or defer it, as `call_tool` does. `run_tool` runs the tool of `toolset`."""
+        """Run a tool, refuse the call, or defer it, as `call_tool` does. `run_tool` runs the tool."""
         if ctx.tool_call_approved and (response := find_response(ctx)) is not None:
             not_executed(ctx, tool.tool_def.name, 'answer_tool')
             return response  # of the approver, in the tool's place
         approvals = self._approvals
         gate = approvals.gate
         call, blocked = executing(
-            ctx, name, tool_args, session=approvals.session, tool=tool, requester=approvals.requester
-        )
-        checks: list[object] = [each for each in checks_of(toolset, tool) if has_check(each)]
-        call = call._replace(
-            facts=call.facts if call.facts.toolset_id is not None else call.facts._replace(toolset_id=self.id),
+            ctx,
+            name,
+            tool_args,
+            tool=tool,
+            session=approvals.session,
+            requester=approvals.requester,
+            toolset_id=self.id,
             checks=[*checks, _DECLARED] if tool.tool_def.kind == 'unapproved' else checks,
             is_enclosed=is_guarded(ctx, gate.controller),
         )
@@ -215,8 +222,11 @@ def is_declared(tool: object) -> bool:
     return isinstance(tool, ToolsetTool) and cast('ToolsetTool[Any]', tool).tool_def.kind == 'unapproved'
 
 
-def _guarded(tool: ToolsetTool[Any]) -> ToolsetTool[Any]:
-    own = {each.name: getattr(tool, each.name) for each in fields(ToolsetTool) if each.init}
+_OF_TOOL = tuple(each.name for each in fields(ToolsetTool) if each.init)
+
+
+def _guarded(tool: ToolsetTool[Any]) -> _Guarded:
+    own = {name: getattr(tool, name) for name in _OF_TOOL}
     if tool.tool_def.kind == 'unapproved':
         own['tool_def'] = replace(tool.tool_def, kind='function')
     return _Guarded(**own, source_tool=tool)

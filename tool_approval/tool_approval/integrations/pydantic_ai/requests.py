@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.messages import ModelMessage, SystemPromptPart, ToolCallPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ToolCallPart, UserPromptPart
 from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_deferred import lineage
@@ -22,7 +22,7 @@ from tool_approval.core.errors import NotCanonicalError
 from tool_approval.core.request import ApprovalRequest, CallFacts, LineageEntry, describe
 from tool_approval.display.fact_texts import extra_access
 
-from .arguments import call_arguments, called_name, find_tool
+from .arguments import called_name, find_tool, given_arguments, made_call, read_with
 
 Session: TypeAlias = str | Callable[[RunContext[Any]], str | None] | None
 """Conversation for which approvals are remembered: its name, or a function that returns the name for a run. `None` uses
@@ -75,20 +75,20 @@ def request_of(
     if isinstance(made, ApprovalRequest) and made.tool_name == call.tool_name:
         is_ours = given.keys() <= _OURS and given.get('approval_policy') == 'needs_approval'
         is_ours = is_ours and given.get('toolset_id') == made.facts.toolset_id
-        given = {**made.metadata, **given}
+        request, metadata = made, {**made.metadata, **given}
         # Most frequent case: nothing was added to the metadata, so that it says what is known.
-        request = made.changed(
-            made.facts if is_ours else CallFacts.of(given), tool_call_id=call.tool_call_id, metadata=given
-        )
+        facts = made.facts if is_ours else CallFacts.of(metadata)
     else:
         request = _bare_request(call, given, args)
-    if known is None:
-        return request
-    # If the handler names no session, the toolset's session stays.
-    place = {'run_id': known.run_id, 'session_id': known.session_id or request.session_id, 'lineage': known.lineage}
-    requester = known.requester or request.facts.requester
-    facts = request.facts._replace(caller=known.caller, requester=requester, **place, **(tool or {}))
-    return request.changed(facts, metadata={**request.metadata, **facts.as_metadata()}, **place)
+        facts, metadata = request.facts, request.metadata
+    place: dict[str, Any] = {}
+    if known is not None:
+        # If the handler names no session, the toolset's session stays.
+        place = {'run_id': known.run_id, 'session_id': known.session_id or request.session_id, 'lineage': known.lineage}
+        requester = known.requester or facts.requester
+        facts = facts._replace(caller=known.caller, requester=requester, **place, **(tool or {}))
+        metadata = {**metadata, **facts.as_metadata()}
+    return request.changed(facts, tool_call_id=call.tool_call_id, metadata=metadata, **place)
 
 
 def _bare_request(call: ToolCallPart, metadata: dict[str, Any], args: Mapping[str, Any] | None) -> ApprovalRequest:
@@ -183,12 +183,17 @@ def _said(messages: Sequence[ModelMessage]) -> Iterator[str]:
     for message in messages:
         # Attack: a tool returns content that the host sends to the model as a prompt of the user, beside the result
         # (test_reviewer.py).
-        if all(isinstance(part, UserPromptPart | SystemPromptPart) for part in message.parts):
-            for part in message.parts:
+        parts = message.parts if message.kind == 'request' else ()
+        # Most messages are responses and results, and each call looks at all messages.
+        if parts and parts[0].part_kind in _PROMPTS and all(part.part_kind in _PROMPTS for part in parts):
+            for part in parts:
                 content = part.content if isinstance(part, UserPromptPart) else ()
                 yield from (
                     [content] if isinstance(content, str) else [each for each in content if isinstance(each, str)]
                 )
+
+
+_PROMPTS = ('user-prompt', 'system-prompt')
 
 
 def executing(
@@ -196,10 +201,12 @@ def executing(
     name: str,
     args: dict[str, Any],
     *,
+    tool: ToolsetTool[Any],
     session: Session = None,
-    tool: ToolsetTool[Any] | None = None,
-    tool_call_id: str | None = None,
     requester: Requester = None,
+    toolset_id: str | None = None,
+    checks: Sequence[object] = (),
+    is_enclosed: bool = False,
 ) -> tuple[Call, str | None]:
     """Return the call that is about to execute, and the reason if the call cannot be judged (otherwise `None`).
 
@@ -207,20 +214,23 @@ def executing(
         ctx: The run that makes the call.
         name: The tool's name in the toolset that executes it.
         args: The arguments that the tool gets, by parameter name.
+        tool: Used to find the name by which the model calls the tool, and the facts about the tool.
         session: The conversation for which approvals are remembered.
-        tool: Used to find the name by which the model calls the tool, and the facts about the tool. Without a tool,
-            the call keeps `name` and has no facts about a tool.
-        tool_call_id: The call's id; `None` uses the id of `ctx`.
         requester: Id of the person the agent works for.
+        toolset_id: Id of the toolset, if the tool does not know it.
+        checks: See `Call.checks`.
+        is_enclosed: See `Call.is_enclosed`.
     """
-    call_id = ctx.tool_call_id if tool_call_id is None else tool_call_id
     # A wrapping toolset may have renamed the tool: policy uses the toolset's names, and the approver sees the model's.
-    called = name if tool is None else called_name(ctx, name, tool)
-    facts = facts_of(ctx, session, None if tool is None else called, requester=requester)
+    made = made_call(ctx, ctx.tool_call_id)
+    called = called_name(ctx, name, tool, made)
+    facts = facts_of(ctx, session, called, requester=requester)
+    if facts.toolset_id is None and toolset_id is not None:
+        facts = facts._replace(toolset_id=toolset_id)
     arguments, problem = NO_ARGUMENTS, None
     try:
         args = materialised(args)
-        arguments = call_arguments(ctx, call_id, args)
+        arguments = read_with(args, given_arguments(made))
     except NotCanonicalError as error:
         problem = cannot_be_judged(name, error.problem)
     call = Call(
@@ -229,9 +239,11 @@ def executing(
         arguments=arguments,
         values=args,
         facts=facts,
-        tool_call_id=call_id,
+        tool_call_id=ctx.tool_call_id,
+        checks=checks,
         framework_context=ctx,
-        args_schema=None if tool is None else tool.tool_def.parameters_json_schema,
+        is_enclosed=is_enclosed,
+        args_schema=tool.tool_def.parameters_json_schema,
     )
     return call, problem
 

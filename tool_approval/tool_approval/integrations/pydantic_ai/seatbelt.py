@@ -14,6 +14,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset, ToolsetTool
 
+from tool_approval.core.canonical import LEAVES
 from tool_approval.core.gate import CHANGED
 from tool_approval.core.tool_checks import has_check
 
@@ -39,6 +40,8 @@ def _call(ctx: RunContext[Any] | None) -> tuple[str | None, str | None]:
 def frozen(value: Any) -> object:
     """Return a copy of a value for comparison, with types: a change in place shows, and `1` is not `True`."""
     kind = cast('type[object]', type(value))
+    if kind in LEAVES:
+        return kind, value
     if isinstance(value, BaseModel):
         value = {**vars(value), **(value.model_extra or {})}
     elif is_dataclass(value) and not isinstance(value, type):

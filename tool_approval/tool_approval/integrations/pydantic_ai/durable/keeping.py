@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -75,12 +75,12 @@ class _SegmentToolset(ApprovalToolset):
         tool: ToolsetTool[Any],
         run_tool: Callable[[dict[str, Any]], Awaitable[Any]],
         *,
-        toolset: AbstractToolset[Any] | None,
+        checks: Sequence[object],
     ) -> Any:
         # None of the calls of a response runs if any tool called in it has changed since the decision.
         if ctx.tool_call_approved and not self._approvals.is_nested and self.segment.is_changed(ctx):
             raise ToolChanged(ctx)
-        return await super().guarded(name, tool_args, ctx, tool, run_tool, toolset=toolset)
+        return await super().guarded(name, tool_args, ctx, tool, run_tool, checks=checks)
 
     async def _settled(self, gate: Gate, prepared: Prepared, ctx: RunContext[Any]) -> GateResult:
         settled = await super()._settled(gate, prepared, ctx)
