@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
-from tool_approval.tools.shell.entries import FIELDS, Entries, Kind, read_tables
+from tool_approval.tools.shell.entries import FIELDS, Entries, Kind, Tables, read_tables
 from tool_approval.tools.shell.names import POWERFUL
 
 from .parts import OPEN, decision, judge, unasked
@@ -26,6 +26,15 @@ ENTRIES = [
     for name, fields in tables.items()
     if not name.startswith('_')
 ]
+
+
+def test_a_table_alone_says_what_it_says_in_its_file():
+    whole = {name: fields for tables in FILES.values() for name, fields in tables.items()}
+
+    alone = Tables(read_tables(SOURCES))
+
+    assert dict(alone) == whole
+    assert len(alone) == len(whole)
 
 
 @pytest.mark.parametrize(('name', 'fields'), ENTRIES)

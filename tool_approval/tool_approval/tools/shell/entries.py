@@ -120,7 +120,7 @@ class Entries:
 
     def __init__(self, tables: Mapping[str, str]) -> None:
         """Take the TOML table of each entry, by name."""
-        self._fields = _Tables(tables)
+        self._fields = Tables(tables)
         self._aliases = _aliases(tables)
         self._built: dict[str, Entry] = {}
 
@@ -186,7 +186,7 @@ def read_tables(folder: Path) -> dict[str, str]:
     return found
 
 
-class _Tables(Mapping[str, Fields]):
+class Tables(Mapping[str, Fields]):
     """Fields of entries. A table is parsed when it is first used: to parse all takes longer than to judge a command."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
