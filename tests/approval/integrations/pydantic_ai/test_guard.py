@@ -462,3 +462,25 @@ def test_arguments_changed_by_a_check_do_not_run_unseen(way: str, place: str):
 
     assert [request.args['paths'] for request in ui.requests] == [['harmless']]
     assert ran == []
+
+
+def test_a_check_that_a_toolset_gets_while_a_response_runs_is_asked():
+    ran: list[str] = []
+
+    def pay(to: str) -> str:
+        ran.append(to)
+        return 'paid'
+
+    def lock() -> str:
+        toolset.check_approval = lambda ctx: ApprovalResult.blocked('locked')
+        return 'locked'
+
+    functions: list[Any] = [pay, lock]
+    toolset: Any = WrapperToolset(FunctionToolset[Any](functions, sequential=True))
+    calls = [call('pay', '1', to='a'), call('lock', '2'), call('pay', '3', to='b')]
+    handler = Approvals(ApprovalController(), default='none')
+
+    result = pydantic_ai.Agent(scripted(calls, 'done'), toolsets=[toolset], capabilities=[handler]).run_sync('go')
+
+    assert ran == ['a']
+    assert returns(result.all_messages())['3'] == ('locked', 'failed')

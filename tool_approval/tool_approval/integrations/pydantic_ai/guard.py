@@ -38,8 +38,6 @@ NOT_BY_OTHERS = 'Only an approver of this policy may approve this call, so it wa
 class _Guarded(ToolsetTool[Any]):
     # `checks_of` follows a tool with this name inside another, as in the host's combined toolsets.
     source_tool: ToolsetTool[Any]
-    # Each step has tools of its own, so that the checks are looked for once in a step.
-    checks: Sequence[object] | None = field(default=None, init=False)
 
 
 class _Declared:
@@ -103,15 +101,15 @@ class ApprovalToolset(WrapperToolset[Any]):
             ApprovalRequired: The call needs approval. The exception's metadata describes the request.
             ToolFailed: The call is refused.
         """
-        guarded = tool if isinstance(tool, _Guarded) else _guarded(tool)
-        inner = guarded.source_tool
-        if guarded.checks is None:
-            guarded.checks = own_checks(self.wrapped, inner)
+        inner = tool.source_tool if isinstance(tool, _Guarded) else tool
+        # Attack: a toolset gets a check, or another toolset inside, while a response runs or an approver is asked
+        # (test_a_check_that_a_toolset_gets_while_a_response_runs_is_asked).
+        checks = own_checks(self.wrapped, inner)
 
         async def call(args: dict[str, Any]) -> Any:
             return await self.wrapped.call_tool(name, args, ctx, inner)
 
-        return await self.guarded(name, tool_args, ctx, inner, call, checks=guarded.checks)
+        return await self.guarded(name, tool_args, ctx, inner, call, checks=checks)
 
     async def guarded(
         self,
