@@ -121,3 +121,14 @@ def test_a_table_alone_says_what_it_says_in_its_file():
 
     assert dict(alone) == DATA
     assert len(alone) == len(DATA)
+
+
+@pytest.mark.parametrize('file', FILES)
+def test_a_file_that_is_cut_off_is_an_error(file, tmp_path):
+    """Half of `coreutils.toml` has no `shuf`, so that a default which allows lets `shuf -o x f` run."""
+    whole = (SOURCES / f'{file}.toml').read_text()
+
+    for text in ('', whole[:-1], whole[: whole.rindex('\n[')], whole[: len(whole) // 2]):
+        (tmp_path / f'{file}.toml').write_text(text)
+        with pytest.raises(ValueError, match=rf'{file}\.toml is cut off'):
+            read_tables(tmp_path)

@@ -70,6 +70,7 @@ _OPTION_LISTS: Final = ('operands_without_first', 'operands_only_with', 'beyond'
 """Fields that contain a list of options."""
 _TABLE: Final = re.compile(r'^\[(?:"([^"\n]+)"|([^".\n]+))\]$', re.MULTILINE)
 """Header of an entry. A test compares what is read with what `tomllib` reads from the whole file."""
+_END: Final = '\n# End of the file.\n'
 _ALIASES: Final = re.compile(r"""^aliases = ('{3}|"{3}|'|")(.*?)\1""", re.MULTILINE | re.DOTALL)
 
 Fields = Mapping[str, Any]
@@ -175,10 +176,18 @@ def entries() -> Entries:
 
 
 def read_tables(folder: Path) -> dict[str, str]:
-    """Return the TOML table of each entry in a folder, by the name of the entry. `test_programs.py` checks them."""
+    """Return the TOML table of each entry in a folder, by the name of the entry. `test_programs.py` checks them.
+
+    Raises:
+        ValueError: A file is cut off.
+    """
     found: dict[str, str] = {}
     for path in sorted(folder.glob('*.toml')):
         text = path.read_text(encoding='utf-8')
+        # Attack: of a file that was cut off, the entries that are left are sound, and a program without an entry may do
+        # more (test_programs.py).
+        if not text.endswith(_END):
+            raise ValueError(f'{path.name} is cut off: it does not end with {_END!r}')
         headers = [*_TABLE.finditer(text)]
         ends = [each.start() for each in headers[1:]]
         for header, end in zip(headers, [*ends, None], strict=True):
