@@ -60,6 +60,9 @@ def open_folder(tmp_path):
 
 
 def test_the_corpus_is_decided_the_same_and_the_systems_refusals_are_told(open_folder, tmp_path):
+    other = {'user': 65534, 'group': 65534, 'extra_groups': []} if os.geteuid() == 0 else {}
+    if subprocess.run(['bash', '-c', 'python3 -c ""'], stderr=subprocess.DEVNULL, check=False, **other).returncode:
+        pytest.skip('a case needs a python3 in PATH that this user may run')
     closed = tmp_path / 'closed'
     closed.mkdir(mode=0o700)
     if os.geteuid() != 0:
