@@ -32,6 +32,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 settings.register_profile('untimed', settings(), deadline=None)
 settings.load_profile('untimed')
 
+if shutil.which('bwrap') is None:
+    # `tool_approval` does not look in PATH, but such a PATH stands for a machine that has no bubblewrap.
+    from tool_approval.os_sandbox import bubblewrap
+
+    bubblewrap._BWRAP = ('/usr/bin/absent-bwrap',)  # pyright: ignore[reportPrivateUsage]
+
 NEEDS_SYSTEM = 'make install-system'
 """Stands in the reason of every test that is skipped because a system package is absent."""
 

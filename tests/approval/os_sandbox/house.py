@@ -1,6 +1,7 @@
 """A workspace and what lies beside it, owned by the user who runs confined commands there."""
 
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -28,7 +29,7 @@ def identity(user: str) -> dict:
 
 @cache
 def skip_reason(user: str) -> str:
-    if sys.platform != 'linux' or not BWRAP.is_file():
+    if sys.platform != 'linux' or not shutil.which('bwrap') or not BWRAP.is_file():
         return 'bubblewrap is not installed: make install-system'
     if user == 'root' and os.getuid() != 0:
         return 'only root can try this as root'
